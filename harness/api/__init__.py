@@ -179,7 +179,7 @@ def compare(
     """
     from harness.api.config_building import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
-    from harness.report.comparison import Choice, compare_runs
+    from harness.report.comparison.compare import Choice, compare_runs
     from harness.report.verdict.findings import evidence_that_ranks
 
     others = _found(against, results)[:1] if against is not None else []

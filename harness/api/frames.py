@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import MissingDependency, install
 from harness.core.records import Estimate, RunRecord, Usage
-from harness.report.comparison import COLUMNS, Comparison, comparison_rows
+from harness.report.comparison.compare import Comparison
+from harness.report.comparison.output import COLUMNS, comparison_rows
 from harness.report.labels import run_labels
 from harness.store import Manifest, RunDir, SampleRow
 

@@ -7,13 +7,8 @@ from pathlib import Path
 
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
-from harness.report.comparison import (
-    Choice,
-    compare_runs,
-    comparison_json,
-    render_comparison,
-    write_comparison,
-)
+from harness.report.comparison.compare import Choice, compare_runs
+from harness.report.comparison.output import comparison_json, render_comparison, write_comparison
 from harness.report.verdict.findings import evidence_that_ranks
 from harness.store import find_runs
 

@@ -19,7 +19,7 @@ from harness.display import NOTHING, Entry, Quantity, Table, counted, number, pr
 from harness.report import load_chapters, render_terminal
 from harness.report.chapter import Chapter
 from harness.report.page.explorer_reading import ContextPlaces
-from harness.report.render.terminal import WIDTH, fits, plain, print_table
+from harness.report.terminal import WIDTH, fits, plain, print_table
 from harness.report.verdict.types import Outcome
 from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores

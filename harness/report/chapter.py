@@ -13,9 +13,16 @@ from harness.display import Content, Drawing, Picture, Section, Table, counted, 
 from harness.display.plotting import WIDTH_IN, NewFigure
 from harness.display.text_format import type_name
 from harness.report.published import Published
-from harness.report.sections import ANCHORS, NOTES, SECTIONS, Reported, SectionSpec
-from harness.report.sections.fixed import AFTER_MEASURES, BEFORE_MEASURES
-from harness.report.sections.measured import measured_sections
+from harness.report.sections import (
+    AFTER_MEASURES,
+    ANCHORS,
+    BEFORE_MEASURES,
+    NOTES,
+    SECTIONS,
+    Reported,
+    SectionSpec,
+    measured_sections,
+)
 from harness.report.verdict.findings import Findings, find
 from harness.report.view import Group, load_groups
 from harness.statistics import Prices
@@ -24,12 +31,9 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class Chapter:
-    """A group of runs, and everything that is shown of it."""
-
     group: Group
     findings: Findings
     specs: tuple[SectionSpec, ...]
-    """Every section that may have something to show."""
     sections: tuple[Section, ...]
     """In the same order; one with nothing to show is left out."""
 
@@ -66,10 +70,8 @@ def load_chapters(
     margin: float | None = None,
     published: Published | None = None,
 ) -> list[Chapter]:
-    """A chapter, without pictures, for each data set selection; see `load_groups`.
-
-    `measure`: the metric that ranks; None: from the configs or the data set. `margin`: by how many points a run
-    may be worse and still count as good; None: from the configs. `published`: values to show beside them.
+    """A chapter, without pictures, for each group of `load_groups`. `measure` ranks, `margin` is in points; None:
+    as the configs or the data set say.
     """
     return [build_chapter(group, measure, margin, published) for group in load_groups(runs, prices)]
 
@@ -77,7 +79,6 @@ def load_chapters(
 def build_chapter(
     group: Group, measure: str | None = None, margin: float | None = None, published: Published | None = None
 ) -> Chapter:
-    """The sections of a group, as words and tables."""
     reported = Reported(group, find(group, measure, margin), published)
     specs, refusals = sections_of(group)
     taken: set[str] = set()
@@ -122,7 +123,6 @@ def sections_of(group: Group) -> tuple[list[SectionSpec], list[str]]:
 
 
 def _why_refused(spec: SectionSpec, names: Collection[str]) -> str:
-    """Empty: it may have its section."""
     if not re.fullmatch(r"[a-z0-9-]+", spec.name):
         return "the name of a section is small letters, digits and dashes"
     return "a section of that name is there already" if spec.name in {*names, *ANCHORS} else ""

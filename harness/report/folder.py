@@ -9,8 +9,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from harness.core.errors import ConfigError, HarnessError, StoreError, explained_io
 from harness.store.atomic_files import write_atomic
@@ -22,7 +24,6 @@ _LOCK = ".report.lock"
 _UNFINISHED = ".report.*.partial"
 _FOLDERS = ("figures", "tables")
 _PUBLISHING_S = 60.0
-"""How long to wait for other commands to move their files."""
 
 
 @contextmanager
@@ -50,9 +51,7 @@ def check_out(out: Path, page: str) -> None:
 def is_current(out: Path, key: str) -> bool:
     """Whether `out` holds all files of a report written with this key, which identifies its input."""
     try:
-        if not key or read_list(out).get("key") != key:
-            return False
-        return all((out / name).is_file() for name in _earlier(out))
+        return bool(key) and _listed(out).key == key and all((out / name).is_file() for name in _earlier(out))
     except HarnessError:
         return False
 
@@ -106,34 +105,30 @@ def _earlier(out: Path) -> set[str]:
         return set()
     with explained_io("read", out):
         names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
-    listed = read_list(out)
+    listed = _listed(out).files
     if not listed and names:
         raise ConfigError(f"{out} holds other files than a report", "name an empty folder with --out")
-    return set(listed.get("files", []))
+    return listed
 
 
-def read_list(out: Path) -> dict[str, Any]:
-    """The list of files that a report wrote, and its key; empty if there is none. ConfigError if it is damaged."""
+class _Listed(BaseModel):
+    """The files that a report wrote: no list leads out of its folder."""
+
+    key: str = ""
+    files: set[Annotated[str, StringConstraints(pattern=r"^((figures|tables)/)?[^/.][^/]*$")]] = Field(
+        default_factory=set
+    )
+
+
+def _listed(out: Path) -> _Listed:
+    """Empty if there is none; ConfigError if it is damaged."""
     path = out / LIST
     with explained_io("read", path):
         text = path.read_text(encoding="utf-8") if path.exists() else "{}"
     try:
-        listed = json.loads(text)
-        fits = isinstance(listed, dict) and all(
-            isinstance(name, str) and _is_ours(name) for name in listed.get("files", [])
-        )
-    except (ValueError, TypeError):
-        fits = False
-    if not fits:
-        raise ConfigError(f"{path} is damaged: the list of files cannot be read", "delete that report")
-    return dict(listed)
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a report could have written it: no list leads out of its folder."""
-    parts = PurePosixPath(name).parts
-    plain = bool(parts) and all(not part.startswith(".") and part != "/" for part in parts)
-    return plain and (len(parts) == 1 or (len(parts) == 2 and parts[0] in _FOLDERS))
+        return _Listed.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigError(f"{path} is damaged: the list of files cannot be read", "delete that report") from error
 
 
 def _publish(own: Path, out: Path, earlier: set[str], key: str) -> None:

@@ -3,7 +3,7 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.records import EvaluationRecord
@@ -14,7 +14,6 @@ from harness.statistics.columnar_scores import Spreads
 from harness.store import Manifest, RunDir
 
 _FEWEST_JUDGED = 10
-"""Answers of one value from which on that is no accident."""
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
@@ -61,11 +60,6 @@ def apart_note(run: RunDir, other: RunDir) -> str:
         f"Other runs of this data set are in a chapter of their own: {' and '.join(why) or 'another digest'}. "
         "`rag-harness compare` compares them on the queries of both."
     )
-
-
-def way_of(evaluations: Iterable[EvaluationRecord], measure: str) -> str:
-    """Identifies how a metric was scored; equal for two runs whose values may be compared."""
-    return " ".join(scored_by(one) for one in evaluations if measure in one.measures)
 
 
 def scored_by(evaluation: EvaluationRecord) -> str:
@@ -129,9 +123,7 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
 
 
 def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """What the runs should have in common. A model that a system does not call is taken from the other runs,
-    except for imported answers, whose models are unknown.
-    """
+    """What the runs should have in common. A model that a system does not call is taken from the other runs."""
     played: dict[str, Any] = {}
     for manifest in manifests:
         played = {**manifest.identity.get("models", {}), **played}
@@ -147,9 +139,7 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
 
 
 def calls_at_once(manifest: Manifest) -> dict[str, Any]:
-    """The limits on concurrent calls of its generator, which change seconds but no answer; empty if unknown or if
-    no generator is called.
-    """
+    """The limits on concurrent calls of its generator, which change seconds but no answer; empty if unknown."""
     generator = manifest.identity.get("models", {}).get("generator") or {}
     asked = (manifest.config.get("models") or {}).get("generator") or {}
     if manifest.is_imported or generator.get("provider") in {None, "none"}:
@@ -158,7 +148,6 @@ def calls_at_once(manifest: Manifest) -> dict[str, Any]:
 
 
 def _model_is_unnamed(manifest: Manifest) -> bool:
-    """Whether the model of imported answers was not named."""
     generator = manifest.identity.get("models", {}).get("generator") or {}
     return manifest.is_imported and generator.get("provider") == "imported"
 

@@ -14,7 +14,6 @@ _LONGEST_NAME = 60
 """A system and three parameters or four; a headline holds two such names."""
 _MISSING = "-"
 _WEIGHTS = "weights."
-"""Weights that a system loads itself: name -> digest."""
 
 Identity = Mapping[str, Any]
 
@@ -35,8 +34,8 @@ def run_labels(manifests: Sequence[Manifest]) -> list[str]:
 
 
 def labels(identities: Sequence[Identity]) -> list[str]:
-    """One label for each run, in order: the name of the system and, if several runs have it, the parameters that
-    distinguish them (`naive top_k=4`). It shows no more parameters than necessary; `differences` has all.
+    """One label for each run: the name of its system and, if several runs have it, as few of the parameters as
+    distinguish them (`naive top_k=4`).
     """
     return _distinct(parameter_labels(identities))
 
@@ -56,9 +55,7 @@ def parameter_labels(identities: Sequence[Identity]) -> list[str]:
 
 
 def shortened(label: str, longest: int = _LONGEST_NAME) -> str:
-    """A label of limited length: its beginning, the system, and its end. Labels made by `labels` stay
-    different at the default length.
-    """
+    """Beginning, the system, and end of a label. Those of `labels` stay different at the default length."""
     line, half = printable(label, 10 * _LONGEST_NAME), longest // 2
     return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
 
@@ -81,26 +78,18 @@ def other_weights(identities: Sequence[Identity]) -> list[str]:
     for key in _differing(flat):
         if not (key.startswith(_WEIGHTS) or key.endswith(".weights_sha256")):
             continue
+        # The name may contain a dot. Of a model it is not all that is known.
+        name = key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
         alike: dict[str, set[str]] = {}
         for own in flat:
             if own.get(key) is not None:
-                alike.setdefault(_loaded_by(own, key), set()).add(str(own[key]))
+                beside = [
+                    (one, own[one]) for one in sorted(own) if one.startswith(f"{name}.") and not _is_digest(one)
+                ]
+                alike.setdefault(name if key.startswith(_WEIGHTS) else repr(beside), set()).add(str(own[key]))
         if any(len(digests) > 1 for digests in alike.values()):
-            found.append(printable(_name_of_weights(key)))
+            found.append(printable(name))
     return found
-
-
-def _loaded_by(own: Mapping[str, Any], key: str) -> str:
-    """What loaded the weights of that digest: its name, or everything else that is known of the model."""
-    if key.startswith(_WEIGHTS):
-        return key
-    beside = f"{_name_of_weights(key)}."
-    return repr([(name, own[name]) for name in sorted(own) if name.startswith(beside) and not _is_digest(name)])
-
-
-def _name_of_weights(key: str) -> str:
-    """The name may contain a dot."""
-    return key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
 
 
 def determining(identity: Identity) -> dict[str, Any]:
@@ -114,9 +103,7 @@ def _differing(flat: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _telling(rivals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first keys, in order of preference, that distinguish all of `rivals`. Among equals, choices by name:
-    `mode=global` says more than a size that depends on it.
-    """
+    """The first keys, by preference, that distinguish all rivals; choices by name say more than sizes."""
 
     def order(key: str) -> tuple[int, bool]:
         return _preference(key)[0], not all(isinstance(own.get(key), str) for own in rivals)
@@ -179,7 +166,6 @@ def _distinct(found: list[str]) -> list[str]:
 
 
 def dataset_name(manifest: Manifest) -> str:
-    """Its name and subset."""
     dataset = manifest.identity.get("dataset", {})
     name, subset = str(dataset.get("name", "")), dataset.get("subset")
     return printable(f"{name} ({subset})" if subset and subset != "default" else name)
@@ -218,7 +204,10 @@ def _versions(manifests: Sequence[Manifest]) -> dict[str, str]:
     if len({*days}) < len(days):
         days = [_moment(one, "%d %b %H:%M") for one in manifests]
     counts = [one.dataset.get("n_documents") or 0 for one in manifests]
-    changes = ["", *(_change(now - then) for then, now in itertools.pairwise(counts))]
+    changes = [""]
+    for more in (now - then for then, now in itertools.pairwise(counts)):
+        word = "more" if more > 0 else "fewer"
+        changes.append(f"{counted(abs(more), 'document')} {word}" if more else "documents changed")
     return {
         _own_documents(one): ", ".join(filter(None, (day, change)))
         for one, day, change in zip(manifests, days, changes, strict=True)
@@ -230,9 +219,3 @@ def _moment(manifest: Manifest, form: str) -> str:
         return datetime.fromisoformat(manifest.created_at).strftime(form).lstrip("0")
     except ValueError:
         return printable(manifest.created_at[:10])
-
-
-def _change(more: int) -> str:
-    if not more:
-        return "documents changed"
-    return f"{counted(abs(more), 'document')} {'more' if more > 0 else 'fewer'}"

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from harness.display import Entry, NumberForm, Quantity, Table, printable
 from harness.report.verdict.sentences import stand_in_of
 from harness.report.verdict.types import OPEN, Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
-_SCORE, _FIRST_OTHER = 2, 3
-"""Places in the header."""
 _Column = tuple[str, Callable[[Standing], Entry]]
 
 
 def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     """The runs in order, the best first; `brief`: at most `MOST_COLUMNS` columns, those that matter most."""
     has_behind = any(one.behind is not None for one in verdict.standings)
+    mean: NumberForm = "± %" if verdict.is_share else "±"
+    gap: NumberForm = "points" if verdict.is_share else "two"
     columns: list[_Column] = [
         ("system", lambda one: printable(one.system, 100)),
         ("", lambda one: _status(verdict, one, brief=brief)),
-        *([(verdict.metric_title, lambda one: _score(verdict, one))] if verdict.metric else []),
-        *([("against the best", lambda one: _behind(verdict, one))] if has_behind else []),
+        *([(verdict.metric_title, lambda one: _number(one.score, mean))] if verdict.metric else []),
+        *([("against the best", lambda one: _number(one.behind, gap, signed=True) or "")] if has_behind else []),
         *([(verdict.unranked_title, _unranked)] if verdict.unranked_title else []),
         *_others(verdict),
     ]
@@ -47,9 +46,9 @@ def _others(verdict: Verdict) -> list[_Column]:
     """What else is shown, the most important first: failures, costs, the other metrics."""
     standings = verdict.standings
     failed: _Column = ("failed", lambda one: _share(one.failed))
-    dollars: _Column = ("$ per 1,000", lambda one: _cost(one.usd_per_1000))
-    tokens: _Column = ("tokens", lambda one: _cost(one.tokens))
-    seconds: _Column = ("seconds", lambda one: _cost(one.seconds, "s"))
+    dollars: _Column = ("$ per 1,000", lambda one: _number(one.usd_per_1000))
+    tokens: _Column = ("tokens", lambda one: _number(one.tokens))
+    seconds: _Column = ("seconds", lambda one: _number(one.seconds, "s"))
     has_failed = any(one.failed for one in standings)
     has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in standings)
     has_tokens = any(one.tokens and one.tokens.value for one in standings)
@@ -66,8 +65,8 @@ def _others(verdict: Verdict) -> list[_Column]:
 
 def _details(verdict: Verdict) -> list[_Column]:
     index: list[_Column] = [
-        ("index tokens", lambda one: _cost(one.index_tokens)),
-        ("index $", lambda one: _cost(one.index_usd)),
+        ("index tokens", lambda one: _number(one.index_tokens)),
+        ("index $", lambda one: _number(one.index_usd)),
     ]
     has_index = any(one.index_tokens or one.index_usd for one in verdict.standings)
     return [("n", lambda one: Quantity(one.n, unit="count")), *(index if has_index else [])]
@@ -77,32 +76,21 @@ def _metric(title: str) -> _Column:
     return title, lambda one: _share(one.columns.get(title))
 
 
-def _score(verdict: Verdict, one: Standing) -> Entry:
-    found = one.score
-    if found is None:
-        return None
-    return Quantity(found.value, found.low, found.high, unit="± %" if verdict.is_share else "±")
-
-
 def _unranked(one: Standing) -> Entry:
     """With its number of queries, which is not that of the score."""
-    found = one.unranked
-    return None if found is None else Quantity(found.value, n=one.n_unranked, unit="± %")
-
-
-def _behind(verdict: Verdict, one: Standing) -> Entry:
-    found = one.behind
-    if found is None:
-        return ""
-    return Quantity(found.value, found.low, found.high, unit="points" if verdict.is_share else "two", signed=True)
+    return Quantity(one.unranked.value, n=one.n_unranked, unit="± %") if one.unranked else None
 
 
 def _share(value: float | None) -> Entry:
     return None if value is None else Quantity(value, unit="± %")
 
 
-def _cost(found: Number | None, unit: NumberForm = "two") -> Entry:
-    return None if found is None else Quantity(found.value, unit=unit, at_least=found.at_least, mark=found.mark)
+def _number(found: Number | None, unit: NumberForm = "two", *, signed: bool = False) -> Entry:
+    if found is None:
+        return None
+    return Quantity(
+        found.value, found.low, found.high, unit=unit, at_least=found.at_least, signed=signed, mark=found.mark
+    )
 
 
 def _note(verdict: Verdict) -> str:
@@ -116,30 +104,8 @@ def _note(verdict: Verdict) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Board:
-    """The brief leaderboard; without a score there are no bars."""
-
-    metric: str
-    header: tuple[str, ...]
-    """Titles of the columns after the score."""
-    rows: tuple[tuple[Standing, Entry, tuple[Entry, ...]], ...]
-    """Each run, its score, and its entries of those columns."""
-    full: float
-    """The score of a bar as wide as the column."""
-
-    def width(self, score: float) -> float:
-        """Of a bar, in per cent of the column."""
-        return round(100 * min(max(score / self.full, 0.0), 1.0), 2)
-
-
-def board_of(verdict: Verdict) -> Board:
-    table = leaderboard(verdict, brief=True)
-    first = _FIRST_OTHER if verdict.metric else _SCORE
+def bar_width(verdict: Verdict, score: float) -> float:
+    """Of the bar of a score, in per cent of the widest, which is 1 for shares."""
     ends = [end for one in verdict.standings if one.score for end in (one.score.value, one.score.high) if end]
-    rows = tuple(
-        (one, entries[_SCORE] if verdict.metric else None, tuple(entries[first:]))
-        for one, entries in zip(verdict.standings, table.rows, strict=True)
-    )
     full = max([1.0 if verdict.is_share else 0.0, *ends]) or 1.0
-    return Board(verdict.metric_title, table.header[first:], rows, full)
+    return round(100 * min(max(score / full, 0.0), 1.0), 2)

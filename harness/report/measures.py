@@ -19,7 +19,7 @@ DEFAULT_MARGIN = 100 * MARGIN
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
     """The metrics of all installed evaluators, with the parameters of these evaluations and with their defaults.
-    Metrics that need no model and no weights come first, because the first one ranks if nothing else does. If two
+    Those that need no model and no weights come first, because the first one ranks if nothing else does. If two
     scored metrics have the same title, the evaluator is added to it.
     """
     found: dict[str, Measure] = {}
@@ -42,15 +42,12 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
 @dataclass(frozen=True)
 class RankingChoice:
     name: str
-    """Empty: none is named."""
     named: str
     """Who named it; follows the name in a sentence."""
 
 
 def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
-    """For runs over one data set: the measure that their configs name, if that is one and the same; else that of
-    the data set, or none.
-    """
+    """The measure that all configs of these runs name; else that of the data set, or none."""
     wanted, *others = {manifest.config.get("measure") for manifest in manifests}
     if wanted and not others:
         return RankingChoice(str(wanted), "which the configs name")
@@ -65,9 +62,7 @@ def candidates_to_rank(first: str, evidence: Iterable[str], known: Mapping[str, 
 
 
 def is_merit(measure: Measure) -> bool:
-    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts), those without failed
-    queries and labels cannot.
-    """
+    """Whether it can rank if none is named. Descriptive ones, labels, and those without failed queries cannot."""
     return measure.failure_value is not None and measure.counts_failures and not measure.labels
 
 

@@ -19,8 +19,7 @@ from harness.statistics.columnar_scores import FAILED, ScoreColumns, ScoresOrCol
 from harness.statistics.cost import called_roles, fails_too_often, without_price
 from harness.store import Manifest, Records, RunDir, SampleRow
 
-UNFINISHED = "Unfinished"
-"""The note on a run that is not finished begins with it."""
+UNFINISHED_NOTE = "Unfinished"
 _INDEX_BUILT = "The index was built"
 _LONGEST_REASON = 160
 _MOST_MEASURES = 7
@@ -76,9 +75,9 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
     missing = n_wanted - counts.n_asked
     if missing:
         what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED}: {what}. Run it again with the same config to resume."
+        yield f"{UNFINISHED_NOTE}: {what}. Run it again with the same config to resume."
     elif run.done() is None:
-        yield f"{UNFINISHED}: every query is answered, but the run did not close (no done.json)."
+        yield f"{UNFINISHED_NOTE}: every query is answered, but the run did not close (no done.json)."
     reach = run.reach()
     if reach and reach.query_ids:
         of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")
@@ -118,9 +117,7 @@ def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterato
 
 
 def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
-    """Metrics that apply to no query, except for lack of a generator, which the title says, and stand-ins that are
-    not needed.
-    """
+    """Metrics that apply to no query, without those that need a generator, and stand-ins that are not needed."""
     unused: dict[str, list[str]] = {}
     for measure, own in sorted(scores.by_measure.items()):
         if not own.facts.applies and NAMES_EVIDENCE not in own.facts.reasons:
@@ -138,7 +135,6 @@ def _shortened(measures: Sequence[str]) -> str:
 
 
 def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
-    """Questions in a language in which answers are not understood."""
     generator = run.manifest().identity.get("models", {}).get("generator") or {}
     if generator.get("provider") == "none" or not scores.by_measure:
         return
@@ -253,13 +249,11 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
             why = "the imported file does not give them"
         what = "not all known, so that tokens and dollars are lower bounds" if counts.any_token else "unknown"
         yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."
+    queries = counted(counts.n, "query", "queries")
     if counts.n_cut:
-        yield (
-            f"In {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off: "
-            "models.generator.max_tokens may be too small."
-        )
+        small = "models.generator.max_tokens may be too small"
+        yield f"In {counts.n_cut:,} of {queries} a reply of the model was cut off: {small}."
     if counts.n_cut_prompts:
-        queries = counted(counts.n, "query", "queries")
         yield f"In {counts.n_cut_prompts:,} of {queries} {_FEWER_TOKENS}"
     if counts.n_reasoned:
         yield f"Reasoning was removed from {counted(counts.n_reasoned, 'answer')}; the trace has it."

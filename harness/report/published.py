@@ -12,6 +12,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +55,6 @@ class PublishedValue:
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper published."""
-
     source: str
     conditions: Mapping[str, str]
     values: tuple[PublishedValue, ...]
@@ -66,21 +65,17 @@ class Published:
         return named is None or all(named == _dataset_of(group) for group in groups)
 
     def of(self, item: str) -> list[PublishedValue]:
-        """The values of one table or figure."""
         return [value for value in self.values if value.item == item]
 
 
 def read_published(name: str) -> Published:
-    """The values shipped for a paper (`thesis`), or those of a CSV file.
-
-    ConfigError: no such paper or file, a missing column, a value that is no number.
-    """
+    """The values shipped for a paper (`thesis`), or those of a CSV file; ConfigError: there are none."""
     shipped = shipped_configs() / "reproduce" / "published"
     path = Path(name) if name.endswith(".csv") else shipped / f"{name}.csv"
     try:
         text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
-        rows = [*csv.DictReader(io.StringIO(text, newline=""))]
-        header = next(csv.reader(io.StringIO(text, newline="")), [])
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        rows, header = [*reader], list(reader.fieldnames or [])
     except FileNotFoundError as error:
         known = sorted(file.stem for file in shipped.glob("*.csv"))
         raise ConfigError(f"no published values called {name!r}", nearest(name, known)) from error
@@ -119,10 +114,7 @@ def is_run_of(view: RunView, system: str, parameters: Mapping[str, str]) -> bool
 
 
 def beside_content(group: Group, published: Published) -> Content:
-    """A table of published values with those of the runs, and one of the conditions that differ.
-
-    ConfigError: a value lies outside the range of its metric, such as a share in per cent.
-    """
+    """A table beside the runs, and the conditions. ConfigError: a value outside the range of its metric."""
     rows = []
     for value in published.values:
         known = group.known.get(value.measure)
@@ -130,11 +122,13 @@ def beside_content(group: Group, published: Published) -> Content:
             said = f"{value.item}, {value.row}: {value.value:g} is no value of {value.measure}"
             low, high = known.ends
             raise ConfigError(said, f"give values from {low:g} to {high:g}: shares, not per cent")
+        title = known.display_name if known else value.measure
+        title = f"{title}, {value.query_type}" if value.query_type else title
         for view in group.views if value.measure else ():
             if is_run_of(view, value.system, value.parameters):
                 here = _here(view, value)
                 shown = compared(value, here, is_comparable=published.is_over([group]))
-                rows.append((printable(view.label), _title(group, value), value.item, *shown))
+                rows.append((printable(view.label), title, value.item, *shown))
     if not rows:
         said = f"No run has a system and metric of which a value was published: {published.source}."
         return Content(paragraphs=[said])
@@ -151,27 +145,14 @@ def compared(value: PublishedValue, here: Quantity, *, is_comparable: bool) -> t
     return Quantity(value.value, unit=unit), here, Quantity(left, unit=unit, signed=True)
 
 
-def _title(group: Group, value: PublishedValue) -> str:
-    known = group.known.get(value.measure)
-    title = known.display_name if known else value.measure
-    return f"{title}, {value.query_type}" if value.query_type else title
-
-
 def _here(view: RunView, value: PublishedValue) -> Quantity:
-    wanted = value.query_type or OVERALL
-    if wanted == BALANCED:
-        return _balanced(view, value.measure)
-    types = {type_name(own): own for own in set(view.frame.query_types.values())}
+    wanted, counts = value.query_type or OVERALL, Counter(view.frame.query_types.values())
+    if wanted == BALANCED and len({*counts.values()}) > 1:
+        # The mean over query types, without an interval.
+        means = [row.mean for one in counts if (row := view.row(value.measure, one)) and row.mean is not None]
+        return Quantity(fmean(means) if means else None)
+    types = {BALANCED: OVERALL, **{type_name(own): own for own in counts}}
     return amount(view.row(value.measure, types.get(wanted, wanted))) or Quantity(None)
-
-
-def _balanced(view: RunView, measure: str) -> Quantity:
-    """The mean over query types; without an interval unless the sample itself is balanced."""
-    types = list(view.frame.query_types.values())
-    if len({types.count(one) for one in set(types)}) <= 1:
-        return amount(view.row(measure)) or Quantity(None)
-    means = [row.mean for one in set(types) if (row := view.row(measure, one)) is not None]
-    return Quantity(fmean(known) if (known := [one for one in means if one is not None]) else None)
 
 
 def _dataset_of(group: Group) -> str:
@@ -179,7 +160,6 @@ def _dataset_of(group: Group) -> str:
 
 
 def conditions_table(groups: Sequence[Group], published: Published) -> Table:
-    """The conditions that a paper states, and those of the runs here."""
     found: dict[str, list[str]] = {DATA_SET: [_dataset_of(group) for group in groups]}
     for group in groups:
         for role in ("generator", "embedder"):
@@ -195,9 +175,7 @@ def conditions_table(groups: Sequence[Group], published: Published) -> Table:
 
 
 def values_beside(table: Table, values: Sequence[PublishedValue], *, is_comparable: bool) -> Table | None:
-    """The published values of a table or figure beside those that a table here holds, found by the names of its
-    rows and columns; None if nothing was published.
-    """
+    """The published values beside those of the same row and column of a table; None: nothing was published."""
     if not values:
         return None
     cells = {

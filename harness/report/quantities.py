@@ -87,9 +87,7 @@ def self_reported_note(views: Iterable[RunView]) -> str:
 
 
 def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
-    """Why a run is not compared by a cost, in a few words; empty if it is. `rows`: the means to compare, which
-    must not be lower bounds.
-    """
+    """Why a run is not compared by a cost; empty if it is. `rows`: the means, which must not be lower bounds."""
     left_after = view.left_race_after
     reasons = (
         ("not finished", not view.is_complete),

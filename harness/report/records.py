@@ -27,7 +27,6 @@ _LONGEST_REASON = 160
 ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
 
 Sample = CompressedByKey[str, SampleRow]
-"""Query id -> query and reference."""
 Attempts = CompressedByKey[RecordKey, RunRecord]
 """Those that count, by key; `all` of them, in the order written."""
 
@@ -68,7 +67,6 @@ class Brief(NamedTuple):
     """What `RunDir.records_at` finds it by."""
     status: int
     answer: str | None
-    """Its beginning."""
 
 
 class Briefs(Mapping[RecordKey, Brief]):
@@ -124,9 +122,7 @@ class Briefs(Mapping[RecordKey, Brief]):
 
 
 def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
-    """Every attempt without its texts: they are nearly all of a record, and only the explorer shows them, which
-    reads them again. Whether there is a prediction is kept.
-    """
+    """Every attempt without its texts: they are nearly all of a record, and only the explorer reads them again."""
     attempts: Attempts = CompressedByKey(RunRecord)
     briefs = Briefs(attempts)
     for place, record in run.iter_placed_records():
@@ -176,22 +172,16 @@ class RecordCounts:
     n_unsplit: int = 0
     """Timed answers for which waiting for a provider's limit is not known separately."""
     n_unmetered: int = 0
-    """A call of a model of the harness was not counted."""
     any_token: bool = False
     """Of a model of the harness."""
     n_own: int = 0
-    """A pipeline's own models answered."""
     any_own_token: bool = False
     n_cut: int = 0
-    """A reply was cut off."""
     n_cut_prompts: int = 0
-    """A server counted fewer tokens than were sent."""
     output_tokens: int = 0
     reasoning_tokens: int = 0
     n_reasoned: int = 0
-    """The reasoning of a model was kept apart from the answer."""
     roles: set[str] = field(default_factory=set)
-    """Roles whose model was called."""
 
     @property
     def why_failed(self) -> str:

@@ -20,7 +20,7 @@ from harness.report.group_notes import (
     document_notes,
     group_notes,
     judge_notes,
-    way_of,
+    scored_by,
 )
 from harness.report.labels import dataset_title, document_versions, run_labels
 from harness.report.measures import (
@@ -72,14 +72,12 @@ class RunView:
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
     scores: ScoreColumns = field(repr=False)
-    """All of them, as they were read."""
     notes: tuple[str, ...]
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
     twins: tuple[TwinCorrelation, ...]
     """Correlations of metrics with those that stand in for them."""
     judged: Spreads
-    """Lowest and highest value from each judge."""
     labelled: Mapping[str, Mapping[str, int]]
     """Measure -> label -> how many answers have it, of the measures that sort answers."""
     latencies: tuple[float, ...]
@@ -89,16 +87,15 @@ class RunView:
     n_answered: int
     """(query, repeat) pairs that have a record."""
     n_errors: int
-    """Those of them that failed."""
     why_failed: str
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
-    """Status of each query and its place in the file."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Metric or cost -> one number per query, which comparisons pair."""
     race: RaceRecord | None = None
-    """The result of its race, if it was in one."""
+    place: int = 0
+    """Its position in its group: it looks the same in every figure."""
 
     @property
     def left_race_after(self) -> int | None:
@@ -124,7 +121,7 @@ class RunView:
 
     def way(self, measure: str) -> str:
         """Identifies how a metric was scored; equal for runs whose scores may be compared."""
-        return way_of(self.evaluations, measure)
+        return " ".join(scored_by(one) for one in self.evaluations if measure in one.measures)
 
     @property
     def n_expected(self) -> int:
@@ -145,9 +142,7 @@ class RunView:
 
     @cached_property
     def refuses_most(self) -> bool:
-        """Whether it refuses, in any repeat, more than half of the answerable queries, so that its costs are those
-        of refusals.
-        """
+        """Whether more than half of the answerable queries: its costs are then those of refusals."""
         references = (row.reference for row in self.sample.values())
         answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
         return 2 * sum(self.became(query_id, ABSTAINED) for query_id in answerable) > len(answerable)
@@ -223,9 +218,7 @@ class Group:
 
     @property
     def key(self) -> str:
-        """What tells it, and its files, from every other group of a report: the same queries may be asked twice,
-        with a generator and for retrieval alone.
-        """
+        """Tells it from other groups: the same queries may be asked with a generator and without."""
         return self.digest[:12] if self.has_answers else f"{self.digest[:12]}-retrieval"
 
     @property
@@ -253,13 +246,10 @@ class Group:
 
     @property
     def evaluations(self) -> list[EvaluationRecord]:
-        """Of all runs, in their order."""
         return [one for view in self.views for one in view.evaluations]
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
-        """Ids of runs whose values of a metric were made in another way than most: another judge, version,
-        parameters or weights.
-        """
+        """Ids of runs that were scored otherwise than most: by another judge, version, parameters or weights."""
         if measure in self._otherwise:
             return self._otherwise[measure]
         held = [view for view in self.views if measure in view.values and view.values[measure].values]
@@ -296,10 +286,7 @@ def notes_on(views: Sequence[RunView]) -> list[str]:
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
-    """One group for each data set digest, in order of first appearance; a run named twice counts once.
-
-    Retrieval-only runs form a group of their own, since they have no answers to compare.
-    """
+    """One for each data set digest, and for retrieval alone, in order of appearance; a run counts once."""
     found: dict[tuple[str, bool], list[RunDir]] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
         manifest = run.manifest()
@@ -307,9 +294,8 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         found.setdefault((digest, manifest.has_generator), []).append(run)
     groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
     views = [view for group in groups for view in group.views]
-    versions = dict(
-        zip((view.run for view in views), document_versions([view.manifest for view in views]), strict=True)
-    )
+    known = document_versions([view.manifest for view in views])
+    versions = {view.run: version for view, version in zip(views, known, strict=True)}
     whole = []
     for group in groups:
         # Why other runs of the same data set are not in the group.
@@ -340,14 +326,13 @@ def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
     named = run_labels([run.manifest() for run in runs])
     with collector_paused():
         samples = samples_of(runs)
-        return tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
+        every = zip(runs, named, samples, strict=True)
+        return tuple(replace(_load_view(*one, prices), place=place) for place, one in enumerate(every))
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while runs are loaded. Their objects have no cycles, and scanning them takes a
-    quarter of the time.
-    """
+    """Load runs without the garbage collector: their objects have no cycles, and scanning takes time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -361,13 +346,11 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     frame, (answers, briefs) = Frame.of(run, sample.values()), read_briefly(run)
     read = ScoreColumns.read(run.score_lines())
     scores = read.fitting(briefs.is_answered)
-    path = run.resources_path()
-    resources = load_resources(path) if path else None
-    evaluations = run.evaluations()
+    resources = load_resources(path) if (path := run.resources_path()) else None
+    manifest, evaluations = run.manifest(), run.evaluations()
     known = known_measures(evaluations).values()
     ranges = {measure.name: measure.ends for measure in known if measure.ends is not None}
     aggregates = aggregate_scores(frame, scores, ranges=ranges)
-    manifest = run.manifest()
     models = manifest.identity.get("models", {})
     costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
     rows = (

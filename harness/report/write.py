@@ -11,11 +11,9 @@ from harness.display import Picture, file_name
 from harness.display.plotting import plotting, publish
 from harness.report.chapter import Chapter, distinct
 from harness.report.folder import report_folder
+from harness.report.formats import summary_csv, summary_markdown, table_csv, table_latex, table_markdown
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.render.csv import summary_csv, table_csv
-from harness.report.render.latex import table_latex
-from harness.report.render.markdown import summary_markdown, table_markdown
 from harness.report.sections import Reported
 from harness.report.winner import winner_config
 
@@ -30,9 +28,7 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     run as winner.yaml into `out`; return the path of the page. Figures are SVG files, and files in other `formats`
     (`png`, `pdf`) if asked for.
 
-    Only reads the runs; unfinished, unevaluated and failed ones are reported as such. The same runs give the same
-    bytes on any day. `out` must be empty, missing, or hold an earlier report, which is replaced as a whole;
-    anything else is a ConfigError. See `report_folder`. `key`: identifies the input, for `is_current`.
+    The same runs give the same bytes on any day. `out`: see `report_folder`; `key`: see `is_current`.
     """
     with report_folder(out, key) as folder:
         # What tells the files of each chapter from those of others.

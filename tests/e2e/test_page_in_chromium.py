@@ -14,9 +14,9 @@ from page_chapters import HEADLINE, chapter, explorer, numbers, picture
 from harness.core.records import Context, Failure
 from harness.display import Content, Quantity, Section, Table
 from harness.display.plotting import GREY, PALETTE, page_svg, plotting
+from harness.report.formats import table_csv
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.render.csv import table_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

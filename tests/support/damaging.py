@@ -18,7 +18,7 @@ from reading_back import fits, readers
 
 from harness.core.errors import HarnessError
 from harness.report.chapter import load_chapters
-from harness.report.render.csv import summary_csv
+from harness.report.formats import summary_csv
 from harness.runner.executing.messages import Event, Turn
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd

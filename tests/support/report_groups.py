@@ -1,14 +1,19 @@
-"""Groups of a report, made of generated runs."""
+"""Groups and chapters of a report, made of generated runs, and what is printed of them."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from paired_runs import ScoredRun, Value, write_run
+from rich.console import Console
 
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
+
+Scores = Sequence[Value] | Mapping[str, Sequence[Value]]
 
 
 def right(count: int, n: int = 200) -> Sequence[Value]:
@@ -22,12 +27,25 @@ def group_of(*runs: RunDir) -> Group:
     return group
 
 
-def chapter_of(*runs: RunDir) -> Chapter:
-    """The only chapter of these runs."""
-    (chapter,) = load_chapters(runs, load_prices())
+def chapter_of(*runs: RunDir, measure: str | None = None) -> Chapter:
+    """The only chapter of these runs, ranked by `measure`."""
+    (chapter,) = load_chapters(runs, load_prices(), measure)
     return chapter
 
 
 def written(results: Path, *plans: ScoredRun) -> Group:
     """The group of the runs written for it."""
     return group_of(*(write_run(results, plan) for plan in plans))
+
+
+def scored(results: Path, scores: Mapping[str, Scores], **keys: Any) -> list[RunDir]:
+    """A run for each system with these scores by metric, or with this accuracy; `keys`: as in `ScoredRun`."""
+    plans = {name: own if isinstance(own, Mapping) else {"accuracy": own} for name, own in scores.items()}
+    return [write_run(results, ScoredRun(system=name, scores=own, **keys)) for name, own in plans.items()]
+
+
+def printed(print_to: Callable[[Console], None], width: int = 100, *, terminal: bool = False) -> str:
+    """What is printed to a console that is so wide, in a file or as on a terminal."""
+    file = io.StringIO()
+    print_to(Console(file=file, width=width, force_terminal=terminal, color_system=None))
+    return file.getvalue()

@@ -215,7 +215,7 @@ def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:
 
 
 def print_agreement(runs: Sequence[RunDir], *, as_json: bool) -> None:
-    from harness.report.render.terminal import WIDTH, plain, print_table
+    from harness.report.terminal import WIDTH, plain, print_table
 
     annotations, console = _everybodys(runs), open_console()
     if as_json:

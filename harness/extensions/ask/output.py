@@ -17,7 +17,7 @@ from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.records import Context, Document
 from harness.display import NOTHING, counted, number, printable
 from harness.extensions.ask.session import Asked, AskedRun
-from harness.report.render.terminal import WIDTH, print_table
+from harness.report.terminal import WIDTH, print_table
 
 _PROMPT = "question> "
 

@@ -20,7 +20,7 @@ from harness.display.types import NumberForm
 from harness.extensions.meta_evaluation.figures import card_drawing
 from harness.extensions.meta_evaluation.validity_card import Card, CardValues, DimensionCard, MeasureValidity
 from harness.report.folder import files_together
-from harness.report.render.csv import table_csv
+from harness.report.formats import table_csv
 from harness.statistics.correlation import Coefficient
 
 _HEADER = (

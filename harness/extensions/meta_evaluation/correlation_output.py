@@ -74,7 +74,7 @@ def correlate_runs(
     if as_json:
         console.print(json.dumps(correlation_data(findings, fitted), indent=1, allow_nan=False), soft_wrap=True)
         return
-    from harness.report.render.terminal import WIDTH, plain, print_table
+    from harness.report.terminal import WIDTH, plain, print_table
 
     for section in correlation_sections(findings, fitted):
         for table in section.content.tables:

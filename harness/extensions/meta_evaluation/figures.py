@@ -22,8 +22,7 @@ from harness.extensions.meta_evaluation.validity_card import SHOWN, Card, Dimens
 from harness.protocols import Measure
 from harness.report.figures.marks import wrapped
 from harness.report.folder import report_folder
-from harness.report.render.csv import table_csv
-from harness.report.render.markdown import prose, section_lines
+from harness.report.formats import prose, section_lines, table_csv
 from harness.statistics.correlation import Coefficient
 
 if TYPE_CHECKING:

@@ -209,7 +209,7 @@ def run_sensitivity(name: str, options: SensitivityOptions, *, out: Path | None,
 
 
 def _print_result(sensed: SensitivityResult, console: Console, written: Path | None) -> None:
-    from harness.report.render.terminal import WIDTH, plain, print_table
+    from harness.report.terminal import WIDTH, plain, print_table
 
     for table in _tables(sensed):
         print_table(table, console, min(console.width, WIDTH))

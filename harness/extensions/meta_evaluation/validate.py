@@ -32,7 +32,7 @@ from harness.extensions.meta_evaluation.validity_card import (
     build_card,
 )
 from harness.registry import EVALUATORS
-from harness.report.render.terminal import WIDTH, print_table
+from harness.report.terminal import WIDTH, print_table
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation

@@ -23,7 +23,7 @@ from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, 
 from harness.report import check_report
 from harness.report.folder import check_out
 from harness.report.published import Published, conditions_table, read_published, values_beside
-from harness.report.render.terminal import plain
+from harness.report.terminal import plain
 from harness.report.view import load_groups
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from harness.llm_utils.query_classifier import known_type
 from harness.registry import SYSTEMS
 from harness.report.figures.marks import wrapped
 from harness.report.folder import files_together
-from harness.report.render.markdown import prose, section_lines
-from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.report.formats import prose, section_lines
+from harness.report.terminal import WIDTH, plain, print_table
 from harness.report.view import RunView
 from harness.store import find_runs
 from harness.store.atomic_files import write_atomic

@@ -77,12 +77,10 @@ def compare_runs(
     runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None, ranked_by: RankedBy | None = None
 ) -> Comparison:
     """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
-    are left out, with a note.
+    are left out, with a note. `ranked_by` finds the metric that comes first, unless `choice` names some.
 
-    `ranked_by` finds the metric that comes first, unless `choice` names metrics or a query type.
-
-    Raises ConfigError for fewer than two finished runs, an unfinished `against`, different data sets, no common
-    query, or an unknown metric or query type.
+    ConfigError: fewer than two finished runs, an unfinished `against`, different data sets, no common query, or an
+    unknown metric or query type.
     """
     choice = choice or Choice()
     named = [*runs, choice.against] if choice.against else runs
@@ -164,42 +162,39 @@ def _compared(
         if comparable:
             yield compare_measure(measure, comparable, drawn)
         elif wanted:
-            raise _incomparable(runs, measure.name)
-
-
-def _incomparable(runs: Sequence[RunView], measure: str) -> ConfigError:
-    unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
-    if measure in COSTS and unpriced:
-        return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")
-    return ConfigError(
-        f"'{printable(measure)}': no two runs were scored in one way (version, parameters, models, weights)",
-        "run `rag-harness evaluate` on all of them with the same --set",
-    )
+            unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
+            if measure.name in COSTS and unpriced:
+                what = f"'{printable(measure.name)}': {'; '.join(unpriced)}"
+                raise ConfigError(what, "leave it out of --measures")
+            raise ConfigError(
+                f"'{printable(measure.name)}': no two runs were scored in one way (version, parameters, models, "
+                "weights)",
+                "run `rag-harness evaluate` on all of them with the same --set",
+            )
 
 
 def _select_measures(
     runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str, ranked_by: str
 ) -> tuple[list[PairedMeasure], list[str]]:
-    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks;
-    `ranked_by`: one that baselines may lack.
+    """The metrics to compare, and notes on those that repeat another. `ranked_by`: one that baselines may lack.
 
-    `wanted`; if empty, every metric of which each run has a value: the one that ranks, known ones, unknown ones,
-    then costs. Left out are metrics with the same values as an earlier one, and costs that are 0 throughout.
-    Raises ConfigError if a run lacks a wanted metric, or if the runs share none.
+    Without `wanted` every metric of which each run has a value: the one that ranks, known ones, unknown ones, then
+    costs; without those that have the values of an earlier one, and costs that are 0 throughout.
     """
     rank = {name: place for place, name in enumerate(dict.fromkeys((first, *known)))}
     last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
+    evaluate = f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"
     common = [name for name in ordered if name == ranked_by or all(_has(run, name) for run in runs)]
     if not common:
-        raise ConfigError("the runs have no measure in common", _scored_together(runs))
+        raise ConfigError("the runs have no measure in common", evaluate)
     for name in wanted:
         if name not in common:
             lacking = [run.label for run in runs if not _has(run, name)]
             what = f"'{printable(name)}' has no value in {lacking[0]}"
             near = nearest(name, map(printable, common))
-            raise ConfigError(what, f"{near} To score it, {_scored_together(runs)}")
+            raise ConfigError(what, f"{near} To score it, {evaluate}")
     if wanted:
         return [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(wanted)], []
     shown: list[PairedMeasure] = []
@@ -209,7 +204,9 @@ def _select_measures(
         if name in COSTS and not any(any(own.values.values()) for own in held):
             continue
         one = paired(name, held, known)
-        twin = next((other for other in shown if _same(one, other)), None)
+        # The same values under another name; costs never count as the same.
+        alike = (other for other in shown if other.runs == one.runs and not (one.is_cost or other.is_cost))
+        twin = next((other for other in alike if other.higher_is_better == one.higher_is_better), None)
         if twin is None:
             shown.append(one)
         else:
@@ -219,33 +216,22 @@ def _select_measures(
     ]
 
 
-def _scored_together(runs: Sequence[RunView]) -> str:
-    return f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"
-
-
 def _has(run: RunView, name: str) -> bool:
     return name in run.values and bool(run.values[name].values)
 
 
-def _same(one: PairedMeasure, other: PairedMeasure) -> bool:
-    """Whether two metrics have the same values under different names; costs never count as the same."""
-    alike = (one.higher_is_better, one.runs) == (other.higher_is_better, other.runs)
-    return alike and not (one.is_cost or other.is_cost)
-
-
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:
-    if name in known:
-        measure = known[name]
-        return PairedMeasure(
-            name,
-            # What only describes, such as how long contexts are, makes no run better.
-            None if measure.failure_value is None else measure.higher_is_better,
-            tuple(values),
-            title=measure.display_name,
-            share=measure.is_share,
-            range=measure.range,
-            is_of_answered=not measure.counts_failures,
-        )
-    is_cost = name in COSTS
-    title = COSTS.get(name, name)
-    return PairedMeasure(name, False if is_cost else None, tuple(values), title=title, is_cost=is_cost)
+    if name not in known:
+        is_cost, title = name in COSTS, COSTS.get(name, name)
+        return PairedMeasure(name, False if is_cost else None, tuple(values), title=title, is_cost=is_cost)
+    measure = known[name]
+    return PairedMeasure(
+        name,
+        # What only describes, such as how long contexts are, makes no run better.
+        None if measure.failure_value is None else measure.higher_is_better,
+        tuple(values),
+        title=measure.display_name,
+        share=measure.is_share,
+        range=measure.range,
+        is_of_answered=not measure.counts_failures,
+    )

@@ -11,7 +11,6 @@ from harness.display.text_format import type_name
 from harness.report.group_notes import group_notes, judge_notes
 from harness.report.labels import dataset_name
 from harness.report.notes import most_harmful_first
-from harness.report.records import Sample
 from harness.report.view import RunView, load_views, notes_on
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
@@ -21,17 +20,24 @@ from harness.store import RunDir, rows_by_id
 
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[RunView]:
-    """The runs, a run named twice once.
-
-    ConfigError for fewer than two, for different data sets, and for a query type that no query has.
-    """
+    """ConfigError for fewer than two runs, different data sets, and a query type that no query has."""
     unique = list({run.path.resolve(): run for run in runs}.values())
     if len(unique) < 2:
         raise ConfigError("a comparison takes at least two different runs", "name another RUN")
-    _refuse_other_datasets(unique)
+    names = [dataset_name(run.manifest()) for run in unique]
+    for run, name in zip(unique, names, strict=True):
+        if name != names[0]:
+            first, other = (printable(one.run_id, 200) for one in (unique[0], run))
+            what = f"{first} is over {names[0]}, {other} over {name}: they cannot be compared"
+            raise ConfigError(what, "name runs over one data set")
     views = load_views(unique, prices)
     samples = {id(view.sample): view.sample for view in views}
-    types = _matching_types(samples.values(), query_type)
+    types = {row.reference.query_type for sample in samples.values() for row in sample.values()}
+    if query_type is not None:
+        known = [printable(name) for name in types]
+        types = types & {query_type} or {name for name in types if type_name(name) == query_type}
+        if not types:
+            raise ConfigError(f"no query has the type '{printable(query_type)}'", nearest(query_type, known))
     chosen = {
         key: rows_by_id(row for row in sample.values() if row.reference.query_type in types)
         for key, sample in samples.items()
@@ -59,10 +65,9 @@ def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQuerie
     """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
     asked in the same words and with the same reference. Raises ConfigError if there are none.
     """
-    numbers = range(len(runs))
-    places = list(itertools.combinations(numbers, 2))
+    places = list(itertools.combinations(range(len(runs)), 2))
     if against is not None:
-        places = [(other, against) for other in numbers if other != against]
+        places = [(other, against) for other in range(len(runs)) if other != against]
     shared = {}
     for a, b in places:
         rows, others = runs[a].sample, runs[b].sample
@@ -75,9 +80,7 @@ def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQuerie
 
 
 def beside_baselines(runs: Sequence[RunView], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
-    """The pairs of systems, and the pairs with a baseline. If every pair has a baseline, all count as pairs of
-    systems.
-    """
+    """The pairs of systems, and those with a baseline. If every pair has one, all count as pairs of systems."""
     apart = {place: ids for place, ids in shared.items() if any(runs[at].manifest.baseline for at in place)}
     if len(apart) == len(shared):
         return shared, {}
@@ -97,8 +100,8 @@ def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
 
 
 def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQueries) -> SharedQueries:
-    """The pairs that were scored in the same way (see `way_of`) and may be compared by the metric. If there are
-    several ways of scoring, the most common one: scores of two judges cannot be ranked together.
+    """The pairs that were scored in the same way (see `RunView.way`) and may be compared by the metric. Of several
+    ways of scoring the most common one: scores of two judges cannot be ranked together.
     """
     ways = [run.way(measure) for run in runs]
     able = [not run.why_not_compared(measure) for run in runs]
@@ -107,28 +110,6 @@ def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQuerie
         if ways[a] == ways[b] and able[a] and able[b]:
             found.setdefault(ways[a], {})[a, b] = queries
     return max(found.values(), key=len, default={})
-
-
-def _refuse_other_datasets(runs: Sequence[RunDir]) -> None:
-    first = dataset_name(runs[0].manifest())
-    for run in runs:
-        own = dataset_name(run.manifest())
-        if own != first:
-            names = [printable(one.run_id, 200) for one in (runs[0], run)]
-            raise ConfigError(
-                f"{names[0]} is over {first}, {names[1]} over {own}: they cannot be compared",
-                "name runs over one data set",
-            )
-
-
-def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:
-    types = {row.reference.query_type for sample in samples for row in sample.values()}
-    if wanted is None:
-        return types
-    fitting = types & {wanted} or {name for name in types if type_name(name) == wanted}
-    if not fitting:
-        raise ConfigError(f"no query has the type '{printable(wanted)}'", nearest(wanted, map(printable, types)))
-    return fitting
 
 
 def comparison_notes(
@@ -152,7 +133,6 @@ def comparison_notes(
 
 
 def baseline_notes(runs: Sequence[RunView], apart: SharedQueries) -> Iterator[str]:
-    """Names the baselines whose pairs are a separate family."""
     places = sorted({place for pair in apart for place in pair})
     names = [runs[place].label for place in places if runs[place].manifest.baseline]
     if names:

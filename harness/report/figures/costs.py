@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_DOTS = 600
@@ -41,16 +40,15 @@ _SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
 
 def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     """A row for each run: 5th to 95th percentile, quartiles, median and single queries, on a log scale."""
-    timed = {number: view.latencies for number, view in enumerate(group.views)}
-    if not any(timed.values()):
+    if not any(view.latencies for view in group.views):
         return []
     waited = [
         row for view in group.views if (row := view.row("throttled_s")) and (row.mean or 0) > _WORTH_SHOWING_S
     ]
     names, ratios = marks.names_of(group.views, _NAME_LETTERS), (2.2, 1.0) if waited else (1.0,)
     figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.3, ratios=ratios)
-    has_dots = sum(map(len, timed.values())) <= _MOST_DOTS
-    _distributions(panels[0], group.views, timed, has_dots=has_dots)
+    has_dots = sum(len(view.latencies) for view in group.views) <= _MOST_DOTS
+    _distributions(panels[0], group.views, has_dots=has_dots)
     if waited:
         _throttling(panels[1], group.views)
     n = marks.n_of(view.row("latency_s") for view in group.views)
@@ -58,15 +56,15 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
         f"Seconds per query without throttling (n = {n}, answered live or timed out; log scale). Thin line: 5th "
         "to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the number "
         f"of queries. {'Light dots: single queries. ' if has_dots else ''}"
-        f"{_waiting(group, is_drawn=bool(waited))}{restricted(group)}"
+        f"{_waiting(group.views, is_drawn=bool(waited))}{restricted(group)}"
     )
     alt = marks.alt_of(["Median latency of a query:", *_spoken(group.views, "latency_s_p50", "s")])
     return [Drawing("latency", "Latency", caption, alt, figure)]
 
 
-def _waiting(group: Group, *, is_drawn: bool) -> str:
+def _waiting(views: Sequence[RunView], *, is_drawn: bool) -> str:
     """The time throttled by providers, if known; otherwise latency is the whole wall time."""
-    timed = [view for view in group.views if view.row("latency_s")]
+    timed = [view for view in views if view.row("latency_s")]
     unknown = [printable(view.label, 40) for view in timed if view.value("throttled_s") is None]
     said = []
     if is_drawn:
@@ -82,12 +80,10 @@ def _waiting(group: Group, *, is_drawn: bool) -> str:
     return " ".join(said)
 
 
-def _distributions(
-    axes: Axes, views: Sequence[RunView], timed: Mapping[int, Sequence[float]], *, has_dots: bool
-) -> None:
+def _distributions(axes: Axes, views: Sequence[RunView], *, has_dots: bool) -> None:
     axes.set_xscale("log")
     for place, view in enumerate(views):
-        values, look = [max(value, _SHORTEST_S) for value in timed[place]], marks.style_of(place)
+        values, look = [max(value, _SHORTEST_S) for value in view.latencies], marks.style_of(place)
         if not values:
             _print_nothing(axes, place)
             continue
@@ -105,7 +101,7 @@ def _distributions(
             va="center",
             fontsize=LETTERS_PT,
         )
-    _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
+    _limits(axes, [max(value, _SHORTEST_S) for view in views for value in view.latencies])
     axes.set_xlabel("seconds per query without throttling", fontsize=8)
     small: dict[str, Any] = {"va": "bottom", "fontsize": LETTERS_PT, "color": GREY}
     axes.annotate("median [95 % CI], n", (1.01, 1), xycoords="axes fraction", **small)
@@ -148,10 +144,7 @@ def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One segment of a bar: a measure less another one."""
-
+class _Part(NamedTuple):
     name: str
     color: str
     hatch: str
@@ -161,11 +154,6 @@ class _Part:
     def of(self, view: RunView) -> float | None:
         whole, less = view.value(self.plus), view.value(self.minus) if self.minus else None
         return None if whole is None else max(0.0, whole - (less or 0.0))
-
-    def said(self, view: RunView) -> str:
-        """The amount: `2,208`; with `≥` if not everything was counted."""
-        whole = cost_quantity(view.row(self.plus))
-        return bare(replace(whole, value=self.of(view))) if whole else NOTHING
 
 
 _QUERY_PARTS = (
@@ -183,58 +171,52 @@ _USD_OF_INDEX = (_Part("index", PALETTE[2], "\\\\\\", "index_usd"),)
 
 def draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
     """Bars of the tokens, and of the dollars if any were paid, of a query and of the index."""
-    drawn = []
-    if figure := _two_panels(group, "tokens", _QUERY_PARTS, _INDEX_PARTS, new_figure):
-        query, index = figure.axes
-        query.set_xlabel("tokens a query (mean, 95 % CI of the sum)", fontsize=8)
-        index.set_xlabel("tokens of the index, once", fontsize=8)
-        caption = (
-            "Tokens of all models. Left: of one query, the mean of the sum with its 95 % CI "
-            f"({_n(group, 'tokens')}; failed queries included). Right: of the index, built once, whoever paid for "
-            f"it.{self_reported_note(group.views)}"
-        )
-        drawn.append(Drawing("tokens", "Tokens", caption, _alt(group, "tokens", "tokens"), figure))
-    if figure := _two_panels(group, "usd", _USD_OF_QUERY, _USD_OF_INDEX, new_figure):
-        query, index = figure.axes
-        query.set_xlabel("USD a query (mean, 95 % CI)", fontsize=8)
-        index.set_xlabel("USD of the index, once", fontsize=8)
-        caption = (
-            f"US dollars by the price table. Left: of one query, mean and 95 % CI ({_n(group, 'usd')}). Right: of "
-            "the index, whoever paid for it. No number: a model has no price."
-        )
-        drawn.append(Drawing("usd", "Dollars", caption, _alt(group, "usd", "USD"), figure))
-    return drawn
-
-
-def _n(group: Group, measure: str) -> str:
-    return f"n = {marks.n_of(view.row(measure) for view in group.views)}"
-
-
-def _alt(group: Group, measure: str, unit: str) -> str:
-    per_query, once = (_spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
-    return marks.alt_of(["A query:", *per_query, "The index:", *once])
+    n_tokens, n_usd = (f"n = {marks.n_of(view.row(name) for view in group.views)}" for name in ("tokens", "usd"))
+    tokens = (
+        "Tokens of all models. Left: of one query, the mean of the sum with its 95 % CI "
+        f"({n_tokens}; failed queries included). Right: of the index, built once, whoever paid for "
+        f"it.{self_reported_note(group.views)}"
+    )
+    dollars = (
+        f"US dollars by the price table. Left: of one query, mean and 95 % CI ({n_usd}). Right: of "
+        "the index, whoever paid for it. No number: a model has no price."
+    )
+    return [
+        *_two_panels(group, "tokens", "tokens", _QUERY_PARTS, _INDEX_PARTS, "Tokens", tokens, new_figure),
+        *_two_panels(group, "usd", "USD", _USD_OF_QUERY, _USD_OF_INDEX, "Dollars", dollars, new_figure),
+    ]
 
 
 def _two_panels(
-    group: Group, measure: str, of_query: Sequence[_Part], of_index: Sequence[_Part], new_figure: NewFigure
-) -> Figure | None:
-    """Bars of a query and of the index, with a key of what they consist of; None if nothing was used."""
+    group: Group,
+    measure: str,
+    unit: str,
+    of_query: Sequence[_Part],
+    of_index: Sequence[_Part],
+    title: str,
+    caption: str,
+    new_figure: NewFigure,
+) -> Iterator[Drawing]:
+    """Bars of a query and of the index, with a key of what they consist of; nothing if nothing was used."""
     if not any(view.value(name) for view in group.views for name in (measure, f"index_{measure}")):
-        return None
+        return
     names = marks.names_of(group.views, _NAME_LETTERS)
     figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.26, ratios=_PANELS)
     used = _bars(panels[0], _SHARES[0], group.views, of_query, measure)
     used += _bars(panels[1], _SHARES[1], group.views, of_index, f"index_{measure}")
-    if len(of_query) > 1:
+    of_sum = " of the sum" if len(of_query) > 1 else ""
+    panels[0].set_xlabel(f"{unit} a query (mean, 95 % CI{of_sum})", fontsize=8)
+    panels[1].set_xlabel(f"{unit} of the index, once", fontsize=8)
+    if of_sum:
         looks = {part.name: {"facecolor": part.color, "hatch": part.hatch, **_EDGE} for part in used}
         marks.key_above(figure, looks, handlelength=1.5, fontsize=7.5)
-    return figure
+    per_query, once = (_spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
+    alt = marks.alt_of(["A query:", *per_query, "The index:", *once])
+    yield Drawing(measure, title, caption, alt, figure)
 
 
 def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_Part], total: str) -> list[_Part]:
-    """Stacked bars with the interval and the number of `total`; the parts that any run has. `share`: of the width,
-    the panel's.
-    """
+    """Stacked bars, with the interval of `total`; the parts that any run has. `share`: of the width."""
     highest, letters, used = 0.0, 1, []
     for place, view in enumerate(views):
         row, end = view.row(total), 0.0
@@ -244,7 +226,9 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
         for part in parts:
             if value := part.of(view):
                 (bar,) = axes.barh(place, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
-                tell(bar, f"{marks.name_of(view)}, {part.name}: {part.said(view)}")
+                whole = cost_quantity(view.row(part.plus))
+                amount = bare(replace(whole, value=value)) if whole else NOTHING
+                tell(bar, f"{marks.name_of(view)}, {part.name}: {amount}")
                 used.append(part)
                 end += value
         limits = marks.interval_of(row)
@@ -260,7 +244,6 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
 
 
 def _print_nothing(axes: Axes, row: float) -> None:
-    """A dash at the left edge for a value that was not measured."""
     place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     axes.annotate(NOTHING, (0, row), (3, 0), va="center", color=GREY, **place)
 
@@ -297,6 +280,6 @@ def compact(value: float) -> str:
 
 def _spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
     """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
-    costs = [(view.label, cost_of(view, measure)) for view in views]
-    said = [(label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs]
+    costs = ((view.label, cost_of(view, measure)) for view in views)
+    said = ((label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs)
     return [f"{label} {amount}." for label, amount in said]

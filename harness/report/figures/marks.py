@@ -30,9 +30,6 @@ LETTERS_PT = 7
 _LONGEST_ALT = 270
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
-DrawnRuns = Sequence[tuple[int, RunView]]
-"""Runs that a figure shows, each with its place in the group: it looks the same in every figure."""
-
 
 @dataclass(frozen=True)
 class RunStyle:
@@ -49,14 +46,12 @@ def style_of(place: int) -> RunStyle:
     return RunStyle(*(kind[place % len(kind)] for kind in looks))
 
 
-def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
-    """The runs with an overall value of any of `measures`, without those that were scored in another way than
-    most.
-    """
+def runs_with(group: Group, measures: Iterable[str]) -> Sequence[RunView]:
+    """The runs with an overall value of any of `measures` that was scored as most are."""
     others = {name: group.scored_otherwise(name) for name in measures}
     return [
-        (place, view)
-        for place, view in enumerate(group.views)
+        view
+        for view in group.views
         if any(view.value(name) is not None and view.run.run_id not in apart for name, apart in others.items())
     ]
 
@@ -107,9 +102,7 @@ def row_figure(
     ratios: Sequence[float] = (1.0,),
     **rows: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a named row for each run or pair, at least `row_in` high, and panels side by side. `rows`: as
-    in `dress_rows`.
-    """
+    """A named row for each run or pair, and panels side by side. `rows`: see `dress_rows`."""
     height = besides_in + max(row_in, row_height(names)) * len(names)
     figure = new_figure(figsize=(width_in, height), layout="constrained")
     panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
@@ -119,24 +112,38 @@ def row_figure(
     return figure, panels
 
 
+def panel_grid(
+    new_figure: NewFigure, n: int, columns: int, height_in: float, line_in: float
+) -> tuple[Figure, list[Axes]]:
+    """n panels, so many beside each other; `line_in`: how much each line of them adds to the height."""
+    lines = -(-n // columns)
+    figure = new_figure(figsize=(WIDTH_IN, height_in + line_in * lines), layout="constrained")
+    panels = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for axes in panels[n:]:
+        axes.remove()
+    return figure, panels[:n]
+
+
+def unit_ticks(axes: Axes, side: Literal["x", "y"]) -> None:
+    """From 0 to 1, with room for the marks at both ends."""
+    ticks = {"lim": (-0.03, 1.03), "ticks": (0, 0.5, 1), "ticklabels": ("0", "0.5", "1")}
+    axes.set(**{f"{side}{name}": value for name, value in ticks.items()})
+
+
 def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], letters: int = 105, **style: Any) -> None:
-    """A legend of patches: name -> how it is drawn."""
     from matplotlib.patches import Patch
 
     legend(figure, [Patch(**look) for look in looks.values()], [*looks], letters, **style)
 
 
 def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], letters: int, **style: Any) -> None:
-    """Beside the panels, in as many columns as `letters` allow. matplotlib leaves names out that begin with an
-    underscore.
-    """
+    """Beside the panels. matplotlib leaves names out that begin with an underscore."""
     shown = [f" {name}" if name.startswith("_") else name for name in names]
     place = {"loc": "outside upper left", "ncols": columns_of(names, letters)}
     figure.legend(handles, shown, **{**place, **style})
 
 
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
-    """The limits of the 95 % interval; None if there is none."""
     if row.mean is None or row.ci_low is None or row.ci_high is None:
         return None
     return min(row.ci_low, row.mean), max(row.ci_high, row.mean)
@@ -172,19 +179,17 @@ def dot(axes: Axes, row: Aggregate, height: float, look: RunStyle) -> None:
 
 def dot_rows(
     axes: Axes,
-    rows: Iterable[tuple[Aggregate | None, int]],
+    rows: Iterable[tuple[Aggregate | None, RunView]],
     beside: Callable[[Aggregate], str] | None = None,
     **style: Any,
 ) -> None:
-    """From the top the mean of each row, drawn as the run of that place, or a dash; `beside`: the text at the
-    right end.
-    """
+    """From the top the mean of each row, drawn as that run, or a dash, and `beside` it a text."""
     of_row: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": LETTERS_PT}
-    for height, (row, place) in enumerate(rows):
+    for height, (row, view) in enumerate(rows):
         if row is None or row.mean is None:
             axes.text(0.5, height, NOTHING, ha="center", color=GREY, **of_row)
             continue
-        dot(axes, row, height, style_of(place))
+        dot(axes, row, height, style_of(view.place))
         if beside:
             axes.text(1.03, height, beside(row), **of_row, **style)
 
@@ -212,9 +217,9 @@ def alt_of(sentences: Iterable[str]) -> str:
     return " ".join([*said, *([f"{left_out} more in the table."] if left_out else [])])
 
 
-def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERALL) -> str:
+def extremes(title: str, runs: Sequence[RunView], measure: str, query_type: str = OVERALL) -> str:
     """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text; over finished runs, if there are any."""
-    finished = [view for _, view in runs if view.is_complete] or [view for _, view in runs]
+    finished = [view for view in runs if view.is_complete] or runs
     rows = ((view.row(measure, query_type), view.label) for view in finished)
     values = [(row.mean, printable(label, 40)) for row, label in rows if row is not None and row.mean is not None]
     if not values:
@@ -227,16 +232,13 @@ def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERAL
 
 @dataclass(frozen=True)
 class Scale:
-    """The axis of one measure: shares in per cent from 0 to 100, what lies between 0 and 1 so, anything else as it
-    comes.
-    """
+    """The axis of one measure: shares in per cent, what lies between 0 and 1 so, anything else as it comes."""
 
     measure: str
     name: str
     """As a sentence calls it."""
     is_share: bool
     is_unit: bool
-    """Every value lies between 0 and 1."""
 
     @classmethod
     def of(cls, group: Group, measure: str) -> Scale:
@@ -274,7 +276,6 @@ class Scale:
         return f"{round(100 * (row.mean or 0.0), 1):g}" if self.is_share else number(row.mean)
 
     def dress(self, axes: Axes, every: int = 1) -> None:
-        """Limits and ticks of the x axis."""
         if not self.is_unit:
             axes.locator_params(axis="x", nbins=5)
             return

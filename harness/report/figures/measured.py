@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.display import Drawing, format_value, printable
@@ -13,7 +12,7 @@ from harness.display.plotting import GREY, HALF_IN, LIGHT, PALETTE, WIDTH_IN, Ne
 from harness.display.text_format import number
 from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
 from harness.report.figures import marks
-from harness.report.figures.marks import LETTERS_PT, DrawnRuns
+from harness.report.figures.marks import LETTERS_PT
 from harness.report.quantities import population, values_in
 from harness.report.tables.scores import count_of, found_labels
 from harness.report.view import Group, RunView
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _MOST_CURVES = 6
-"""Runs in one panel."""
 _MOST_RUNS_WITH_ALL = 5
 _MAIN_ROWS = 2
-"""Rows of panels that are drawn of more runs than those."""
 _CURVES_BESIDE = 3
 _SPREAD = 0.3
 """Part of the distance between two points over which the dots of the runs are spread."""
@@ -51,8 +48,7 @@ Placed = Sequence[tuple[Measure, Panel]]
 Limits = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class _Subplot:
+class _Subplot(NamedTuple):
     title: str
     measure: str
     row: str = ""
@@ -60,7 +56,6 @@ class _Subplot:
 
     @property
     def headings(self) -> list[str]:
-        """The heading of its row, if any, and its title."""
         return [self.row, self.title] if self.row else [self.title]
 
     @property
@@ -90,7 +85,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
             return _draw_kinds(group, figure, measure, new_figure)
     runs = marks.runs_with(group, [measure.name for measure, _ in placed])
     # A metric without values would be an empty panel, or an end of a curve without a point.
-    placed = [one for one in placed if any(view.value(one[0].name) is not None for _, view in runs)]
+    placed = [one for one in placed if any(view.value(one[0].name) is not None for view in runs)]
     every = _subplots(runs, placed)
     if not every:
         return None
@@ -99,8 +94,8 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
     if 1 < len(runs) <= _MOST_CURVES and any(len(curve.points) > 1 for curve in curves):
         drawn = _draw_curves(new_figure, runs, curves, printable(figure.along))
         shown, subplots = curved, _subplots(runs, curved)
-        rows = [view.row(curve.points[-1][1]) for curve in curves for _, view in runs]
-        how = f"Marker: mean; upright line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}."
+        rows = [view.row(curve.points[-1][1]) for curve in curves for view in runs]
+        how = f"Marker: mean; upright line: 95 % interval; {marks.queries_of(runs, rows)}."
     else:
         subplots = every
         headings = list(dict.fromkeys(subplot.row for subplot in every))
@@ -110,21 +105,24 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
         limits = _limits_of(runs, subplots, zoomed=figure.zoomed)
         drawn = _draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
-        how = _how_to_read(runs, subplots)
+        rows = [view.row(subplot.measure) for view in runs for subplot in subplots]
+        how = f"Dot: mean; line: 95 % interval; {marks.queries_of(runs, rows)}."
+        how += " “a of b”: only a of b scores have a value." if any(row and row.n_failed for row in rows) else ""
         how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
         how += "" if len(subplots) == len(every) else " The other scores are in the table."
     ways = {measure.higher_is_better for measure, _ in shown}
     better = "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
     caption = f"{figure.says}; {better}. {how}"
-    return Drawing(figure.stem, figure.title, caption, marks.alt_of(_sentences(runs, subplots)), drawn)
+    alt = marks.alt_of(marks.extremes(subplot.named, runs, subplot.measure) for subplot in subplots)
+    return Drawing(figure.stem, figure.title, caption, alt, drawn)
 
 
-def _subplots(runs: DrawnRuns, placed: Placed) -> list[_Subplot]:
+def _subplots(runs: Sequence[RunView], placed: Placed) -> list[_Subplot]:
     """Row by row; of one run all points of a curve, of several the farthest."""
     kept = [
         (measure, panel)
         for measure, panel in placed
-        if not panel.repeats or any(view.value(measure.name) != view.value(panel.repeats) for _, view in runs)
+        if not panel.repeats or any(view.value(measure.name) != view.value(panel.repeats) for view in runs)
     ]
     if len(runs) > 1:
         ends = {(panel.row, panel.curve): panel.at for _, panel in sorted(kept, key=lambda one: one[1].at)}
@@ -139,7 +137,6 @@ def _subplots(runs: DrawnRuns, placed: Placed) -> list[_Subplot]:
 
 
 def _curves(placed: Placed) -> list[Curve]:
-    """In the order in which they are first named, their points by place."""
     found: dict[str, dict[float, str]] = {}
     for measure, panel in placed:
         title = f"{panel.curve} ({panel.row})" if panel.row else panel.curve
@@ -147,57 +144,45 @@ def _curves(placed: Placed) -> list[Curve]:
     return [Curve(title, tuple(sorted(points.items()))) for title, points in found.items()]
 
 
-def _draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve], along: str) -> Figure:
+def _draw_curves(new_figure: NewFigure, runs: Sequence[RunView], curves: Sequence[Curve], along: str) -> Figure:
     """A panel for each curve, three beside each other or, of four, two; `along`: what their points lie along."""
     columns = 2 if len(curves) == 4 else min(_CURVES_BESIDE, len(curves))
-    lines = -(-len(curves) // columns)
-    figure = new_figure(figsize=(WIDTH_IN, 0.6 + 1.75 * lines), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False)
-    handles: list[Line2D] = []
-    for place, axes in enumerate(grid.flat):
-        if place >= len(curves):
-            axes.remove()
-            continue
-        lines_of = _draw_curve(axes, runs, curves[place])
-        handles = handles or lines_of
-        rows = [view.row(measure) for _, view in runs for _, measure in curves[place].points]
-        axes.set_title(f"{curves[place].title}, n = {marks.n_of(rows)}", fontsize=8)
-    marks.legend(figure, handles, [marks.name_of(view) for _, view in runs], 105, handlelength=2.4)
+    figure, panels = marks.panel_grid(new_figure, len(curves), columns, 0.6, 1.75)
+    handles = [_draw_curve(axes, runs, curve) for axes, curve in zip(panels, curves, strict=True)]
+    marks.legend(figure, handles[0], [marks.name_of(view) for view in runs], 105, handlelength=2.4)
     figure.supxlabel(along, fontsize=8)
     figure.supylabel(_VALUE, fontsize=8)
     return figure
 
 
-def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
+def _draw_curve(axes: Axes, runs: Sequence[RunView], curve: Curve) -> list[Line2D]:
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
-    for place, (number_of_run, view) in enumerate(runs):
-        look = marks.style_of(number_of_run)
+    for place, view in enumerate(runs):
+        look = marks.style_of(view.place)
         shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
-        known = [(x, row, row.mean) for x, row in rows if row is not None and row.mean is not None]
-        for x, row, _ in known:
-            limits = marks.interval_of(row)
-            if limits:
+        known = [(x, row) for x, row in rows if row is not None and row.mean is not None]
+        for x, row in known:
+            if limits := marks.interval_of(row):
                 axes.plot([x, x], limits, color=look.color, linewidth=0.8)
         style: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
-        xs, means = [x for x, _, _ in known], [mean for _, _, mean in known]
+        xs, means = [x for x, _ in known], [row.mean or 0.0 for _, row in known]
         (line,) = axes.plot(xs, means, linewidth=1.1, markersize=4, clip_on=False, **style)
         # A line without a point is nowhere, and would take all the room there is.
         line.set_in_layout(bool(xs))
-        points = zip((at for at, _ in curve.points), (row for _, row in rows), strict=True)
-        tell(
-            line,
-            f"{marks.name_of(view)}: {'; '.join(f'{at:g}: {marks.tip_of(row)}' for at, row in points if row)}",
-        )
+        points = zip(curve.points, rows, strict=True)
+        told = [f"{at:g}: {marks.tip_of(row)}" for (at, _), (_, row) in points if row]
+        tell(line, f"{marks.name_of(view)}: {'; '.join(told)}")
         lines.append(line)
     axes.set_xticks(range(len(curve.points)), [f"{at:g}" for at, _ in curve.points])
     axes.set_xlim(-0.4, len(curve.points) - 0.6)
-    drawn = [found.mean for _, view in runs for _, measure in curve.points if (found := view.row(measure))]
+    drawn = [found.mean for view in runs for _, measure in curve.points if (found := view.row(measure))]
     if all(mean is None or 0 <= mean <= 1 for mean in drawn):
-        axes.set_ylim(-0.03, 1.03)
-        axes.set_yticks((0, 0.5, 1), ("0", "0.5", "1"))
+        marks.unit_ticks(axes, "y")
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    n = marks.n_of(view.row(measure) for view in runs for _, measure in curve.points)
+    axes.set_title(f"{curve.title}, n = {n}", fontsize=8)
     return lines
 
 
@@ -209,25 +194,25 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     labels = found_labels(group, measure)
     if not runs or not labels:
         return None
-    names = marks.names_of(view for _, view in runs)
+    names = marks.names_of(runs)
     looks = {printable(label.title): _style(measure, label) for label in labels}
     besides_in = 0.75 + 0.17 * -(-len(labels) // marks.columns_of([*looks], _KEY_LETTERS))
     drawn, (axes,) = marks.row_figure(
         new_figure, names, besides_in=besides_in, row_in=1.5 * marks.row_height(names)
     )
-    for place, (_, view) in enumerate(runs):
+    for place, view in enumerate(runs):
         _kinds_bar(axes, place, view, measure, labels)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
     axes.set_xlabel(f"{printable(measure.display_name)}, %")
     marks.key_above(drawn, looks, _KEY_LETTERS, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
-    rows = [view.row(measure.name) for _, view in runs]
+    rows = [view.row(measure.name) for view in runs]
     caption = (
-        f"{figure.says}, in % of all judged answers; {marks.queries_of((view for _, view in runs), rows)}. "
+        f"{figure.says}, in % of all judged answers; {marks.queries_of(runs, rows)}. "
         "Numbers are counts of answers. What to try against each cause is above."
     )
     spoken = []
-    for _, view in runs:
+    for view in runs:
         counts = [(count_of(view, measure, label), printable(label.title)) for label in labels]
         said = ", ".join(f"{count:,} {title}" for count, title in counts if count)
         spoken.append(f"{printable(view.label, 40)}: {said or 'none'}.")
@@ -235,14 +220,11 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
 
 
 def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: Sequence[ScoreLabel]) -> None:
-    row = view.row(measure.name)
+    row, start = view.row(measure.name), 0.0
     n = values_in(row) if row else 0
-    if not n:
-        return
-    start = 0.0
     for label in labels:
         count = count_of(view, measure, label)
-        if not count:
+        if not n or not count:
             continue
         width = count / n
         (segment,) = axes.barh(place, width, _BAR, left=start, **_style(measure, label))
@@ -265,34 +247,25 @@ def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
 
 
 def _draw_panels(
-    new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[_Subplot], limits: Limits, beside: int
+    new_figure: NewFigure, runs: Sequence[RunView], panels: Sequence[_Subplot], limits: Limits, beside: int
 ) -> Figure:
-    """Of one run, one panel with a row for each measure; of several, a panel for each measure, so many beside each
-    other (0: as many as suit their number).
-    """
+    """One run: a row for each measure; several: a panel for each, `beside` each other (0: as suits them)."""
     if len(runs) == 1:
         return _one_run(new_figure, runs[0], panels, limits)
-    names = marks.names_of(view for _, view in runs)
+    names = marks.names_of(runs)
     columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
-    lines = -(-len(panels) // columns)
-    height = 0.3 + lines * (0.62 + marks.row_height(names) * len(runs))
-    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False)
-    for place, axes in enumerate(grid.flat):
-        if place >= len(panels):
-            axes.remove()
-            continue
-        _panel(axes, runs, panels[place], limits, letters)
+    line_in = 0.62 + marks.row_height(names) * len(runs)
+    figure, grid = marks.panel_grid(new_figure, len(panels), columns, 0.3, line_in)
+    for place, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
+        _panel(axes, runs, panel, limits, letters)
         axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
     figure.supxlabel(_VALUE, fontsize=8)
     return figure
 
 
-def _limits_of(runs: DrawnRuns, panels: Sequence[_Subplot], *, zoomed: bool) -> Limits:
-    """From just below the lowest to just above the highest limit of any interval; not `zoomed`: from 0 to 1 where
-    everything lies there, otherwise from 0.
-    """
-    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
+def _limits_of(runs: Sequence[RunView], panels: Sequence[_Subplot], *, zoomed: bool) -> Limits:
+    """`zoomed`: only where there are intervals; otherwise from 0, and to 1 if all lie there."""
+    rows = [row for view in runs for panel in panels if (row := view.row(panel.measure))]
     ends = [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
     if zoomed:
         room = 0.05 * max(max(ends) - min(ends), 0.05)
@@ -304,34 +277,21 @@ def _limits_of(runs: DrawnRuns, panels: Sequence[_Subplot], *, zoomed: bool) -> 
     return low - room, high + room
 
 
-def _sentences(runs: DrawnRuns, panels: Sequence[_Subplot]) -> list[str]:
-    """For an alt text: the lowest and the highest value of each panel."""
-    return [marks.extremes(panel.named, runs, panel.measure) for panel in panels]
-
-
-def _how_to_read(runs: DrawnRuns, panels: Sequence[_Subplot]) -> str:
-    """The end of a caption: the meaning of dots and lines, and n."""
-    rows = [view.row(panel.measure) for _, view in runs for panel in panels]
-    failed = any(row is not None and row.n_failed for row in rows)
-    covered = " “a of b”: only a of b scores have a value." if failed else ""
-    return f"Dot: mean; line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}.{covered}"
-
-
-def _panel(axes: Axes, runs: DrawnRuns, panel: _Subplot, limits: Limits, letters: int) -> None:
+def _panel(axes: Axes, runs: Sequence[RunView], panel: _Subplot, limits: Limits, letters: int) -> None:
     """n is in the title unless it is shown for each row."""
-    rows = [view.row(panel.measure) for _, view in runs]
-    numbered = [(row, number) for row, (number, _) in zip(rows, runs, strict=True)]
+    rows = [view.row(panel.measure) for view in runs]
+    of_run = list(zip(rows, runs, strict=True))
     title = "\n".join(textwrap.fill(line, letters) for line in panel.headings)
     if _same_n(rows):
         title += f"\nn = {format_value(population(rows[0]))}"
-        marks.dot_rows(axes, numbered)
+        marks.dot_rows(axes, of_run)
     else:
-        _counted_rows(axes, numbered)
+        _counted_rows(axes, of_run)
     _dress(axes, len(runs), limits)
     axes.set_title(title, fontsize=8)
 
 
-def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, int]]) -> None:
+def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, RunView]]) -> None:
     marks.dot_rows(axes, rows, lambda row: format_value(population(row)), color=GREY)
     axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
 
@@ -340,13 +300,10 @@ def _same_n(rows: Sequence[Aggregate | None]) -> bool:
     return all(rows) and len({population(row) for row in rows}) == 1
 
 
-def _one_run(
-    new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[_Subplot], limits: Limits
-) -> Figure:
-    number, view = run
+def _one_run(new_figure: NewFigure, view: RunView, panels: Sequence[_Subplot], limits: Limits) -> Figure:
     names = [textwrap.fill(panel.named, 40) for panel in panels]
     figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
-    _counted_rows(axes, [(view.row(panel.measure), number) for panel in panels])
+    _counted_rows(axes, [(view.row(panel.measure), view) for panel in panels])
     axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
     axes.set_xlabel(_VALUE)
     _dress(axes, len(panels), limits)
@@ -355,17 +312,16 @@ def _one_run(
 
 def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     if limits == _UNIT:
-        axes.set_xlim(-0.03, 1.03)
-        axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
+        marks.unit_ticks(axes, "x")
     else:
         axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=4)
     marks.dress_rows(axes, n_rows, grid="both", below=0.5)
 
 
-def _fitting(runs: DrawnRuns, panels: Sequence[_Subplot], beside: int, longest: int) -> tuple[int, int]:
+def _fitting(runs: Sequence[RunView], panels: Sequence[_Subplot], beside: int, longest: int) -> tuple[int, int]:
     """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
-    counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
+    counted = any(not _same_n([view.row(panel.measure) for view in runs]) for panel in panels)
     suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
     columns = beside or suiting
     while True:

@@ -53,8 +53,8 @@ class _Price(NamedTuple):
     measure: str
     name: str
     says: str
-    label: str
-    """Of the axis."""
+    label: str = ""
+    """Of the axis; empty: the name."""
 
 
 _PRICES = (
@@ -65,14 +65,8 @@ _PRICES = (
         "tokens per query, input and output of every model that was called",
         "tokens per query (input + output, all roles)",
     ),
-    _Price("pareto_usd", "usd", "USD per query", "US dollars per query at the price table", "USD per query"),
-    _Price(
-        "pareto_latency",
-        "latency_s_p50",
-        "latency p50, s",
-        "the median latency of a query in seconds",
-        "latency p50, s",
-    ),
+    _Price("pareto_usd", "usd", "USD per query", "US dollars per query at the price table"),
+    _Price("pareto_latency", "latency_s_p50", "latency p50, s", "the median latency of a query in seconds"),
 )
 
 
@@ -111,10 +105,8 @@ class ScatterPoint:
 def draw_pareto(
     group: Group, measure: str, new_figure: NewFigure, rows: Sequence[Aggregate | None] = ()
 ) -> list[Drawing]:
-    """A metric against tokens, dollars and seconds per query, for each cost that any run has and that is not
-    always 0.
-
-    `rows`: the mean of each run by position; default: its mean over all queries. Unfinished runs are left out.
+    """A metric against each cost that is not always 0. `rows`: the mean of each run; default: over all queries.
+    Unfinished runs are left out.
     """
     if measure in COSTS:
         return []
@@ -158,7 +150,13 @@ def _draw(
     axes = figure.subplots()
     _draw_points(axes, points)
     _dress(axes, points, scale, price)
-    apart = _why_apart(group, scale, points, price, spent)
+    others = group.scored_otherwise(scale.measure)
+    reasons = {
+        point.number: why_no_price(point.view, price.measure, spent[point.number])
+        or (SCORED_OTHERWISE if point.view.run.run_id in others else "")
+        for point in points
+    }
+    apart = {number: why for number, why in reasons.items() if why}
     best = frontier([point for point in points if point.number not in apart], lower_is_better=lower)
     _name_points(figure, axes, points, names if needs_key else (), _draw_frontier(axes, best, lower=lower))
     rows = [row for point in points for row in (ranked[point.number], spent[point.number])]
@@ -185,22 +183,6 @@ def _stretch(row: Aggregate | None, *, is_cost: bool = False) -> Extent | None:
     return Extent(row.mean, *(marks.interval_of(row) or (row.mean, row.mean)), is_cost and is_lower_bound(row))
 
 
-def _why_apart(
-    group: Group,
-    scale: Scale,
-    points: Sequence[ScatterPoint],
-    price: _Price,
-    spent: Sequence[Aggregate | None],
-) -> dict[int, str]:
-    others, found = group.scored_otherwise(scale.measure), {}
-    for point in points:
-        otherwise = SCORED_OTHERWISE if point.view.run.run_id in others else ""
-        why = why_no_price(point.view, price.measure, spent[point.number]) or otherwise
-        if why:
-            found[point.number] = why
-    return found
-
-
 def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Price) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
@@ -213,10 +195,10 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1,) if wide else (1, 2, 5)))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-        axes.set_xlabel(f"{price.label}, log scale")
+        axes.set_xlabel(f"{price.label or price.name}, log scale")
     else:
         axes.set_xlim(-0.06 * max(highs), 1.06 * max(highs))
-        axes.set_xlabel(price.label)
+        axes.set_xlabel(price.label or price.name)
     bottom, top = min(point.y.low for point in points), max(point.y.high for point in points)
     room = 0.1 * max(top - bottom, 0.1)
     low, high = bottom - room, top + room
@@ -230,13 +212,10 @@ def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> 
     """Steps between points: a budget between two of them buys the quality of the cheaper one."""
     if not best:
         return []
-    right, edge = axes.get_xlim()[1], axes.get_ylim()[1 if lower else 0]
-    corners = [(best[0].x.value, edge)]
-    for point in best:
+    corners = [(best[0].x.value, axes.get_ylim()[1 if lower else 0]), best[0].place]
+    for point in best[1:]:
         corners += [(point.x.value, corners[-1][1]), point.place]
-    corners.append((right, corners[-1][1]))
-    # From the second on: the first two are the same place.
-    corners = corners[1:]
+    corners.append((axes.get_xlim()[1], corners[-1][1]))
     axes.plot(*zip(*corners, strict=True), color=GREY, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     return list(itertools.pairwise(corners))
 
@@ -265,30 +244,25 @@ def _cross(point: ScatterPoint) -> list[Segment]:
 def _name_points(
     figure: Figure, axes: Axes, points: Sequence[ScatterPoint], key: Sequence[str], lines: Sequence[Segment]
 ) -> None:
-    """Write each name beside its point; with a `key`, a number, and the key below. Call it last, since it fixes
-    the layout. `lines`: further segments that names must not cover.
-    """
+    """Write names beside points, or numbers with a `key` below. It fixes the layout. Names cover no `lines`."""
     texts = [point.name for point in points]
     if key:
-        _draw_key(figure, points, key)
+        from matplotlib.lines import Line2D
+
+        looks = [marks.style_of(point.number) for point in points]
+        handles = [
+            Line2D([], [], color=one.color, marker=one.marker, linestyle="", markersize=4.5) for one in looks
+        ]
+        place: dict[str, Any] = {"loc": "outside lower left", "handlelength": 1.0, "columnspacing": 1.2}
+        marks.legend(figure, handles, key, _LETTERS_WIDE, fontsize=8, **place)
         texts = [str(number) for number in range(1, len(points) + 1)]
     settle(figure)
     together: dict[tuple[float, float], list[str]] = {}
     for text, point in zip(texts, points, strict=True):
         together.setdefault(point.place, []).append(text)
-    names = {place: textwrap.fill(", ".join(own), _LONGEST_NAME) for place, own in together.items()}
+    names = {at: textwrap.fill(", ".join(own), _LONGEST_NAME) for at, own in together.items()}
     crosses = [line for point in points for line in _cross(point)]
     _write_names(axes, names, [*crosses, *lines])
-
-
-def _draw_key(figure: Figure, points: Sequence[ScatterPoint], key: Sequence[str]) -> None:
-    from matplotlib.lines import Line2D
-
-    looks = [marks.style_of(point.number) for point in points]
-    style: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
-    handles = [Line2D([], [], color=look.color, marker=look.marker, **style) for look in looks]
-    place: dict[str, Any] = {"loc": "outside lower left", "handlelength": 1.0, "columnspacing": 1.2, "fontsize": 8}
-    marks.legend(figure, handles, key, _LETTERS_WIDE, **place)
 
 
 def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Sequence[Segment]) -> None:

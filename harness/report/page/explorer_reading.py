@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import isnan, nan
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +29,7 @@ from harness.store.score_files import ScoreLine
 
 
 class ContextPlaces:
-    """Describes where a context is in its document. The corpus is read when first needed, and only if it has pages
-    or sections.
-    """
+    """Where a context is in its document. The corpus is read when first needed, if it has pages or sections."""
 
     def __init__(self, run: RunDir) -> None:
         self._search = CachedSearch(run)
@@ -56,16 +55,14 @@ TEXT_CHARS = 20_000
 """Of any text in the page."""
 _EXPLANATION_CHARS = 400
 UNIT = 24
-"""Number of queries whose details share a block."""
 
-ShownScore = tuple[str, float | None]
-"""A status of a score and its value: s scored, i imputed, f failed, m missing, n not applicable, - none."""
 Detail = dict[str, Any]
 """One record of one query, as JSON."""
-NO_CELL: ShownScore = ("-", None)
 ShownWords = tuple[str, float | None, str]
-"""A status of a score, its value and its explanation."""
-NO_WORDS: ShownWords = (*NO_CELL, "")
+"""The status of a score (s scored, i imputed, f failed, m missing, n not applicable, - none), its value and its
+explanation.
+"""
+NO_WORDS: ShownWords = ("-", None, "")
 _LETTERS = np.array([b"-", b"n", b"m", b"f", b"i", b"s"])
 """The letter of a query's scores by rank. The highest of its repeats counts, so that one failed repeat does not
 hide the others."""
@@ -82,11 +79,8 @@ class AnswerKinds:
 
     def bits(self, labels: Iterable[str]) -> int:
         """One for each label that is any of these, the first the lowest."""
-        numbers = {label.name: number for number, label in enumerate(self.labels)}
-        bits = 0
-        for label in labels:
-            bits |= 1 << numbers[label] if label in numbers else 0
-        return bits
+        given = {*labels}
+        return sum(1 << number for number, label in enumerate(self.labels) if label.name in given)
 
     def as_json(self) -> Detail:
         return {
@@ -100,7 +94,6 @@ class ShownColumn(NamedTuple):
     """One measure of one run: a cell for each query."""
 
     letters: str
-    """As in a `ShownScore`."""
     values: NDArray[np.float64]
     """Means over repeats; NaN without a value."""
 
@@ -116,10 +109,7 @@ class UnitDetails(NamedTuple):
 
 
 class RunReader:
-    """Reads one run: the list of all queries, and the details of some.
-
-    `query_ids` are those of the group.
-    """
+    """One run: the list of all queries, and the details of some. `query_ids` are those of the group."""
 
     def __init__(self, view: RunView, query_ids: Iterable[str]) -> None:
         self._view = view
@@ -131,16 +121,11 @@ class RunReader:
         self._contexts = ContextPlaces(view.run)
 
     def cells(self, kinds: Sequence[AnswerKinds] = ()) -> Detail:
-        """What the list shows of the run, one value per query; `kinds`: for each measure that sorts answers a bit
-        for each label that any answer to the query has.
-        """
+        """What the list shows, one value per query; `kinds`: of each a bit for each label that any answer has."""
         briefs, statuses, answers = self._view.briefs, [], []
         for query_id in self._ids:
             own = [briefs.get((query_id, repeat)) for repeat in self._repeats]
-            status = 0
-            for brief in own:
-                status |= brief.status if brief else MISSING
-            statuses.append(status)
+            statuses.append(reduce(or_, (one.status if one else MISSING for one in own), 0))
             answers.append(next((one.answer for one in own if one and one.answer is not None), None))
         return {
             "label": self._view.label,
@@ -153,6 +138,8 @@ class RunReader:
 
     def column(self, measure: str) -> ShownColumn:
         """The cells of a metric: the mean over repeats with a value, otherwise why there is none."""
+        if measure not in self._places:
+            return ShownColumn("-" * len(self._ids), np.full(len(self._ids), nan))
         states, values = self._slots.filled(measure)
         letters = _LETTERS[_RANKS[states].max(axis=1, initial=0)].tobytes().decode()
         if len(self._repeats) == 1:
@@ -162,7 +149,6 @@ class RunReader:
         return ShownColumn(letters, np.array(means, np.float64))
 
     def details(self, start: int) -> UnitDetails:
-        """Of the unit of queries that begins there."""
         ids = self._ids[start : start + UNIT]
         keys = [(query_id, repeat) for query_id in ids for repeat in self._repeats]
         briefs = self._view.briefs

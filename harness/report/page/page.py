@@ -30,12 +30,12 @@ from harness.display import (
     value_details,
 )
 from harness.display.text_format import NOTHING, counted, printable, type_name
-from harness.report.leaderboard import Board, board_of
+from harness.report.formats import table_csv
+from harness.report.leaderboard import bar_width, leaderboard
 from harness.report.records import ANSWERED
-from harness.report.render.csv import table_csv
 from harness.report.sections import ANSWER, QUESTIONS
 from harness.report.verdict.sentences import advice, n_compared, size_of
-from harness.report.view import Group, RunView
+from harness.report.view import Group
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,7 +61,6 @@ class _Question:
     title: str
     sections: list[Section]
     holds: str
-    """Its contents in a few words."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,10 @@ class _Part:
     chapter: Chapter
     prefix: str
     """Of every anchor in it; empty if there is one chapter."""
-    board: Board
+    board: Table
     facts: list[tuple[str, str]]
     size: str
     hero: Picture | None
-    """Shown beside the leaderboard."""
     answer: Section
     """The rest of the verdict: more pictures, the whole leaderboard."""
     groups: list[_Question]
@@ -95,10 +93,7 @@ class _Part:
 
 
 def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) -> str:
-    """The whole page; `explorers` are by the key of the chapter's group, and may be left out.
-
-    The same chapters give the same text. Needs the extra `report` (jinja2).
-    """
+    """`explorers`: by the key of the chapter's group. The same chapters give the same text. Needs jinja2."""
     parts = [
         _part(chapter, f"g{number}-" if len(chapters) > 1 else "", explorers.get(chapter.group.key))
         for number, chapter in enumerate(chapters)
@@ -124,21 +119,19 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
 
 
 def opening_group(groups: Sequence[Group]) -> Group | None:
-    """The group whose verdict to act on, among those over the data set of the first one: answers, if all systems
-    answered `_FEWEST_ANSWERED` queries at least; otherwise the one with the most queries done by all systems.
+    """Of those over the data set of the first one: answers, if all systems answered `_FEWEST_ANSWERED` queries;
+    otherwise the one with the most queries done by all systems.
     """
 
     def usefulness(group: Group) -> tuple[bool, int, bool]:
         systems = [view for view in group.views if not view.is_baseline] or group.views
-        done = RunView.has_answer if group.has_answers else _is_searched
-        n = sum(all(done(view, query_id) for view in systems) for query_id in group.widest.sample)
+        n = sum(
+            all(view.has_answer(one) if group.has_answers else view.became(one, ANSWERED) for view in systems)
+            for one in group.widest.sample
+        )
         return group.has_answers and n >= _FEWEST_ANSWERED, n, group.has_answers
 
     return max((group for group in groups if group.dataset == groups[0].dataset), key=usefulness, default=None)
-
-
-def _is_searched(view: RunView, query_id: str) -> bool:
-    return view.became(query_id, ANSWERED)
 
 
 def _elsewhere(part: _Part, parts: Iterable[_Part]) -> Iterator[tuple[str, _Part]]:
@@ -167,7 +160,7 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
     return _Part(
         chapter=chapter,
         prefix=prefix,
-        board=board_of(verdict),
+        board=leaderboard(verdict, brief=True),
         facts=facts(group),
         size=f"{counted(len(group.views), 'run')}, {size_of(verdict)}",
         hero=answer.pictures[0] if answer.pictures else None,
@@ -236,6 +229,7 @@ def _environment() -> Environment:
         value_details=lambda entry: value_details(entry) if isinstance(entry, Quantity) else "",
         sort_key=_sort_key,
         csv_link=_csv_link,
+        bar=bar_width,
     )
     return environment
 

@@ -1,10 +1,12 @@
-"""Costs: tokens, seconds and dollars of a query and by phase; time and size of the index; CPU and RAM."""
+"""Costs: tokens, seconds and dollars of a query and by phase; time and size of the index; CPU and RAM; and from
+how many queries on one system is cheaper than another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from harness.display import Entry, Quantity, Table, ValueGroup, printable
+from harness.display import NOTHING, Entry, Quantity, Table, ValueGroup, printable
 from harness.report.group_notes import calls_at_once
 from harness.report.quantities import (
     AS_REPORTED,
@@ -13,14 +15,21 @@ from harness.report.quantities import (
     cost_of,
     cost_quantity,
     count,
+    not_compared,
     plain,
     population,
     rare,
     self_reported_mark,
+    share,
     values_in,
+    why_no_price,
 )
+from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
+from harness.statistics.aggregate import NATURAL
+from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.cost import PREFIX, is_lower_bound
 from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
 
@@ -32,7 +41,9 @@ _LONGEST_ID = 200
 _REBUILT = "rebuilt"
 
 Used = tuple[Quantity | None, ...]
-"""As `_USED`; None: not known."""
+_AT = (100, 1_000, 10_000)
+_REMARKS = {True: "", False: " (no significant difference)", None: " (not tested)"}
+"""Remark on two lines that do not cross."""
 
 
 def query_cost_table(group: Group) -> Table:
@@ -89,9 +100,7 @@ def latency_table(group: Group) -> Table | None:
 
 
 def _paced(views: Sequence[RunView]) -> str:
-    """The limits on concurrent calls during the measurement, if known and the same for all runs; preceded by a
-    space.
-    """
+    """The limits on concurrent calls, if known and the same for all runs; preceded by a space."""
     known = [one for one in (calls_at_once(view.manifest) for view in views) if one]
     if len(known) < len(views) or any(one != known[0] for one in known):
         return ""
@@ -243,3 +252,90 @@ def _sampled(view: RunView, phase: str, quantity: str, scale: float = 1.0) -> En
     if mean is not None and highest is not None:
         return ValueGroup((Quantity(mean * scale), Quantity(highest * scale)))
     return NOT_SAMPLED if view.resources is not None and quantity in view.resources.not_sampled else None
+
+
+class _Costs(NamedTuple):
+    """Of a query, in the natural mix of query types if that is known, and of the index."""
+
+    view: RunView
+    line: CostLine | None
+    """None: the run is not finished, its index or queries were not metered, or they have no price."""
+    at_least: bool
+    why_apart: str
+
+
+def _costs_of(view: RunView, measure: str) -> _Costs:
+    natural, index = view.row(measure, NATURAL), view.row(f"index_{measure}")
+    query = natural if natural is not None and natural.mean is not None else view.row(measure)
+    line = None
+    if view.is_complete and query and query.mean is not None and index and index.mean is not None:
+        line = CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
+    at_least = any(row is not None and is_lower_bound(row) for row in (query, index))
+    return _Costs(view, line, at_least, why_no_price(view, measure, query, index))
+
+
+def break_even_tables(group: Group, findings: Findings) -> list[Table]:
+    """For tokens and dollars: the cost of a query with its share of the index, and when each system is cheaper."""
+    tables = []
+    for measure, unit, less in (("tokens", "tokens", "fewer tokens"), ("usd", "USD", "less USD")):
+        costs = [_costs_of(view, measure) for view in group.views]
+        if any(one.line and (one.line.index or one.line.per_query) for one in costs):
+            tables.append(_amortised_table(group, costs, measure, unit))
+            if sum(one.line is not None and not one.why_apart for one in costs) > 1:
+                tables.append(_crossings_table(group, costs, measure, less, findings))
+    return tables
+
+
+def _amortised_table(group: Group, costs: Sequence[_Costs], measure: str, unit: str) -> Table:
+    at = sorted({len(group.widest.frame.query_types), *_AT})
+    rows = []
+    for view, line, at_least, _ in costs:
+        cells = [Quantity(line.amortised(n), *line.band(n), at_least=at_least) if line else None for n in at]
+        rows.append((view.label, cost_quantity(view.row(f"index_{measure}")), *cells))
+    return Table(
+        f"break_even_{measure}",
+        f"{unit} a query with its share of the index",
+        ("system", f"index, {unit}", *(f"over {n:,} queries" for n in at)),
+        tuple(rows),
+        note="Mean of a query with its 95 % interval, plus its share of the index. "
+        f"{NOTHING}: the index or queries were not metered, a model has no price, or the run is not finished.",
+    )
+
+
+def _crossings_table(group: Group, costs: Sequence[_Costs], measure: str, less: str, findings: Findings) -> Table:
+    lines = [(one.view, one.line) for one in costs if one.line and not one.why_apart]
+    rows: list[tuple[Entry, ...]] = []
+    for view, line in lines:
+        others = [
+            NOTHING if than is view else _cheaper(line, other, is_significant=findings.differ(view, than, measure))
+            for than, other in lines
+        ]
+        rows.append((view.label, *others))
+    header: tuple[str, ...] = ("system", *(f"than {view.label}" for view, _ in lines))
+    if findings.measure:
+        header += (printable(findings.measure),)
+        scores = {view.run.run_id: row for view, row in zip(group.views, findings.rows, strict=False)}
+        rows = [(*row, share(scores.get(view.run.run_id))) for row, (view, _) in zip(rows, lines, strict=True)]
+    return Table(
+        f"cheaper_than_{measure}",
+        f"At how many queries a system takes {less} than another",
+        header,
+        tuple(rows),
+        note="In brackets: 95 % limits of the number of queries at which the costs are equal, from the "
+        f"intervals of both means; {NOTHING} as the upper limit: it may never happen. Always and never "
+        "compare means; a remark says if no paired test distinguishes the costs of a "
+        f"query.{not_compared({one.view.label: one.why_apart for one in costs if one.line and one.why_apart})}",
+    )
+
+
+def _cheaper(one: CostLine, other: CostLine, *, is_significant: bool | None) -> str:
+    span, remark = cheaper(one, other), _REMARKS[is_significant]
+    if span is None:
+        return f"never{remark}"
+    if span.is_always:
+        return f"always{remark}"
+    limits = crossing_interval(one, other) if crossing(one, other) else Interval(None, None)
+    text = f"from {span.first:,} on" if span.last is None else f"up to {span.last:,}"
+    if limits.low is None or limits.low == limits.high:
+        return text
+    return f"{text} [{limits.low:,.0f}, {NOTHING if limits.high is None else f'{limits.high:,.0f}'}]"

@@ -79,9 +79,8 @@ def _told(value: object) -> str:
 
 
 def run_command(manifest: Manifest) -> str:
-    """`rag-harness run`, with --set for every key of the run's config that differs from the defaults.
-
-    A config that is not valid here, such as one of a missing plug-in, gives the command that shows it instead.
+    """`rag-harness run`, with --set for every key that differs from the defaults; for a config that is not valid
+    here, such as one of a missing plug-in, the command that shows it.
     """
     settings = changed_settings(manifest)
     if settings is None:

@@ -33,7 +33,6 @@ _REFUSED = (
 
 
 def by_type_table(group: Group, measure: str) -> Table:
-    """A measure overall, in the natural mix and by type, each with its interval."""
     types = group.query_types
     header = ("system", "n", "of them failed", "overall", "natural mix", *map(type_name, types))
     rows: list[tuple[Entry, ...]] = []
@@ -51,9 +50,8 @@ def by_type_table(group: Group, measure: str) -> Table:
 def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) -> Table:
     """Overall means of metrics, a column for each run.
 
-    A metric that does not apply to some answers has three rows: over the values of each run, with their number;
-    over the queries that all finished runs have; and with the worst value for each refused answerable query.
-    Scores made in another way than most have a row of their own.
+    A metric that does not apply to some answers has three rows: over the values of each run; over the queries that
+    all finished runs have; and with the worst value for each refused answerable query.
     """
     header = ("measure", *[printable(view.shown) for view in group.views])
     others = {measure: group.scored_otherwise(measure) for measure in measures}
@@ -82,7 +80,6 @@ class _Refusals:
 
     measure: Measure
     views: Sequence[RunView]
-    """Those that have a value, scored in one way."""
     applies: frozenset[str]
     """The queries to which the metric applies, whatever the answer."""
     refused: Mapping[str, frozenset[str]]
@@ -149,10 +146,7 @@ def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, flo
 
 
 def coverage_table(group: Group, evaluator: str) -> Table | None:
-    """For each metric how many answers have a value, and why the others have none; None without scores.
-
-    Metrics with the same counts share a row.
-    """
+    """How many answers have a value, and why the others have none; metrics with the same counts share a row."""
     header = ("system", "measures", "scored", "imputed", "failed", "not applicable", "with a value")
     rows = tuple(row for view in group.views for row in _covered(view, evaluator))
     if not rows:
@@ -257,9 +251,7 @@ def judge_table(group: Group) -> Table | None:
 
 
 def judges_left(group: Group) -> str:
-    """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty if there are
-    none.
-    """
+    """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty: none."""
     scored = {one.evaluator for one in group.evaluations}
     left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]
     if not left:

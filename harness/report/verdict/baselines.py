@@ -29,7 +29,6 @@ class Baseline:
     label: str
     values: QueryValues
     rows: tuple[Aggregate, ...]
-    """Its means, as those of a run."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,6 @@ class Baselines:
     """The baselines of a metric over the queries of a group; each may be unknown."""
 
     constant: Baseline | None = None
-    """The best answer that is the same for every query."""
     lower: Baseline | None = None
     """The better of `constant` and the baselines that see no document."""
     upper: Baseline | None = None
@@ -93,9 +91,8 @@ def means_over(
     applies: frozenset[str],
     imputed: Collection[str] = (),
 ) -> tuple[Aggregate, ...]:
-    """The means of a metric by query type, from one value for each distinct question. A question in `applies`
-    without a value counts as missing. `imputed`: questions whose value stands for an unknown one, such as a time
-    limit.
+    """The means of a metric by query type, from one value for each distinct question. One in `applies` without a
+    value is missing. `imputed`: questions whose value stands for an unknown one, such as a time limit.
     """
     scores = GatheredRows()
     types = {query_id: kind for query_id, kind in frame.query_types.items() if query_id not in frame.repeated}

@@ -9,10 +9,9 @@ from dataclasses import replace
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
-from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
+from harness.report.notes import UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
-from harness.report.verdict.races_and_looks import anytime_p_of
-from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
+from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, standings
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
@@ -28,13 +27,10 @@ from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
-"""A run counts as cheaper below this part of the cost of another."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
-    """The verdict of a ranking with at least one entrant. `lines`: the leaderboard; `bounded`: the metric of
-    `baselines`.
-    """
+    """With at least one entrant. `lines`: the leaderboard; `bounded`: the metric of `baselines`."""
     group, compared = ranking.group, ranking.ranked
     if said := _all_failed(group):
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
@@ -158,7 +154,7 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     if baselines.lower is None or _is_above(ranking, choice.place, baselines.lower):
         return choice
     if race is None and choice.place != best and _is_above(ranking, best, baselines.lower):
-        return _choice_of_best(ranking)
+        return _choice_of_tests(ranking, by_cost=False)
     return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
 
 
@@ -170,47 +166,37 @@ def _is_above(ranking: Ranking, place: int, lower: Baseline) -> bool:
 
 def _is_worst_throughout(compared: MeasureComparison) -> bool:
     """Whether every run has the worst possible mean; False if that is not known."""
-    ends = compared.measure.ends
-    if ends is None or compared.measure.higher_is_better is None:
+    ends, way = compared.measure.ends, compared.measure.higher_is_better
+    if ends is None or way is None:
         return False
-    worst = ends[0] if compared.measure.higher_is_better else ends[1]
+    worst = ends[0] if way else ends[1]
     return not any(compared.n_missing) and all(mean is None or mean == worst for mean in compared.means)
 
 
-def _choice_of_tests(ranking: Ranking) -> Choice:
+def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
+    """`by_cost`: a cheaper run that is as good is chosen instead of the one with the best mean."""
     best = ranking.order[0]
     if ranking.ranked is None or not ranking.leads:
         return Choice(best, Outcome.LEADING)
-    cheaper = _cheaper_as_good(ranking, ranking.ranked)
+    cheaper = _cheaper_as_good(ranking, ranking.ranked) if by_cost else None
     if cheaper is not None:
         return cheaper
-    if _has_won(ranking):
+    # After repeated looks too.
+    if ranking.is_won and ((anytime_p := anytime_p_of(ranking)) is None or anytime_p <= ALPHA):
         return Choice(best, Outcome.CLEAR_WINNER)
-    tied = [best, *(lead.place for lead in ranking.open_leads)]
+    tied = [best, *(lead.place for lead in ranking.open_leads)] if by_cost else []
     good_ones = _all_as_good(ranking, tied)
     if good_ones == {*tied} and len(tied) > 1:
         return Choice(_cheapest(tied, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
-    return Choice(best, _why_unsettled(ranking, ranking.ranked))
-
-
-def _choice_of_best(ranking: Ranking) -> Choice:
-    """The run with the best mean, whatever it costs."""
-    best = ranking.order[0]
-    if ranking.ranked is None or _has_won(ranking):
-        return Choice(best, Outcome.CLEAR_WINNER)
-    return Choice(best, _why_unsettled(ranking, ranking.ranked))
-
-
-def _has_won(ranking: Ranking) -> bool:
-    """Whether the best run is significantly better than every other one, after repeated looks too."""
-    anytime_p = anytime_p_of(ranking)
-    return ranking.is_won and (anytime_p is None or anytime_p <= ALPHA)
+    most = MISSING_MATTERS * ranking.ranked.n_common
+    if any(lead.n_missing > most for lead in ranking.open_leads):
+        return Choice(best, Outcome.INCONCLUSIVE)
+    return Choice(best, Outcome.TOO_FEW if ranking.ranked.n_common < ENOUGH else Outcome.LEADING)
 
 
 def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | None:
     """The cheapest run that is as good as every other one, if it is cheaper than the best."""
-    _, costs = ranking.costs
-    best, margin = ranking.order[0], ranking.margin_value
+    costs, best, margin = ranking.costs[1], ranking.order[0], ranking.margin_value
     own = costs[best]
     if margin is None or own is None:
         return None
@@ -221,13 +207,6 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
     if good is None or good.place == best:
         return None
     return Choice(good.place, Outcome.CHEAPER, _all_as_good(ranking, range(len(costs))))
-
-
-def _why_unsettled(ranking: Ranking, compared: MeasureComparison) -> Outcome:
-    most = MISSING_MATTERS * compared.n_common
-    if any(lead.n_missing > most for lead in ranking.open_leads):
-        return Outcome.INCONCLUSIVE
-    return Outcome.TOO_FEW if compared.n_common < ENOUGH else Outcome.LEADING
 
 
 def _choice_of_race(ranking: Ranking) -> Choice:
@@ -245,10 +224,9 @@ def _choice_of_race(ranking: Ranking) -> Choice:
 
 def _all_as_good(ranking: Ranking, places: Collection[int]) -> frozenset[int]:
     """Which of these runs are shown to be worse than none of them by the margin."""
-    compared, margin = ranking.ranked, ranking.margin_value
+    compared, margin, tried = ranking.ranked, ranking.margin_value, max(1, len(places) - 1)
     if compared is None or margin is None:
         return frozenset()
-    tried = max(1, len(places) - 1)
     return frozenset(place for place in places if as_good(compared, place, places, margin, tried) is not None)
 
 
@@ -263,8 +241,8 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
 
 
 def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]:
-    """The probability that the run is within the margin of the best, and how far it may be behind another one that
-    differs from it on any query; both unknown after a race, which stops by results.
+    """The probability that it is within the margin of the best, and how far it may be behind one that differs from
+    it on any query; both unknown after a race, which stops by results.
     """
     compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
     if compared is None or not choice.recommends or ranking.race is not None:
@@ -294,15 +272,15 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
     if compared is None or margin is None or choice.outcome not in unsettled or ranking.race is not None:
         return None
-    open_leads = ranking.open_leads
-    needed = [_needed(ranking, lead, max(margin, lead.difference)) for lead in open_leads]
+    best, leads = ranking.order[0], ranking.open_leads
+    needed = [_needed(compared, best, lead, max(margin, lead.difference)) for lead in leads]
     known = [n for n in needed if n is not None]
     if not known or len(known) < len(needed) or max(known) <= compared.n_common:
         return None
     more = rounded_up(max(known) - compared.n_common)
     if more >= MOST_QUERIES:
         return None
-    views = [ranking.view(place) for place in (ranking.order[0], *(lead.place for lead in open_leads))]
+    views = [ranking.view(place) for place in (best, *(lead.place for lead in leads))]
     seconds, dollars = ([view.value(cost) for view in views] for cost in ("latency_s", "usd"))
     mix, asked = compared.drawn.type_mix, set(compared.drawn.types.values())
     there = sum(count for query_type, count in mix.items() if query_type in asked)
@@ -314,18 +292,14 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     )
 
 
-def _needed(ranking: Ranking, lead: Lead, difference: float) -> int | None:
-    compared = ranking.ranked
-    best = ranking.order[0]
-    pairs = compared.pairs if compared else ()
-    pair = next((one for one in pairs if {one.a, one.b} == {best, lead.place}), None)
-    if pair is None or compared is None:
+def _needed(compared: MeasureComparison, best: int, lead: Lead, difference: float) -> int | None:
+    pair = next((one for one in compared.pairs if {one.a, one.b} == {best, lead.place}), None)
+    if pair is None:
         return None
     if pair.spread is not None:
         return pair.spread.needed(difference, 1)
-    if not compared.measure.is_share:
-        return None
-    return queries_needed(difference, 1, most_discordant(pair.higher + pair.lower, pair.n))
+    discordant = most_discordant(pair.higher + pair.lower, pair.n)
+    return queries_needed(difference, 1, discordant) if compared.measure.is_share else None
 
 
 def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
@@ -356,7 +330,7 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 
 
 def _other_notes(group: Group) -> list[str]:
-    """The notes of the group without those that `weaknesses` repeats."""
+    """Without those that `weaknesses` repeats."""
     return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
 
 

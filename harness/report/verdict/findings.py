@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.report.comparison.compare import Comparison
 from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
@@ -15,7 +14,6 @@ from harness.report.verdict.standings import Line, baseline_row, natural_mix, sh
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
-from harness.statistics.paired_comparison import MeasureComparison
 
 
 @dataclass(frozen=True)
@@ -25,56 +23,35 @@ class Findings:
     verdict: Verdict
     order: tuple[int, ...]
     """Positions in `group.views`, the best first; then baselines, then unfinished runs."""
-    ranking: Ranking | None = None
-    """None: no run has a score that ranks."""
+    ranking: Ranking
+    """Without entrants if no run has a score that ranks."""
     baselines: Baselines = NO_BASELINES
-    """Of `bounded`."""
-    bounded: str | None = None
-    """The metric that should rank; another one than `measure` if it cannot."""
+    """Of the metric that should rank; another one than `measure` if it cannot."""
     rows: tuple[Aggregate | None, ...] = ()
     """The mean of each run by position, see `shown_rows`."""
 
     @property
     def measure(self) -> str | None:
-        return self.ranking.measure if self.ranking else None
-
-    @property
-    def comparison(self) -> Comparison | None:
-        return self.ranking.comparison if self.ranking else None
-
-    @property
-    def entrants(self) -> tuple[int, ...]:
-        return self.ranking.entrants if self.ranking else ()
-
-    @property
-    def ranked(self) -> MeasureComparison | None:
-        return self.ranking.ranked if self.ranking else None
-
-    @property
-    def margin_value(self) -> float | None:
-        """In the unit of the metric."""
-        return self.ranking.margin_value if self.ranking else None
+        return self.ranking.measure or None
 
     @property
     def margin(self) -> str:
         """`5 points`; `0.05` of a metric that is not shown in per cent."""
-        if self.ranking is None or self.margin_value is None:
-            return ""
-        return margin_of(self.verdict) if self.ranking.is_share else f"{self.margin_value:g}"
-
-    @property
-    def is_natural(self) -> bool:
-        """Whether `rows` are in the natural mix of query types; otherwise each query counts the same."""
-        return self.ranking is not None and natural_mix(self.ranking)
+        value = self.ranking.margin_value
+        return "" if value is None else margin_of(self.verdict) if self.ranking.is_share else f"{value:g}"
 
     @property
     def weighed(self) -> str:
-        return "types weighed as in the whole data set" if self.is_natural else "each query counting the same"
+        """How `rows` count the queries."""
+        is_natural = natural_mix(self.ranking)
+        return "types weighed as in the whole data set" if is_natural else "each query counting the same"
 
     @property
     def compared_order(self) -> list[int]:
         """Places in the comparison, the best run first."""
-        return [self.entrants.index(position) for position in self.order if position in self.entrants]
+        return [
+            self.ranking.entrants.index(position) for position in self.order if position in self.ranking.entrants
+        ]
 
     def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
         """The mean of a run by any metric, in the same mix of types as `rows`."""
@@ -82,13 +59,11 @@ class Findings:
         return stands if measure == self.measure else group.views[position].row_beside(measure, stands)
 
     def differ(self, one: RunView, other: RunView, measure: str) -> bool | None:
-        """Whether two runs differ significantly, or by the same amount on every query. None: not tested, or in a
-        race.
-        """
-        compared = self.ranking.by(measure) if self.ranking else None
-        if one.race or other.race or self.comparison is None or compared is None:
+        """Whether two runs differ significantly, or alike on every query; None: not tested, or in a race."""
+        compared = self.ranking.by(measure)
+        if one.race or other.race or self.ranking.comparison is None or compared is None:
             return None
-        ids = [run.run.run_id for run in self.comparison.runs]
+        ids = [run.run.run_id for run in self.ranking.comparison.runs]
         wanted = {ids.index(view.run.run_id) for view in (one, other) if view.run.run_id in ids}
         pair = next((pair for pair in compared.pairs if {pair.a, pair.b} == wanted), None)
         return None if pair is None else pair.significant or (pair.spread is None and pair.n > 1)
@@ -99,29 +74,25 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     configs). Reads only the views, and earlier runs beside them for repeated looks.
     """
     first = rank_runs(group, measure, group.margin if margin is None else margin)
-    if first is None:
-        order = _order(group, [])
-        lines = [Line(view.label, view, None) for view in (group.views[position] for position in order)]
-        return Findings(without_ranking(group, *why_nothing_ranks(group), lines), order)
-    baselines = baselines_of(group, first.measure, first.entrants)
+    baselines = baselines_of(group, first.measure, first.entrants) if first.measure else NO_BASELINES
     ranking = _able_to_rank(first, baselines) if measure is None else first
     order = _order(group, [ranking.entrants[place] for place in ranking.order])
     rows = shown_rows(ranking)
     lines = _lines(ranking, order, rows, baselines.constant if ranking.measure == first.measure else None)
-    if not ranking.entrants:
+    if not ranking.measure:
+        verdict = without_ranking(group, *why_nothing_ranks(group), lines)
+    elif not ranking.entrants:
         verdict = without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
     elif ranking.ranked is None and len(ranking.entrants) > 1:
         said = f"No query has a value of {ranking.display_name} in two runs."
         verdict = without_ranking(group, Outcome.NOT_SCORED, said, lines)
     else:
         verdict = verdict_of(ranking, baselines, lines, first.measure)
-    return Findings(verdict, order, ranking, baselines, first.measure, rows)
+    return Findings(verdict, order, ranking, baselines, rows)
 
 
 def evidence_that_ranks(views: Sequence[RunView]) -> str:
-    """The retrieval metric by which a report ranks these runs because their baselines show that answers cannot;
-    empty elsewhere.
-    """
+    """The retrieval metric that ranks, because baselines show that answers cannot; empty elsewhere."""
     groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
     if len(groups) > 1 or not any(one.is_baseline for one in views):
         return ""
@@ -152,7 +123,7 @@ def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
     views = [first.group.views[place] for place in first.entrants]
     for measure in ranking_evidence(views, first.group.known):
         other = rank_runs(first.group, measure.name, first.margin)
-        if other is not None and other.entrants == first.entrants:
+        if other.entrants == first.entrants:
             reason = f", because {first.display_name} cannot rank here"
             return replace(other, reason=reason, instead_of=first.measure)
     return first

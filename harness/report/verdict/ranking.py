@@ -1,13 +1,16 @@
-"""Which runs of a group are ranked, by which metric, and how they compare."""
+"""Which runs of a group are ranked, by which metric, and how they compare; and whether they were compared before
+on a part of these queries: a sample that grows until a test is significant makes false winners."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import Any
 
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, HarnessError, nearest
 from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
@@ -18,7 +21,9 @@ from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
+from harness.statistics.race_test import anytime_p
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
+from harness.store import Manifest, RunDir, find_runs
 
 _NOTICED_S = 0.1
 """Seconds per query below which a difference in latency does not matter to a user."""
@@ -26,15 +31,14 @@ _NOTICED_S = 0.1
 
 @dataclass(frozen=True)
 class Ranking:
-    """The runs of a group that are ranked by one metric."""
-
     group: Group
-    measure: str
-    reason: str
+    measure: str = ""
+    """Empty: no run has a score that ranks."""
+    reason: str = ""
     """Why by that metric; follows its name."""
-    entrants: tuple[int, ...]
+    entrants: tuple[int, ...] = ()
     """Their positions in the group; empty if no complete run has a value."""
-    comparison: Comparison | None
+    comparison: Comparison | None = None
     """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
     instead_of: str = ""
     """The metric that should rank and cannot, see `Baselines.cannot_rank`."""
@@ -47,9 +51,7 @@ class Ranking:
 
     @property
     def margin_value(self) -> float | None:
-        """The margin in the unit of the metric; a point is a hundredth of the largest possible difference. None:
-        that is not known, as for seconds.
-        """
+        """In the unit of the metric; a point is a hundredth of the largest possible difference. None: unknown."""
         span = self.ranked.measure.span if self.ranked else None
         return None if span is None else self.margin / 100 * span
 
@@ -109,17 +111,17 @@ class Ranking:
         """
         if self.is_won:
             return frozenset(lead.place for lead in self.leads)
-        pairs = {frozenset((pair.a, pair.b)): pair for pair in self.ranked.pairs} if self.ranked else {}
-        found = set()
-        for lead in self.leads:
-            pair = pairs.get(frozenset((self.order[0], lead.place)))
-            if pair is not None and lead.is_shown and pair.significant and pair.population != "documents":
-                found.add(lead.place)
-        return frozenset(found)
+        apart = {
+            frozenset((pair.a, pair.b))
+            for pair in (self.ranked.pairs if self.ranked else ())
+            if pair.significant and pair.population != "documents"
+        }
+        shown = (lead.place for lead in self.leads if lead.is_shown)
+        return frozenset(place for place in shown if frozenset((self.order[0], place)) in apart)
 
     @property
     def open_leads(self) -> list[Lead]:
-        """The leads over runs that are not beaten."""
+        """Over runs that are not beaten."""
         return [lead for lead in self.leads if lead.place not in self.beaten]
 
     def identical(self, place: int) -> set[int]:
@@ -131,9 +133,8 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The first cost that is known of the best run and of all that are not beaten, and its mean for each
-        entrant; None if it is unknown or must not be compared. Differences in latency below `_NOTICED_S` are
-        ignored.
+        """The first cost that is known of the best run and of all that are not beaten, and its mean for each run;
+        None if it is unknown or must not be compared. Too small differences in latency are ignored.
         """
         leading = [*self.order[:1], *(lead.place for lead in self.open_leads)]
         for cost, means in self._costs:
@@ -161,11 +162,11 @@ class Ranking:
         return found
 
 
-def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking | None:
+def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking:
     """The ranking of a group by `measure`; None: by the metric that its configs or its data set name, if two runs
     have it; else evidence within the contexts of all runs; else the first one that all runs have; else any.
 
-    Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. None if no
+    Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. Empty if no
     run has a score; ConfigError for a metric that no run has or that has no direction.
     """
     views = group.views
@@ -175,12 +176,11 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
         pending = [place for place in rivals if not views[place].is_complete]
         ranks_by = _own_measure(group, complete) or _own_measure(group, pending)
         if ranks_by is None:
-            return None
+            return Ranking(group)
     else:
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
-    able = [place for place in complete if has_values(views[place], ranks_by)]
-    able = [place for place in able if not why_not_comparable(views[place], ranks_by)]
+    able = [place for place in complete if not why_not_comparable(views[place], ranks_by)]
     entrants = _with_one_way(group, able, ranks_by)
     comparison = None
     if len(entrants) > 1:
@@ -202,8 +202,8 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Besides the metric that ranks: those of the leaderboard's columns and the first metric of each other
-    evaluator, if every run has it and at least two were scored in the same way.
+    """Those of the leaderboard's columns and the first metric of each other evaluator, if every run has it and at
+    least two were scored in the same way.
     """
     chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
@@ -304,3 +304,60 @@ def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int
         if has_values(group.views[place], measure):
             ways.setdefault(group.views[place].way(measure), []).append(place)
     return max(ways.values(), key=len, default=[])
+
+
+def anytime_p_of(ranking: Ranking) -> float | None:
+    """p of the lead over the next run, valid for any number of looks; None without earlier looks."""
+    compared = ranking.ranked
+    if compared is None or len(ranking.entrants) < 2 or not earlier_looks(ranking):
+        return None
+    best, second, *_ = ranking.order
+    ahead = compared.differences(best, second)
+    if compared.measure.higher_is_better is False:
+        ahead = -ahead
+    return anytime_p(int((ahead > 0).sum()), int((ahead < 0).sum()))
+
+
+def earlier_looks(ranking: Ranking) -> set[int]:
+    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
+    had them before the runs went on.
+    """
+    views = [ranking.group.views[place] for place in ranking.entrants]
+    if len(views) < 2:
+        return set()
+    own = {view.run.path.resolve() for view in ranking.group.views}
+    seen: dict[str, dict[str, int]] = {}
+    for folder in {view.run.path.parent for view in views}:
+        for run in find_runs(folder, []):
+            if run.path.resolve() not in own:
+                for system, digest, size in _earlier(run, views):
+                    seen.setdefault(digest, {})[system] = size
+    reached = [reach for view in views if (reach := view.run.reach())]
+    grown = Counter(size for reach in reached for size in reach.looks)
+    return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
+        size for size, n in grown.items() if n > 1
+    }
+
+
+def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, int]]:
+    """System, digest and size of a finished run of one of these systems on a part of the queries."""
+    try:
+        manifest = run.manifest()
+        fitting = [view for view in views if _what_ran(manifest) == _what_ran(view.manifest)]
+        if not fitting or run.done() is None:
+            return
+        rows = run.sample()
+    except HarnessError:  # A run that cannot be read was not compared here.
+        return
+    for view in fitting:
+        # Ids are not enough: two question files may use the same ones.
+        asked = len(rows) < len(view.sample) and all(view.sample.get(row.query.query_id) == row for row in rows)
+        if asked:
+            yield view.run.run_id, str(manifest.identity["dataset"].get("digest")), len(rows)
+
+
+def _what_ran(manifest: Manifest) -> list[Any]:
+    """Equal for the same system with the same parameters and models over the same data set."""
+    dataset = manifest.identity.get("dataset", {})
+    own = map(manifest.identity.get, ("system", "models", "answers"))
+    return [dataset.get("name"), dataset.get("subset"), *own]

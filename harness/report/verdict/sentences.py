@@ -41,7 +41,10 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
         case Outcome.NOT_ABOVE_BASELINE:
-            return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
+            floor = _standing_of(verdict, verdict.lower_baseline)
+            shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
+            lower = f"{name(verdict.lower_baseline)}{shown}"
+            return f"No system is shown to be better than {lower}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
             return f"By {verdict.metric_title}, {advice(verdict)}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
@@ -217,14 +220,12 @@ def _equal_rival(verdict: Verdict) -> str:
     return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= _EQUAL else ""
 
 
-def _floor(verdict: Verdict) -> str:
-    floors = [one for one in verdict.standings if one.system == verdict.lower_baseline]
-    shown = f" ({scored(verdict, floors[0])})" if floors and floors[0].score else ""
-    return f"{name(verdict.lower_baseline)}{shown}"
-
-
 def _recommended(verdict: Verdict) -> Standing | None:
-    return next((one for one in verdict.standings if one.system == verdict.recommended), None)
+    return _standing_of(verdict, verdict.recommended)
+
+
+def _standing_of(verdict: Verdict, system: str | None) -> Standing | None:
+    return next((one for one in verdict.standings if one.system == system), None)
 
 
 def advice(verdict: Verdict) -> str:
@@ -285,8 +286,4 @@ def duration(minutes: float) -> str:
     """`about 35 minutes`, `about 3 hours`."""
     if minutes < 1:
         return "less than a minute"
-    return (
-        f"about {counted(round(minutes), 'minute')}"
-        if minutes < 120
-        else f"about {short_number(minutes / 60)} hours"
-    )
+    return f"about {counted(round(minutes), 'minute') if minutes < 120 else f'{short_number(minutes / 60)} hours'}"

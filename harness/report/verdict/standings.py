@@ -91,28 +91,16 @@ def standings(
     for line in lines:
         position = group.views.index(line.view) if line.view else -1
         if ranking is None or choice is None or position not in ranking.entrants:
-            found = _standing(group, line, *_why_unranked(line, ranking))
-            yield _with_unranked(found, line, ranking)
+            yield _standing(group, line, ranking, *_why_unranked(line, ranking))
             continue
         place, compared = ranking.entrants.index(position), ranking.ranked
-        found = _with_unranked(_standing(group, line, _status(place, choice, ranking)), line, ranking)
+        found = _standing(group, line, ranking, _status(place, choice, ranking))
         if compared is not None:
             found = replace(found, n_missing=compared.n_missing[place])
             if place in leads:
                 is_same = place in ranking.identical(ranking.order[0])
                 found = replace(found, behind=Number(0.0) if is_same else Number(*leads[place].gap(compared)))
         yield found
-
-
-def _with_unranked(standing: Standing, line: Line, ranking: Ranking | None) -> Standing:
-    """With its mean by the metric that should rank and cannot."""
-    if ranking is None or line.view is None or not ranking.instead_of:
-        return standing
-    row = line.view.row_beside(ranking.instead_of, line.row)
-    if row is None or row.mean is None:
-        return standing
-    n = row.n_expected // line.view.frame.repeats
-    return replace(standing, unranked=Number(row.mean, row.ci_low, row.ci_high), n_unranked=n)
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
@@ -138,21 +126,28 @@ def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
     return "not ranked", why_not_comparable(view, ranking.measure) or "scored in another way"
 
 
-def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standing:
+def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status, why: str = "") -> Standing:
     row, view = line.row, line.view
-    score = None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
-    base = Standing(line.label, view.run.run_id if view else "", status, why, score=score)
-    n = 0 if row is None else row.n_expected // max(1, view.frame.repeats if view else 1)
     if view is None:
-        return replace(base, n=n)
-    return replace(
-        base,
-        n=n,
-        columns={
-            printable(measure.display_name): view.value(measure.name)
-            for measure in group.columns
-            if row is None or (measure.name != row.measure and _applies_to_most(view, measure.name, row))
-        },
+        return Standing(line.label, "", status, why, score=_mean(row), n=row.n_expected if row else 0)
+    unranked = view.row_beside(ranking.instead_of, row) if ranking and ranking.instead_of else None
+    columns, repeats = {}, max(1, view.frame.repeats)
+    for measure in group.columns:
+        other = view.row(measure.name)
+        # Beside the score, a share of less than half as many queries would be read as one of all.
+        is_most = other is None or row is None or 2 * other.n_expected >= row.n_expected
+        if row is None or (measure.name != row.measure and is_most):
+            columns[printable(measure.display_name)] = view.value(measure.name)
+    return Standing(
+        line.label,
+        view.run.run_id,
+        status,
+        why,
+        score=_mean(row),
+        n=row.n_expected // repeats if row else 0,
+        unranked=_mean(unranked),
+        n_unranked=unranked.n_expected // repeats if unranked and unranked.mean is not None else 0,
+        columns=columns,
         failed=view.n_errors / view.n_answered if view.n_answered else None,
         is_imported=view.manifest.is_imported,
         seconds=_number(view.row("latency_s_p50")),
@@ -163,12 +158,8 @@ def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standi
     )
 
 
-def _applies_to_most(view: RunView, measure: str, score: Aggregate) -> bool:
-    """Whether a metric applies to at least half as many queries as the score: beside it, a share of a few queries
-    would be read as one of all.
-    """
-    row = view.row(measure)
-    return row is None or 2 * row.n_expected >= score.n_expected
+def _mean(row: Aggregate | None) -> Number | None:
+    return None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
 
 
 def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:

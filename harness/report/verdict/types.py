@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 
 class Outcome(StrEnum):
-    """The result of a comparison."""
-
     CLEAR_WINNER = "clear_winner"
     """One run is significantly better than every other one."""
     CHEAPER = "as_good_and_cheaper"
@@ -39,7 +37,6 @@ class Outcome(StrEnum):
 
 
 UNFINISHED = "unfinished"
-"""Why an unfinished run is not ranked."""
 Status = Literal["recommended", "as good", "tied", "too few", "worse", "baseline", "not ranked"]
 """`too few`: over so few queries no difference can be significant, so it is not called tied."""
 OPEN: tuple[Status, ...] = ("tied", "too few")
@@ -51,7 +48,6 @@ RIVALS: tuple[Status, ...] = ("as good", *OPEN, "worse")
 @dataclass(frozen=True)
 class Choice:
     place: int
-    """In the comparison."""
     outcome: Outcome
     as_good: frozenset[int] = frozenset()
     """Entrants that are shown to be as good."""
@@ -79,7 +75,6 @@ class Standing:
     """Empty for a constant answer."""
     status: Status
     why: str = ""
-    """Why it is not ranked."""
     score: Number | None = None
     """By the metric of the verdict."""
     n: int = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
-from report_groups import chapter_of
+from report_groups import chapter_of, scored
 
 from harness.core.records import Cost, EvaluationRecord, Score, Usage
 from harness.display import NOTHING, Entry, Picture, Quantity, Table, ValueGroup, format_value
@@ -28,13 +28,6 @@ def table_of(chapter: Chapter, name: str) -> Table:
 
 def rows_of(table: Table) -> list[dict[str, Entry]]:
     return [dict(zip(table.header, row, strict=True)) for row in table.rows]
-
-
-def scored(results: Path, values: dict[str, Sequence[Value]], **wishes: object) -> list[RunDir]:
-    return [
-        write_run(results, ScoredRun(system=name, scores={"accuracy": own}, **wishes))  # type: ignore[arg-type]
-        for name, own in values.items()
-    ]
 
 
 def test_sections_stand_in_one_order_and_empty_ones_are_left_out(make_run: MakeRun) -> None:

@@ -20,8 +20,8 @@ from harness.display.plotting import PALETTE, page_svg, plotting, publish
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.resources import draw_resources
-from harness.report.figures.significance import draw_significance
-from harness.report.tables.break_even import break_even_tables
+from harness.report.figures.scores import draw_significance
+from harness.report.tables.costs import break_even_tables
 from harness.report.verdict.findings import Findings, find
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group

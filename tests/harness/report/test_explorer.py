@@ -1,19 +1,28 @@
-"""What the explorer's blocks hold, as a browser would unpack them."""
+"""What the explorer's blocks hold, as a browser would unpack them, and what is kept of records and documents."""
 
 import base64
 import json
+import random
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
+from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score, write_run
 
-from harness.core.records import Context, Evidence, Failure
-from harness.report.page.explorer import Explorer, ValueTable
+from harness.core.records import Context, Document, Evidence, Failure, Prediction, RunRecord, Span
+from harness.report.page.explorer import Explorer, ValueTable, build_explorer
 from harness.report.page.explorer_reading import ShownColumn
+from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
+from harness.report.view import load_groups
+from harness.statistics.prices import load_prices
+from harness.store import RunDir
+from harness.store import compressed_memory as packing
+from harness.store.index_dir import Corpora, corpus_digest
 
+MakeRun = Callable[..., RunDir]
 TEXT = "The bridge was closed in 2031."
 
 
@@ -165,8 +174,7 @@ def test_a_run_without_records_and_scores_has_queries_to_show(tmp_path: Path) ->
 
 @pytest.mark.parametrize("distinct", [3, 300, 70_000])
 def test_cells_take_as_many_bytes_as_there_are_distinct_ones(distinct: int) -> None:
-    table = ValueTable(distinct)
-    table.put(0, ShownColumn("s" * distinct, np.arange(distinct, dtype=np.float64)))
+    table = ValueTable([ShownColumn("s" * distinct, np.arange(distinct, dtype=np.float64))])
     head, _, codes = zlib.decompress(base64.b64decode(table.packed())).partition(b"\n")
     found = json.loads(head)
     width = len(codes) // distinct
@@ -182,3 +190,76 @@ def test_a_block_is_base64_and_nothing_that_could_end_its_element(tmp_path: Path
     for _, text in explorer.blocks:
         base64.b64decode(text, validate=True)
     assert loaded(explorer, "t0")[0][0] == hostile
+
+
+DOCUMENTS = [Document(doc_id="oven.pdf", text="# Ovens\nOld.\n\f# Keys\nLeft.")]
+DIGEST = corpus_digest(DOCUMENTS)
+
+
+def placed(doc_id: str) -> Context:
+    return Context(text="Keys", doc_ids=(doc_id,), span=Span(doc_id=doc_id, start=14, end=20))
+
+
+@pytest.mark.parametrize(
+    ("shown", "has_places", "is_damaged", "said"),
+    [
+        (placed("oven.pdf"), True, False, ["page 2, Keys"]),
+        (placed("other.pdf"), True, False, []),
+        (Context(text="Keys", doc_ids=("oven.pdf",)), True, False, []),
+        (placed("oven.pdf"), False, False, []),
+        (placed("oven.pdf"), True, True, []),
+    ],
+)
+def test_a_context_says_its_page_and_section_where_they_are_known(
+    tmp_path: Path, shown: Context, has_places: bool, is_damaged: bool, said: list[str]
+) -> None:
+    asked = write_run(tmp_path / "asked", [Asked("q")], Answers("naive", records({"q": Said(contexts=(shown,))})))
+    manifest = asked.manifest()
+    dataset = {**manifest.dataset, "has_places": has_places, "corpus_digest": DIGEST}
+    run = RunDir.create(tmp_path, manifest.model_copy(update={"dataset": dataset}), asked.sample())
+    run.append_records(asked.iter_records())
+    Corpora(tmp_path).save(DIGEST, DOCUMENTS)
+    if is_damaged:
+        path = Corpora(tmp_path).path(DIGEST)
+        path.write_text(path.read_text().replace("Old", "New"))
+    (group,) = load_groups([run], load_prices())
+    ((_, _, _, *where),) = loaded(build_explorer(group, "g0"), "t0")
+    assert where == said
+
+
+@pytest.mark.parametrize("kept", [0, 4096])
+def test_of_several_attempts_the_highest_counts_wherever_its_line_stands(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(packing, "BLOCK", 3)
+    monkeypatch.setattr(packing, "KEPT", kept)
+    run = make_run()
+    run.reopen()
+    [first, *_] = run.iter_records()
+    lines: list[RunRecord] = []
+    for number in range(40):
+        ok = number % 3 > 0
+        told = {"query_id": f"other-{number % 10}", "attempt": 1 + number // 10 + number % 2}
+        said = Prediction(answer=None if number % 7 == 0 else "so " * 300) if ok else None
+        failure = None if ok else Failure(kind="E", message=str(number))
+        status = "ok" if ok else "error"
+        lines.append(first.model_copy(update={**told, "prediction": said, "failure": failure, "status": status}))
+    whole = {(one.query_id, one.attempt): one for one in lines}
+    shuffled = list(whole.values())
+    random.Random(7).shuffle(shuffled)
+    run.append_records(shuffled)
+
+    answers, briefs = read_briefly(run)
+    counting = run.records()
+    assert answers.keys() == counting.keys() == briefs.keys()
+    assert len(answers.all) == len(list(run.iter_records()))
+    for key, one in counting.items():
+        assert (answers[key].attempt, answers[key].status) == (one.attempt, one.status)
+        assert run.records_at([briefs.place(key)]) == [one]
+        answer = one.prediction.answer if one.prediction else None
+        assert briefs.has_answer(key) == (answer is not None)
+        assert (briefs[key].answer or "")[:100] == (answer or "")[:100]
+        if key[0].startswith("other"):
+            assert briefs.status(key) == (ANSWERED if one.status == "ok" else ERROR)
+    assert briefs.status(("nobody", 0)) == MISSING
+    assert not briefs.is_answered(("nobody", 0))

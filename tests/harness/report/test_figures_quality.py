@@ -1,4 +1,4 @@
-"""What the figures about quality draw: values are read back from matplotlib's artists."""
+"""What the figures about quality draw, read back from matplotlib's artists; captions name what is drawn."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -8,17 +8,24 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
+from report_groups import chapter_of, group_of, scored
 
-from harness.display import Drawing, Picture
+from harness.display import Drawing, Picture, ValueGroup
 from harness.display.plotting import NewFigure, plotting, publish
 from harness.registry import EVALUATORS
-from harness.report.figures.by_type import draw_by_type
+from harness.report.chapter import Chapter
 from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
+from harness.report.figures.scores import draw_by_type
+from harness.report.leaderboard import bar_width
+from harness.report.sections import Reported
+from harness.report.tables.costs import resources_table
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
+from harness.store import RunDir
 
+MakeRun = Callable[..., RunDir]
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 
 Draw = Callable[[Group, NewFigure], list[Drawing]]
@@ -43,7 +50,7 @@ HALF: Sequence[Value] = (1.0, 0.0, 1.0, 0.0)
 
 
 @pytest.fixture
-def group_of(tmp_path: Path) -> Callable[..., Group]:
+def grouped(tmp_path: Path) -> Callable[..., Group]:
     folders = (tmp_path / f"results-{number}" for number in count())
 
     def build(**scores: Mapping[str, Sequence[Value]]) -> Group:
@@ -86,8 +93,8 @@ def dots(axes: Any, marker: str) -> list[tuple[float, float]]:
     ]
 
 
-def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., Group]) -> None:
-    group = group_of(low={"accuracy": (0.0, 0.0, 0.0, 1.0)}, high={"accuracy": (1.0, 1.0, 1.0, 0.0)})
+def test_accuracy_is_sorted_and_each_run_keeps_its_look(grouped: Callable[..., Group]) -> None:
+    group = grouped(low={"accuracy": (0.0, 0.0, 0.0, 1.0)}, high={"accuracy": (1.0, 1.0, 1.0, 0.0)})
     overall = drawn(accuracy, group)["accuracy_overall"]
     (axes,) = overall.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
@@ -100,9 +107,9 @@ def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., 
 
 @pytest.mark.parametrize("n_runs", [1, 7])
 def test_accuracy_by_type_has_a_panel_for_each_type_and_a_row_for_each_run(
-    group_of: Callable[..., Group], n_runs: int
+    grouped: Callable[..., Group], n_runs: int
 ) -> None:
-    by_type = drawn(accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(n_runs)}))["accuracy_by_type"]
+    by_type = drawn(accuracy, grouped(**{f"s{n}": {"accuracy": HALF} for n in range(n_runs)}))["accuracy_by_type"]
     panels = by_type.figure.axes
     assert [axes.get_title() for axes in panels] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
     for axes, mean in zip(panels, (1.0, 0.0, 0.5), strict=True):
@@ -111,9 +118,9 @@ def test_accuracy_by_type_has_a_panel_for_each_type_and_a_row_for_each_run(
         ]
 
 
-def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(group_of: Callable[..., Group]) -> None:
+def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(grouped: Callable[..., Group]) -> None:
     shares = [tuple(float(query < right) for query in range(12)) for right in range(1, 12)]
-    group = group_of(**{f"system-{n:02d}": {"accuracy": share} for n, share in enumerate(shares)})
+    group = grouped(**{f"system-{n:02d}": {"accuracy": share} for n, share in enumerate(shares)})
     drawing = drawn(pareto, group)["pareto_tokens"]
     assert "1  system-00" in texts(drawing)
     boxes = [text.get_window_extent() for text in drawing.figure.axes[0].texts]
@@ -121,10 +128,8 @@ def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(group_of: Cal
     assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
 
 
-def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(group_of: Callable[..., Group]) -> None:
-    group = group_of(
-        cheap={"accuracy": (0.0, 1.0)}, beaten={"accuracy": (0.0, 1.0)}, dear={"accuracy": (1.0, 1.0)}
-    )
+def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(grouped: Callable[..., Group]) -> None:
+    group = grouped(cheap={"accuracy": (0.0, 1.0)}, beaten={"accuracy": (0.0, 1.0)}, dear={"accuracy": (1.0, 1.0)})
     pictures = drawn(pareto, group)
     assert list(pictures) == ["pareto_tokens", "pareto_usd", "pareto_latency"]
     (axes,) = pictures["pareto_tokens"].figure.axes
@@ -143,55 +148,55 @@ def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
     assert [point.number for point in frontier(points)] == [0, 1, 4]
 
 
-def test_retrieval_runs_over_k_and_becomes_rows_for_many_runs(group_of: Callable[..., Group]) -> None:
+def test_retrieval_runs_over_k_and_becomes_rows_for_many_runs(grouped: Callable[..., Group]) -> None:
     scores = {"Hit@1": (0.0, 0.0), "Hit@10": (1.0, 1.0), "Hit@4": (0.0, 1.0), "MRR@10": (0.5, 0.5)}
-    few = drawn(measured, group_of(a=scores, b=scores))
+    few = drawn(measured, grouped(a=scores, b=scores))
     assert list(few) == ["retrieval_at_k", "retrieval_ranking"]
     (axes,) = few["retrieval_at_k"].figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "10"]
     assert [y for _, y in dots(axes, style_of(0).marker)] == [0.0, 0.5, 1.0]
-    many = drawn(measured, group_of(**{f"s{n}": scores for n in range(7)}))["retrieval_at_k"]
+    many = drawn(measured, grouped(**{f"s{n}": scores for n in range(7)}))["retrieval_at_k"]
     assert [axes.get_title() for axes in many.figure.axes] == ["documents\nHit@10\nn = 2"]
 
 
-def test_bertscore_shows_contexts_without_triplets_only_where_they_differ(group_of: Callable[..., Group]) -> None:
+def test_bertscore_shows_contexts_without_triplets_only_where_they_differ(grouped: Callable[..., Group]) -> None:
     same = {f"bertscore_{side}_f1": (0.6, 0.7) for side in ("context", "text")}
-    (alike,) = drawn(measured, group_of(a=same, b=same)).values()
+    (alike,) = drawn(measured, grouped(a=same, b=same)).values()
     assert [axes.get_title() for axes in alike.figure.axes] == ["contexts\nF1\nn = 2"]
-    (unlike,) = drawn(measured, group_of(a=same, kg={**same, "bertscore_text_f1": (0.5, 0.5)})).values()
+    (unlike,) = drawn(measured, grouped(a=same, kg={**same, "bertscore_text_f1": (0.5, 0.5)})).values()
     assert len(unlike.figure.axes) == 2
 
 
-def test_a_failed_judgement_shows_in_the_coverage_and_no_panel_is_empty(group_of: Callable[..., Group]) -> None:
+def test_a_failed_judgement_shows_in_the_coverage_and_no_panel_is_empty(grouped: Callable[..., Group]) -> None:
     whole = {"ragas_faithfulness": (1.0, 1.0), "ragas_context_recall": (FAILED, FAILED)}
-    group = group_of(a={**whole, "ragas_faithfulness": (1.0, FAILED)}, b=whole)
+    group = grouped(a={**whole, "ragas_faithfulness": (1.0, FAILED)}, b=whole)
     (drawing,) = drawn(measured, group).values()
     assert [axes.get_title() for axes in drawing.figure.axes] == ["faithfulness"]
     assert {"1 of 2", "2"} <= set(texts(drawing))
 
 
 def test_one_run_has_a_row_for_each_measure(
-    group_of: Callable[..., Group],
+    grouped: Callable[..., Group],
 ) -> None:
     scores = {"kg_multi_hop_faithfulness": (0.0, 0.5), "kg_measurable_faithfulness": (0.0, 1.0)}
-    (drawing,) = drawn(measured, group_of(naive=scores)).values()
+    (drawing,) = drawn(measured, grouped(naive=scores)).values()
     (axes,) = drawing.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["multi-hop: answer in contexts"]
     assert dots(axes, style_of(0).marker) == [(0.25, 0.0)]
 
 
 @pytest.mark.parametrize("draw", EVERY_KIND)
-def test_nothing_is_drawn_where_no_run_has_a_value(draw: Draw, group_of: Callable[..., Group]) -> None:
+def test_nothing_is_drawn_where_no_run_has_a_value(draw: Draw, grouped: Callable[..., Group]) -> None:
     measures = ("accuracy", "Hit@4", "ragas_faithfulness", "kg_direct_faithfulness", "bertscore_answer_f1")
-    assert drawn(draw, group_of(a=dict.fromkeys(measures, (FAILED, FAILED)), b={"other": HALF})) == {}
+    assert drawn(draw, grouped(a=dict.fromkeys(measures, (FAILED, FAILED)), b={"other": HALF})) == {}
 
 
 def test_hostile_names_stay_text_and_the_bytes_are_the_same_each_time(
-    group_of: Callable[..., Group], tmp_path: Path
+    grouped: Callable[..., Group], tmp_path: Path
 ) -> None:
     names = ("$x$ <b>b</b>", "_hidden", "系统" * 24, "long " * 10)
     rates = {"accuracy": HALF, "hallucination_rate": HALF, "false_abstention_rate": HALF}
-    group = group_of(**dict.fromkeys(names, rates))
+    group = grouped(**dict.fromkeys(names, rates))
     first, second = published(group, tmp_path / "a"), published(group, tmp_path / "b")
     assert first == second
     overall, by_type = first
@@ -225,3 +230,115 @@ def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
             drawn_in.setdefault(panel.figure.stem, set()).add(spec.name)
     assert {"retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
     assert all(len(owners) == 1 for owners in drawn_in.values())
+
+
+SMALL = {"inference_query": 2, "null_query": 1}
+
+
+def drawn_in(chapter: Chapter, section: str) -> dict[str, Drawing]:
+    """By stem."""
+    (spec,) = [spec for spec in chapter.specs if spec.name == section]
+    with plotting() as new_figure:
+        return {one.stem: one for one in spec.draw(Reported(chapter.group, chapter.findings), new_figure)}
+
+
+@pytest.mark.parametrize(
+    ("right", "named", "unnamed"),
+    [
+        ({"naive": 20, "kg": 20}, ["grey and hollow: a tie"], ["blue", "vermilion", "black"]),
+        ({"naive": 40, "kg": 2}, ["blue (a is better)"], ["vermilion", "black"]),
+        ({"naive": 2, "kg": 40}, ["vermilion (b is better)"], ["blue", "black"]),
+        ({"naive": 40, "kg": 2, "community": 2}, ["blue (a is better)", "a tie"], ["vermilion"]),
+    ],
+)
+def test_the_colours_of_differences_are_those_that_are_there(
+    tmp_path: Path, right: Mapping[str, int], named: Sequence[str], unnamed: Sequence[str]
+) -> None:
+    values = {name: [1.0] * count + [0.0] * (50 - count) for name, count in right.items()}
+    caption = drawn_in(chapter_of(*scored(tmp_path, values)), "significance")["significance"].caption.lower()
+    assert [one for one in named if one not in caption] == []
+    assert [one for one in unnamed if one in caption] == []
+
+
+def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="kg", scores={"accuracy": [1.0] * 20}, types=("a", "b"), unfinished=16),
+        ScoredRun(system="naive", scores={"accuracy": [1.0, 0.0] * 10}, types=("a", "b")),
+    ]
+    pictures = drawn_in(chapter_of(*(write_run(tmp_path, plan) for plan in plans)), "right-answers")
+    assert pictures["accuracy_overall"].alt.index("naive") < pictures["accuracy_overall"].alt.index("kg (not")
+    assert "kg" not in pictures["accuracy_by_type"].alt
+
+
+def test_the_memory_of_the_machine_stands_in_gigabytes_and_in_percent(make_run: MakeRun) -> None:
+    table = resources_table(group_of(make_run(types=SMALL, sessions=(8,))))
+    assert table is not None
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    values = [row[f"machine RAM, {unit}"] for unit in ("GB", "%")]
+    used, percent = (one.quantities if isinstance(one, ValueGroup) else () for one in values)
+    # The machine of these runs has 8 GB.
+    assert [one.value for one in percent] == pytest.approx([(one.value or 0) / 8 * 100 for one in used])
+    assert used
+
+
+def test_an_interruption_and_a_phase_are_named_where_they_are(make_run: MakeRun) -> None:
+    once = drawn_in(chapter_of(make_run(types=SMALL, sessions=(8,))), "resources")
+    twice = drawn_in(chapter_of(make_run(system="kg", types=SMALL, sessions=(8, 4))), "resources")
+    (whole,) = [one.caption for stem, one in once.items() if stem.startswith("resources--")]
+    (broken,) = [one.caption for stem, one in twice.items() if stem.startswith("resources--")]
+    assert "interrupted" not in whole
+    assert "dotted upright line: the run was interrupted" in broken
+    in_turns = {"schedule": "interleaved"}
+    turns = drawn_in(chapter_of(make_run(system="kg", types=SMALL, sessions=(8, 4), config=in_turns)), "resources")
+    assert not any("interrupted" in one.caption for one in turns.values())
+    assert "Blue tint: the index is built; yellow tint: queries are answered" in whole
+    unbuilt = drawn_in(chapter_of(make_run(system="recursive", types=SMALL, sessions=(3,))), "resources")
+    (answering,) = [one.caption for stem, one in unbuilt.items() if stem.startswith("resources--")]
+    assert "Yellow tint: queries are answered." in answering
+    assert "index" not in answering
+
+
+def test_repeats_are_counted_in_answers(make_run: MakeRun) -> None:
+    twice = drawn_in(chapter_of(make_run(types=SMALL, sessions=(), repeats=2)), "right-answers")
+    assert "over n = 6 answers." in twice["accuracy_overall"].caption
+    assert "n is the number of answers behind" in twice["accuracy_by_type"].caption
+    once = drawn_in(chapter_of(make_run(types=SMALL, sessions=())), "right-answers")
+    assert "over n = 3 queries." in once["accuracy_overall"].caption
+
+
+def test_what_is_bought_is_said_by_its_name_and_not_by_its_axis(make_run: MakeRun) -> None:
+    figures = drawn_in(chapter_of(make_run(types=SMALL, sessions=())), "answer")
+    tokens = figures["pareto_tokens"]
+    assert tokens.title == "Answers right against tokens per query"
+    (axes,) = tokens.figure.axes
+    assert axes.get_xlabel().startswith("tokens per query (input + output, all roles)")
+
+
+def test_means_by_type_have_whole_per_cents_without_a_zero_behind_the_point(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="kg", scores={"accuracy": [1, 1, 1, 0, 1, 0, 1]}, types=("a_query", "b_query", "a_query"))
+    ]
+    figure = drawn_in(chapter_of(*(write_run(tmp_path, plan) for plan in plans)), "right-answers")[
+        "accuracy_by_type"
+    ]
+    assert [text.get_text() for axes in figure.figure.axes for text in axes.texts] == ["60", "100", "71.4"]
+
+
+def test_a_sweep_of_runs_that_have_nothing_yet_draws_nothing(make_run: MakeRun) -> None:
+    runs = [
+        make_run(types=SMALL, sessions=(), missing=3, evaluated=False, answer={"top_k": top_k})
+        for top_k in (2, 4, 8)
+    ]
+    assert drawn_in(chapter_of(*runs), "sweep-over") == {}
+
+
+def test_bars_of_small_costs_are_as_wide_as_the_largest_of_them(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": [1.0, 0.0]}, latency_s=(seconds,))
+        for name, seconds in (("naive", 0.001), ("kg", 0.004))
+    ]
+    runs = [write_run(tmp_path, plan) for plan in plans]
+    verdict = chapter_of(*runs, measure="latency_s").findings.verdict
+    bars = {one.system: bar_width(verdict, one.score.value) for one in verdict.standings if one.score}
+    assert bars == {"naive": 25.0, "kg": 100.0}
+    assert verdict.metric_title == "latency"

@@ -66,7 +66,7 @@ def test_the_picture_says_how_many_answers_of_each_kind_a_run_has(group: Group, 
 def test_what_sorts_answers_is_in_its_own_table_and_compares_no_runs(group: Group) -> None:
     chapter: Chapter = build_chapter(group)
     assert chapter.findings.measure == "accuracy"
-    compared = chapter.findings.comparison.measures if chapter.findings.comparison else ()
+    compared = chapter.findings.ranking.comparison.measures if chapter.findings.ranking.comparison else ()
     assert MEASURE not in {one.measure.name for one in compared}
     tables = {table.name: table for table in chapter.tables()}
     others = [row[0] for name, table in tables.items() if name.startswith("measures-") for row in table.rows]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from harness.report.labels import differences, labels, other_weights, shortened
 
 
@@ -20,43 +22,44 @@ def identity(
     }
 
 
-def test_a_system_alone_is_called_by_its_name() -> None:
-    assert labels([identity(top_k=4), identity("kg", top_k=8)]) == ["naive", "kg"]
+def hostile(value: Any) -> dict[str, Any]:
+    return {"a\n\x1b[2Jb": value}
 
 
-def test_two_runs_of_a_system_show_the_parameter_that_differs() -> None:
-    assert labels([identity(top_k=4), identity(top_k=8), identity("kg")]) == [
-        "naive top_k=4",
-        "naive top_k=8",
-        "kg",
-    ]
-
-
-def test_no_more_parameters_are_shown_than_it_takes_to_tell_runs_apart() -> None:
-    assert labels([identity(a=1, b=1), identity(a=2, b=2)]) == ["naive a=1", "naive a=2"]
-    assert labels([identity(a=1, b=1), identity(a=1, b=2), identity(a=2, b=1)]) == [
-        "naive a=1 b=1",
-        "naive a=1 b=2",
-        "naive a=2 b=1",
-    ]
-
-
-def test_what_is_chosen_by_name_tells_more_than_the_size_that_goes_with_it() -> None:
-    found = labels([identity(context_tokens=3000, mode="global"), identity(context_tokens=900, mode="local")])
-    assert found == ["naive mode=global", "naive mode=local"]
-
-
-def test_models_are_named_by_their_role_and_digests_are_left_out() -> None:
-    found = labels([identity(model="small"), identity(model="large")])
-    assert found == ["naive generator.model=small", "naive generator.model=large"]
-
-
-def test_another_version_of_a_system_is_another_run() -> None:
-    assert labels([identity(version="1"), identity(version="2")]) == ["naive version=1", "naive version=2"]
-
-
-def test_a_parameter_that_only_one_run_has_is_shown_as_missing_in_the_other() -> None:
-    assert labels([identity(top_k=4), identity()]) == ["naive top_k=4", "naive top_k=-"]
+@pytest.mark.parametrize(
+    ("identities", "expected"),
+    [
+        # A system alone is called by its name; two runs of it show the parameter that differs.
+        ([identity(top_k=4), identity("kg", top_k=8)], ["naive", "kg"]),
+        ([identity(top_k=4), identity(top_k=8), identity("kg")], ["naive top_k=4", "naive top_k=8", "kg"]),
+        # No more parameters are shown than it takes to tell runs apart.
+        ([identity(a=1, b=1), identity(a=2, b=2)], ["naive a=1", "naive a=2"]),
+        (
+            [identity(a=1, b=1), identity(a=1, b=2), identity(a=2, b=1)],
+            ["naive a=1 b=1", "naive a=1 b=2", "naive a=2 b=1"],
+        ),
+        # What is chosen by name tells more than the size that goes with it.
+        (
+            [identity(context_tokens=3000, mode="global"), identity(context_tokens=900, mode="local")],
+            ["naive mode=global", "naive mode=local"],
+        ),
+        # Models are named by their role, and digests are left out.
+        (
+            [identity(model="small"), identity(model="large")],
+            ["naive generator.model=small", "naive generator.model=large"],
+        ),
+        ([identity(version="1"), identity(version="2")], ["naive version=1", "naive version=2"]),
+        ([identity(top_k=4), identity()], ["naive top_k=4", "naive top_k=-"]),
+        ([identity(rerank=True), identity(rerank=1)], ["naive rerank=true", "naive rerank=1"]),
+        ([identity(prompt="a\n| b\x1b[31m"), identity(prompt="c")], ["naive prompt=a | b [31m", "naive prompt=c"]),
+        (
+            [identity(**hostile(1)), identity(**hostile(2))],
+            ["naive a [2Jb=1", "naive a [2Jb=2"],
+        ),
+    ],
+)
+def test_runs_are_called_by_what_tells_them_apart(identities: list[dict[str, Any]], expected: list[str]) -> None:
+    assert labels(identities) == expected
 
 
 def test_what_a_sentence_calls_runs_of_a_sweep_over_several_parameters_tells_them_apart() -> None:
@@ -80,15 +83,6 @@ def test_values_that_look_alike_once_shortened_are_numbered() -> None:
     found = labels([identity(prompt="x" * 100 + "1"), identity(prompt="x" * 100 + "2")])
     assert len(set(found)) == 2
     assert all(len(label) < 60 for label in found)
-
-
-def test_true_and_one_are_different_values() -> None:
-    assert labels([identity(rerank=True), identity(rerank=1)]) == ["naive rerank=true", "naive rerank=1"]
-
-
-def test_a_hostile_value_stays_on_one_short_line() -> None:
-    found = labels([identity(prompt="a\n| b\x1b[31m"), identity(prompt="c")])
-    assert found[0] == "naive prompt=a | b [31m"
 
 
 def test_differences_list_everything_but_digests_and_the_data_set() -> None:
@@ -120,9 +114,3 @@ def test_weights_that_changed_under_one_name_are_named_and_those_of_another_mode
     assert other_weights([identity(), changed]) == ["models.generator"]
     imported = [{**identity(), "imported": {"rows_sha256": digest * 64}} for digest in "ab"]
     assert other_weights(imported) == []
-
-
-def test_a_hostile_name_of_a_parameter_is_only_letters() -> None:
-    one, other = identity(), identity()
-    one["system"]["answer"], other["system"]["answer"] = {"a\n\x1b[2Jb": 1}, {"a\n\x1b[2Jb": 2}
-    assert labels([one, other])[0] == "naive a [2Jb=1"

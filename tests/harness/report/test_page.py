@@ -118,7 +118,7 @@ def test_hostile_words_stay_words_wherever_they_stand(tmp_path: Path) -> None:
     shown = replace(picture(), title=HOSTILE, alt=HOSTILE, caption=HOSTILE)
     hostile = Section("other", HOSTILE, content, (shown,))
     verdict = replace(one.findings.verdict, headline=HOSTILE, sentences=(HOSTILE,), metric_title=HOSTILE)
-    findings = replace(one.findings, verdict=verdict, ranking=None)
+    findings = replace(one.findings, verdict=verdict)
     bad = page_html([replace(one, findings=findings, sections=(*one.sections, hostile))], {})
     read = Read(bad)
     assert len(read.of("script")) == 2

@@ -1,19 +1,27 @@
-"""The pairs of a report and those of a comparison are the same numbers, in a table as in a file."""
+"""Pairs of a report and of a comparison are the same numbers; baselines and runs that fail change none of them."""
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from paired_runs import FAILED, ScoredRun, Value, write_run
+from paired_runs import FAILED, IMPUTED, ScoredRun, Value, write_run
+from report_groups import chapter_of, scored
+from report_groups import right as right_of
 
-from harness.display import Entry, Quantity, Table, ValueGroup
-from harness.report.chapter import Chapter, load_chapters
-from harness.report.comparison import Choice, compare_runs
-from harness.report.comparison.csv_and_json import comparison_csv
+from harness.core.errors import ConfigError
+from harness.core.records import Usage
+from harness.display import Entry, Quantity, Rank, Table, ValueGroup
+from harness.report.chapter import Chapter
+from harness.report.comparison.compare import Choice, Comparison, compare_runs
+from harness.report.comparison.output import comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.tables import comparison_tables
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
 
 NAMES = ("naive", "kg", "community", "recursive")
 Row = Mapping[str, str]
@@ -39,15 +47,10 @@ def runs(tmp_path: Path) -> list[RunDir]:
     ]
 
 
-def chapter_of(runs: list[RunDir], measure: str) -> Chapter:
-    (chapter,) = load_chapters(runs, load_prices(), measure)
-    return chapter
-
-
 def pair_tables(chapter: Chapter) -> dict[str, Table]:
     """Measure -> the report's table of all its pairs."""
-    assert chapter.findings.comparison is not None
-    names = [one.measure.name for one in chapter.findings.comparison.measures]
+    assert chapter.findings.ranking.comparison is not None
+    names = [one.measure.name for one in chapter.findings.ranking.comparison.measures]
     section = chapter.section("significance")
     assert section is not None
     tables = {table.name: table for table in section.content.tables}
@@ -92,10 +95,9 @@ def values_of(heading: str, entry: Entry) -> object:
     return (entry.value, entry.low, entry.high) if heading.startswith("A - B") else entry.value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination_rate", "token_f1"])
 def test_every_pair_of_the_report_is_a_row_of_comparison_csv(runs: list[RunDir], measure: str) -> None:
-    tables = pair_tables(chapter_of(runs, measure))
+    tables = pair_tables(chapter_of(*runs, measure=measure))
     compared = compare_runs(runs, load_prices(), Choice(tuple(tables)))
     rows = list(csv.DictReader(io.StringIO(comparison_csv(compared))))
     told = {(row["measure"], f"{row['system_a']}, {row['system_b']}"): as_in_the_report(row) for row in rows}
@@ -115,7 +117,7 @@ def test_every_pair_of_the_report_is_a_row_of_comparison_csv(runs: list[RunDir],
 
 
 def test_the_matrix_shows_the_same_differences_as_the_pairs(runs: list[RunDir]) -> None:
-    chapter = chapter_of(runs, "accuracy")
+    chapter = chapter_of(*runs)
     matrix = next(table for table in chapter.tables() if table.name == "significance")
     cells = {
         f"{row[0]}, {name}": cell for row in matrix.rows for name, cell in zip(matrix.header, row, strict=True)
@@ -123,3 +125,141 @@ def test_the_matrix_shows_the_same_differences_as_the_pairs(runs: list[RunDir]) 
     pairs = {pair: entries["A - B [CI]"] for pair, entries in by_pair(pair_tables(chapter)["accuracy"])}
     assert pairs == {pair: cells[pair] for pair in pairs}
     assert {str(row[0]) for row in matrix.rows} == set(NAMES)
+
+
+BASELINE = "Shown to read the others by."
+FREE = {"generator": Usage(calls=1, input_tokens=1)}
+COSTS = ("tokens", "latency_s", "wall_s", "input_tokens", "output_tokens", "usd")
+
+
+def right(count: int, n: int = 40) -> Sequence[Value]:
+    return right_of(count, n)
+
+
+def found(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
+    return compare_runs(runs, load_prices(), choice)
+
+
+def systems(results: Path, *counts: int) -> list[RunDir]:
+    return scored(results, {f"s{number}": right(count) for number, count in enumerate(counts)})
+
+
+def baselines(results: Path) -> list[RunDir]:
+    return scored(results, {"closed-book": right(3), "gold": right(39)}, baseline=BASELINE)
+
+
+def rows_of(comparison: Comparison) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
+
+
+def tables_of(comparison: Comparison) -> list[Table]:
+    return list(comparison_tables(comparison))
+
+
+def ranks_of(comparison: Comparison, measure: str) -> dict[object, object]:
+    (table,) = [table for table in tables_of(comparison) if table.name == f"ranks-{measure}"]
+    return {row[0]: row[1] for row in table.rows}
+
+
+def failing_run(results: Path, n_failed: int) -> RunDir:
+    """It takes nearly nothing, and of 40 queries the first fail."""
+    values = [*[IMPUTED] * n_failed, *right(40 - n_failed)[n_failed:]]
+    return scored(results, {"failing": values}, usage=FREE)[0]
+
+
+def refusing_run(results: Path, said: Sequence[str]) -> RunDir:
+    return scored(results, {"refusing": right(0)}, usage=FREE, said=said)[0]
+
+
+def test_a_run_that_fails_is_not_cheaper_than_anybody_and_has_no_rank_by_what_it_costs(tmp_path: Path) -> None:
+    runs = [*systems(tmp_path, 30, 34), failing_run(tmp_path, 8)]
+    comparison = found(runs)
+    by_cost = [row for row in rows_of(comparison) if row["measure"] in COSTS]
+    assert {(row["system_a"], row["system_b"]) for row in by_cost} == {("s0", "s1")}
+    assert {row["family"] for row in by_cost} == {"1"}
+    assert ranks_of(comparison, "tokens") == {"s0": Rank(1, 2), "s1": Rank(1, 2), "failing": None}
+    # What it got right is compared as ever.
+    assert len([row for row in rows_of(comparison) if row["measure"] == "accuracy"]) == 3
+    why = "failing failed too often for its costs to be compared."
+    assert why in comparison.notes
+    assert why not in found(runs, Choice(("accuracy",))).notes
+
+
+def test_a_run_that_only_refuses_is_not_cheaper_than_anybody(tmp_path: Path) -> None:
+    no = "Insufficient information."
+    refusing = refusing_run(tmp_path / "most", (no, no, "Yes"))
+    comparison = found([*systems(tmp_path / "most", 30), refusing])
+    assert [one.measure.name for one in comparison.measures] == ["accuracy"]
+    assert any(note.startswith("refusing refused most answerable queries") for note in comparison.notes)
+    half = found([*systems(tmp_path / "half", 30), refusing_run(tmp_path / "half", (no, "Yes"))])
+    assert "tokens" in {one.measure.name for one in half.measures}
+
+
+def test_failures_are_counted_among_the_queries_that_are_compared(tmp_path: Path) -> None:
+    kinds = ("inference_query", "null_query")
+    failed: list[Value] = [IMPUTED, 1.0] * 4
+    scores = {name: [*own, *right(32, 32)] for name, own in (("s0", right(8, 8)), ("failing", failed))}
+    runs = scored(tmp_path, scores, types=kinds)
+    for kind, is_compared in (("inference", False), ("null", True), (None, False)):
+        measures = {one.measure.name for one in found(runs, Choice(query_type=kind)).measures}
+        assert ("tokens" in measures) == is_compared, kind
+
+
+def test_a_cost_that_was_asked_for_and_cannot_be_compared_is_one_line_that_says_why(tmp_path: Path) -> None:
+    runs = [*systems(tmp_path, 30), failing_run(tmp_path, 8)]
+    with pytest.raises(ConfigError, match="'tokens': failing failed too often"):
+        found(runs, Choice(("accuracy", "tokens")))
+
+
+def test_baselines_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34, 20), baselines(tmp_path)
+    alone, beside = found(runs), found([marks[0], *runs, marks[1]])
+    told = ("system_a", "system_b", "measure", "n", "p", "p_holm", "ci_low", "ci_high", "family", "result")
+    competing = [row for row in rows_of(beside) if row["apart"] == "false"]
+    assert [[row[name] for name in told] for row in competing] == [
+        [row[name] for name in told] for row in rows_of(alone)
+    ]
+    by_accuracy = ranks_of(beside, "accuracy")
+    assert {name: by_accuracy.pop(name) for name in ("closed-book", "gold")} == {"closed-book": None, "gold": None}
+    assert by_accuracy == ranks_of(alone, "accuracy")
+
+
+def test_pairs_with_a_baseline_stand_apart_in_a_family_of_their_own(tmp_path: Path) -> None:
+    comparison = found([*systems(tmp_path, 26, 34), *baselines(tmp_path)], Choice(("accuracy",)))
+    apart = [row for row in rows_of(comparison) if row["apart"] == "true"]
+    pairs = {(row["system_a"], row["system_b"]) for row in apart}
+    assert pairs == {
+        *(("s0", "closed-book"), ("s0", "gold"), ("s1", "closed-book"), ("s1", "gold"), ("closed-book", "gold"))
+    }
+    assert {row["family"] for row in apart} == {"5"}
+    assert [table.name for table in tables_of(comparison)][-1] == "apart-pairs-accuracy"
+    assert comparison.notes[0].startswith("closed-book, gold are baselines")
+    value = json.loads(json.dumps(comparison_json(comparison)))
+    assert len(value["measures"][0]["pairs"]) == 1
+    (one,) = value["apart"]
+    assert (one["measure"], len(one["pairs"])) == ("accuracy", 5)
+    assert "gold" in differences_csv(comparison)
+
+
+def test_a_baseline_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sample(tmp_path: Path) -> None:
+    gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, baseline=BASELINE, digest="e" * 64)
+    runs = [*systems(tmp_path, 26, 34), write_run(tmp_path, gold)]
+    comparison = found(runs, Choice(("accuracy",)))
+    (one,) = json.loads(json.dumps(comparison_json(comparison)))["measures"]
+    means = {row["system"]: (row["mean"], row["ranks"]) for row in one["ranking"]}
+    assert means["gold"] == (39 / 40, None)
+    assert means["s0"] == (26 / 40, [2, 2])
+    assert any("s0 and gold were made over other samples" in note for note in comparison.notes)
+    assert not any("gold was scored in another way" in note for note in comparison.notes)
+
+
+def test_where_no_two_systems_are_named_baselines_are_compared_as_they_were_asked_for(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34), baselines(tmp_path)
+    for named, choice in (
+        ([runs[0], *marks], Choice(("accuracy",))),
+        (runs, Choice(("accuracy",), against=marks[1])),
+    ):
+        comparison = found(named, choice)
+        assert comparison.apart == ()
+        assert {row["apart"] for row in rows_of(comparison)} == {"false"}
+        assert not any("stand apart" in note for note in comparison.notes)

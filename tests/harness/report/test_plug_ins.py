@@ -1,20 +1,22 @@
 """What somebody else's package adds to a report without a line of ours: measures, figures, whole sections."""
 
-import io
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
-from paired_runs import ScoredRun, write_run
+from paired_runs import FAILED, ScoredRun, Value, write_run
 from plugins import PlugIn
-from rich.console import Console
+from report_groups import printed
 
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing, Quantity, Table
 from harness.display.plotting import plotting
 from harness.report import load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
+from harness.report.figures.marks import style_of
+from harness.report.formats import summary_markdown
 from harness.report.page import page_html
-from harness.report.render.markdown import summary_markdown
 from harness.report.sections import Reported
 from harness.statistics.prices import load_prices
 
@@ -71,10 +73,7 @@ def toned(system: str, calm: list[float]) -> ScoredRun:
 
 
 def in_terminal(chapter: Chapter) -> str:
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    render_terminal([chapter], console, full=True)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return printed(lambda console: render_terminal([chapter], console, full=True), terminal=True)
 
 
 def drawings(chapter: Chapter, section: str) -> list[Drawing]:
@@ -116,21 +115,16 @@ def test_measures_of_an_evaluator_that_is_not_here_stand_last_and_rank_nothing(t
     assert {row[0] for table in section.content.tables for row in table.rows} == {"calm", "loud", "bare"}
 
 
-@pytest.mark.parametrize("title", ["Index", "Explorer", "Main", "Terms", "Run it again!", "Reproduce", "?"])
+@pytest.mark.parametrize(
+    "title", ["Index", "Explorer", "Main", "Terms", "Run it again!", "Reproduce", "?", "Tone, of voice"]
+)
 def test_no_title_of_a_stranger_takes_an_anchor_that_is_there(plug_in: PlugIn, tmp_path: Path, title: str) -> None:
-    plug_in("rag_harness.evaluators", "tone", TONE.replace("Tone of voice", title))
+    plug_in("rag_harness.evaluators", "tone", TONE.replace("Tone of voice", title, 1))
     chapter = chapter_of(tmp_path, toned("naive", [1.0, 0.0]))
     keys = [section.key for section in chapter.sections]
     assert len(set(keys)) == len(keys)
     assert not {"explorer", "main", "terms"} & set(keys)
     assert title in titles(chapter)
-
-
-def test_titles_that_become_one_anchor_are_told_apart(plug_in: PlugIn, tmp_path: Path) -> None:
-    plug_in("rag_harness.evaluators", "tone", TONE.replace('"Tone of voice"', '"Tone, of voice"', 1))
-    chapter = chapter_of(tmp_path, toned("naive", [1.0, 0.0]))
-    keys = {section.title: section.key for section in chapter.sections}
-    assert keys["Tone, of voice"] != keys["Tone of voice"]
 
 
 @pytest.mark.slow
@@ -250,3 +244,83 @@ def test_two_sections_with_tables_of_one_name_keep_both(plug_in: PlugIn, tmp_pat
         plug_in("rag_harness.sections", name, words(name, one.format(title=name)))
     found: list[Table] = [table for table in chapter_of(tmp_path).tables() if table.name.startswith("same")]
     assert [(table.name, table.title) for table in found] == [("same", "first"), ("same-2", "second")]
+
+
+GRADES = """
+    from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params
+
+    STYLE = PanelFigure("acme_style", "Style", "How well it reads")
+    DEPTH = PanelFigure("acme_depth", "Depth", "How deep it goes", along="depth")
+
+    def measure(name, panel, **more):
+        return Measure(name, f"the {name}", 0.0, section="Acme grades", panel=panel, **more)
+
+    MEASURES = (
+        measure("stars", Panel(STYLE, "stars"), range=(0.0, 5.0)),
+        measure("mood", Panel(STYLE, "mood"), range=(-1.0, 1.0)),
+        measure("blame", None, higher_is_better=False),
+        measure("depth@1", Panel(DEPTH, curve="depth", at=1)),
+        measure("depth@2", Panel(DEPTH, curve="depth", at=2)),
+        measure("depth@3", Panel(DEPTH, curve="depth", at=3)),
+    )
+    SPEC = EvaluatorSpec("acme_eval", "1", "grades", Params, lambda params: MEASURES, None)
+"""
+Scores = Mapping[str, Sequence[Value]]
+Draw = Callable[..., dict[str, Drawing]]
+
+
+@pytest.fixture
+def drawn(tmp_path: Path, plug_in: PlugIn) -> Draw:
+    """drawn(naive={measure: values}, ...): the figures for which the plug-in's measures ask, by stem."""
+    plug_in("rag_harness.evaluators", "acme_eval", GRADES)
+    made = EvaluationRecord(evaluator="acme_eval", version="1", cost=Cost(wall_s=0.0))
+
+    def draw(**scores: Scores) -> dict[str, Drawing]:
+        runs = [
+            write_run(tmp_path / "results", ScoredRun(system=name, scores=own, evaluator=made))
+            for name, own in scores.items()
+        ]
+        (chapter,) = load_chapters(runs, load_prices())
+        (section,) = [spec for spec in chapter.specs if spec.title == "Acme grades"]
+        with plotting() as new_figure:
+            found = list(section.draw(Reported(chapter.group, chapter.findings), new_figure))
+            for drawing in found:
+                drawing.figure.draw_without_rendering()
+        return {drawing.stem: drawing for drawing in found if drawing.stem.startswith("acme_")}
+
+    return draw
+
+
+@pytest.mark.slow
+def test_each_measure_has_a_panel_on_which_every_value_lies(drawn: Draw) -> None:
+    figures = drawn(
+        naive={"stars": (4.0, 5.0), "mood": (-0.5, -0.7)},
+        kg={"stars": (1.0, 2.0), "mood": (0.1, 0.3)},
+    )
+    (drawing,) = figures.values()
+    assert (drawing.stem, drawing.title) == ("acme_style", "Style")
+    assert drawing.caption.startswith("How well it reads; higher is better. Dot: mean; line: 95 % interval; n = 2")
+    panels = {axes.get_title(): axes for axes in drawing.figure.axes}
+    assert list(panels) == ["stars\nn = 2", "mood\nn = 2"]
+    for axes, means in zip(panels.values(), ((4.5, 1.5), (-0.6, 0.2)), strict=True):
+        low, high = axes.get_xlim()
+        for number, mean in enumerate(means):
+            (dot,) = [line for line in axes.get_lines() if line.get_marker() == style_of(number).marker]
+            assert np.asarray(dot.get_xdata()).tolist() == pytest.approx([mean])
+            assert low < mean < high
+        assert low < 0 < high
+
+
+@pytest.mark.slow
+def test_points_of_one_curve_are_joined_as_far_as_anybody_has_them(drawn: Draw) -> None:
+    scores = {"depth@1": (0.0, 0.2), "depth@2": (0.4, 0.4), "depth@3": (FAILED, FAILED)}
+    (drawing,) = drawn(naive=scores, kg=scores).values()
+    (axes,) = drawing.figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2"]
+    curves = [line for line in axes.get_lines() if line.get_marker() != "None"]
+    assert [np.asarray(line.get_ydata()).tolist() for line in curves] == [pytest.approx([0.1, 0.4])] * 2
+
+
+@pytest.mark.slow
+def test_a_measure_of_which_nobody_has_a_value_is_not_drawn(drawn: Draw) -> None:
+    assert drawn(naive={"stars": (FAILED, FAILED), "blame": (1.0, 2.0)}) == {}

@@ -11,9 +11,9 @@ from report_groups import group_of, right
 from harness.core.errors import ConfigError
 from harness.core.records import RaceDrop, RaceGap, RaceRecord
 from harness.report.comparison.compare import compare_runs
-from harness.report.tables.statistics import statistics_lines
+from harness.report.comparison.tables import statistics_lines
 from harness.report.verdict.findings import Findings, find
-from harness.report.verdict.races_and_looks import anytime_p_of, earlier_looks
+from harness.report.verdict.ranking import anytime_p_of, earlier_looks
 from harness.report.verdict.types import Outcome
 from harness.report.view import Group
 from harness.statistics.prices import load_prices

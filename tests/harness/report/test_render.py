@@ -1,4 +1,4 @@
-"""One table, four ways to show it: every cell is there, and none is more than its letters."""
+"""One table, four ways to show it: every cell is there, names cannot do anything, numbers can be read."""
 
 import csv
 import io
@@ -8,13 +8,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
+from report_groups import printed as printed_to
 
 from harness.display import Content, Entry, Quantity, Section, Table, format_value
-from harness.report.render.csv import table_csv
-from harness.report.render.latex import latex, table_latex
-from harness.report.render.markdown import section_lines, table_markdown
-from harness.report.render.terminal import fits, print_notes, print_table
+from harness.display.text_format import NOTHING, csv_name, file_name, markdown, number, printable, type_name
+from harness.report.formats import latex, section_lines, table_csv, table_latex, table_markdown
+from harness.report.terminal import fits, print_notes, print_table
 
 SHARE = Quantity(0.123, 0.1, 0.2, unit="share")
 EVIL = "[bold]x[/] <script>|a|</script> $x^2$ \\input{/etc/passwd} \x1b[2J"
@@ -30,10 +29,7 @@ def markdown_rows(*rows: tuple[Entry, ...]) -> list[str]:
 
 
 def printed(shown: Table, width: int) -> str:
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    print_table(shown, console, width)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return printed_to(lambda console: print_table(shown, console, width), width, terminal=True)
 
 
 def test_numbers_stand_as_they_are_in_markdown_and_names_are_escaped() -> None:
@@ -122,12 +118,6 @@ def test_columns_without_room_go_below_with_the_first_column() -> None:
     assert printed(wide, 100).count("naive") == 2
 
 
-def test_nothing_is_markup_on_a_terminal() -> None:
-    text = printed(table(("[bold]x[/]", "[link=http://a]y[/]"), note="[red]n[/]"), 100)
-    for part in ("[bold]x[/]", "[link=http://a]y[/]", "[red]n[/]"):
-        assert part in text
-
-
 @pytest.mark.parametrize("render", [table_csv, table_latex, table_markdown])
 def test_the_same_table_gives_the_same_text_and_no_control_character(render: Callable[[Table], str]) -> None:
     shown = Table("t", EVIL, ("a", EVIL), ((EVIL, EVIL),), note=EVIL)
@@ -135,10 +125,10 @@ def test_the_same_table_gives_the_same_text_and_no_control_character(render: Cal
     assert "\x1b" not in render(shown)
 
 
-def test_a_control_character_in_any_word_of_a_table_stays_away_from_the_terminal() -> None:
-    text = printed(Table("t", EVIL, ("a", EVIL), ((EVIL, EVIL),), note=EVIL), 100)
+def test_no_word_of_a_table_is_markup_or_a_control_character_on_a_terminal() -> None:
+    text = printed(Table("t", EVIL, ("a", EVIL), ((EVIL, EVIL),), note=EVIL), 200)
     assert "\x1b[2J" not in text
-    assert "[bold]x[/]" in text
+    assert text.count("[bold]x[/]") == 5
 
 
 def test_no_line_of_a_command_ends_its_block_in_markdown() -> None:
@@ -150,9 +140,80 @@ def test_no_line_of_a_command_ends_its_block_in_markdown() -> None:
 
 def test_the_remedy_at_the_end_of_a_long_note_is_not_cut() -> None:
     remedy = "Run `rag-harness evaluate` on all of them with the same --set."
-    console = Console(file=io.StringIO(), width=300)
-    print_notes([f"{'These runs were scored in other ways, ' * 9}. {remedy}"], console, 300, full=False)
-    assert isinstance(console.file, io.StringIO)
-    (line,) = console.file.getvalue().splitlines()
+    notes = [f"{'These runs were scored in other ways, ' * 9}. {remedy}"]
+    (line,) = printed_to(lambda console: print_notes(notes, console, 300, full=False), 300).splitlines()
     assert line.endswith(remedy)
     assert len(line) < 160
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, NOTHING),
+        (0.0, "0"),
+        (2208.0, "2,208"),
+        (2208.4, "2,208"),
+        (3.854, "3.85"),
+        (6.2, "6.20"),
+        (99.95, "100"),
+        (0.000335, "0.000335"),
+        (0.0000123, "1.2e-05"),
+        (1.0, "1"),
+    ],
+)
+def test_numbers_have_three_digits_and_the_unknown_is_no_zero(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("naive", "naive"),
+        ("multihop_rag", "multihop_rag"),
+        ("_emphasis_", "\\_emphasis\\_"),
+        ("a | b", "a \\| b"),
+        ("a\n\n# Title", "a \\# Title"),
+        ("<img src=x onerror=alert(1)>", "\\<img src=x onerror=alert(1)\\>"),
+        ("[click](javascript:alert(1))", "\\[click\\](javascript:alert(1))"),
+        ("**bold** `code` ~~no~~", "\\*\\*bold\\*\\* \\`code\\` \\~\\~no\\~\\~"),
+        ("http://evil.example", "http:\\//evil.example"),
+        ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+        ("- item", "\\- item"),
+        ("1. item", "1\\. item"),
+        ("\\", "\\\\"),
+        ("a\u202eb\x1b[31mc\x00", "a b \\[31mc"),
+    ],
+)
+def test_markdown_shows_a_name_and_does_nothing_else(name: str, safe: str) -> None:
+    assert markdown(name) == safe
+
+
+@given(st.text())
+def test_no_name_breaks_out_of_its_table_cell(text: str) -> None:
+    cell = markdown(text)
+    assert "\n" not in cell
+    assert "\r" not in cell
+    assert "|" not in cell.replace("\\\\", "").replace("\\|", "")
+    assert "<" not in cell.replace("\\\\", "").replace("\\<", "")
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r\n=1"])
+def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
+    assert csv_name(name).startswith("'")
+
+
+@given(st.text())
+def test_a_file_name_stays_in_its_folder(text: str) -> None:
+    name = file_name(text)
+    assert name not in {"", ".", ".."}
+    assert "/" not in name
+    assert "\x00" not in name
+
+
+def test_a_long_name_is_cut_and_says_so() -> None:
+    assert printable("x" * 100, 10) == "xxxxxxxxx…"
+
+
+def test_a_query_type_drops_the_word_query() -> None:
+    assert type_name("null_query") == "null"
+    assert type_name("_query") == "_query"

@@ -1,8 +1,7 @@
 """Sweeps: which runs are one, its curves, and what is best under a budget."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from report_groups import written as groups_written
 from harness.core.records import Usage
 from harness.display import Entry, Quantity, Table, format_value
 from harness.display.plotting import plotting
-from harness.report.figures.sweeps import draw_sweeps
-from harness.report.tables.sweeps import budget_tables, find_sweeps, sweep_tables
+from harness.report.sweeps import BUDGETS, budget_tables, draw_sweeps, find_sweeps, sweep_tables
 from harness.report.verdict.findings import find
 from harness.report.view import Group
 from harness.statistics import NATURAL
@@ -71,7 +69,11 @@ def test_two_values_words_and_switches_are_no_sweep(make_run: MakeRun) -> None:
     two = [make_run(answer={"top_k": top_k}, types=FEW, sessions=()) for top_k in (1, 2)]
     words = [make_run(answer={"style": style}, types=FEW, sessions=()) for style in ("a", "b", "c")]
     switch = [make_run(answer={"top_k": 9, "fast": fast}, types=FEW, sessions=()) for fast in (True, False)]
-    assert find_sweeps(group_of(*two, *words, *switch)) == []
+    group = group_of(*two, *words, *switch)
+    assert find_sweeps(group) == []
+    assert sweep_tables(group, find(group)) == []
+    with plotting() as new_figure:
+        assert draw_sweeps(group, find(group), new_figure) == []
 
 
 def test_two_numbers_swept_at_once_are_two_sweeps_whose_lines_name_the_other(make_run: MakeRun) -> None:
@@ -83,14 +85,6 @@ def test_two_numbers_swept_at_once_are_two_sweeps_whose_lines_name_the_other(mak
     rounds, top_k = find_sweeps(group_of(*runs))
     assert [line.name for line in rounds.lines] == ["naive top_k=1", "naive top_k=3", "naive top_k=5"]
     assert [line.name for line in top_k.lines] == ["naive rounds=1", "naive rounds=2", "naive rounds=3"]
-
-
-def test_nothing_swept_gives_no_table_and_no_figure(make_run: MakeRun) -> None:
-    group = group_of(make_run(types=FEW, sessions=()))
-    findings = find(group)
-    with plotting() as new_figure:
-        assert draw_sweeps(group, findings, new_figure) == []
-    assert sweep_tables(group, findings) == []
 
 
 def test_a_row_for_each_point_says_what_it_costs_and_who_built_the_index(make_run: MakeRun) -> None:
@@ -136,8 +130,8 @@ def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: M
 def test_a_run_that_is_merely_not_told_apart_is_not_called_as_good(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.5, 3: 0.62, 5: 0.7}))
     findings = find(group)
-    assert findings.ranked is not None
-    assert not [pair for pair in findings.ranked.pairs if pair.significant]
+    assert findings.ranking.ranked is not None
+    assert not [pair for pair in findings.ranking.ranked.pairs if pair.significant]
     last = said(budgets_of(group)["best_under_tokens"].rows[-1])
     assert "top_k=1" not in last[5]
 
@@ -163,32 +157,30 @@ def test_the_margin_that_is_asked_for_decides_and_stands_in_the_heading(make_run
     assert said(table.rows[-1])[7] == "100"
 
 
-def right_of(make_run: MakeRun, usage: Usage, **more: Any) -> RunDir:
-    """A run that answers every question, at that cost."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("usage", "failing", "why", "excluded"),
+    [
+        (
+            Usage(calls=1, input_tokens=1, output_tokens=0),
+            2,
+            "fails too often",
+            ("tokens", "usd", "latency_s_p50"),
+        ),
+        (Usage(calls=2, input_tokens=1, unmetered_calls=1), 0, "not counted in full", ("tokens", "usd")),
+    ],
+)
+def test_a_run_that_only_looks_cheap_is_named_and_is_under_no_budget(
+    make_run: MakeRun, usage: Usage, failing: int, why: str, excluded: Sequence[str]
+) -> None:
     right = {"inference_query": 1.0}
-    return make_run(answer={"top_k": 2}, types=MANY, right=right, usage=usage, sessions=(), **more)
-
-
-@pytest.mark.slow
-def test_a_run_that_fails_often_is_no_bargain(make_run: MakeRun) -> None:
-    cheap = right_of(make_run, Usage(calls=1, input_tokens=1, output_tokens=0), failing=2)
-    group = group_of(cheap, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7}))
-    for table in budgets_of(group).values():
-        assert "top_k=2" not in "".join(entry for row in table.rows for entry in said(row))
-
-
-@pytest.mark.slow
-def test_what_was_not_counted_in_full_is_named_and_is_under_no_budget(make_run: MakeRun) -> None:
-    blind = right_of(make_run, Usage(calls=2, input_tokens=1, unmetered_calls=1))
-    group = group_of(blind, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7}))
-    tables = budgets_of(group)
-    for cost in ("tokens", "usd"):
+    cheap = make_run(answer={"top_k": 2}, types=MANY, right=right, usage=usage, sessions=(), failing=failing)
+    tables = budgets_of(group_of(cheap, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7})))
+    for cost in BUDGETS:
         table = tables[f"best_under_{cost}"]
-        assert "top_k=2" not in "".join(entry for row in table.rows for entry in said(row))
-        assert "Not compared: naive top_k=2 (not counted in full)." in table.note
-    # Its seconds were.
-    assert "naive top_k=2" in [row[1] for row in tables["best_under_latency_s_p50"].rows]
-    assert "Not compared" not in tables["best_under_latency_s_p50"].note
+        is_there = "top_k=2" in "".join(entry for row in table.rows for entry in said(row))
+        assert is_there is (cost not in excluded)
+        assert (f"Not compared: naive top_k=2 ({why})." in table.note) is (cost in excluded)
 
 
 def test_a_budget_is_in_the_mix_in_which_answers_are(tmp_path: Path) -> None:
@@ -218,14 +210,16 @@ def test_what_costs_nothing_has_no_budget(make_run: MakeRun) -> None:
 
 
 def test_a_sweep_without_scores_still_shows_its_costs(make_run: MakeRun) -> None:
-    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, evaluated=False))
-    findings = find(group)
-    (table,) = sweep_tables(group, findings)
-    assert values(table, 4) == [100, 300, 500]
-    assert values(table, 2) == [None] * 3
-    with plotting() as new_figure:
-        (drawing,) = draw_sweeps(group, findings, new_figure)
-    assert [axes.get_title() for axes in drawing.figure.axes] == ["tokens a query", "latency p50, s"]
+    for generator, tokens in (({}, [100, 300, 500]), ({"generator": {"provider": "none"}}, [0, 0, 0])):
+        group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, evaluated=False, **generator))
+        findings = find(group)
+        (table,) = sweep_tables(group, findings)
+        assert values(table, 4) == tokens
+        assert values(table, 2) == [None] * 3
+        with plotting() as new_figure:
+            (drawing,) = draw_sweeps(group, findings, new_figure)
+        drawn = [axes.get_title() for axes in drawing.figure.axes]
+        assert drawn == [*(["tokens a query"] if any(tokens) else []), "latency p50, s"]
 
 
 @pytest.mark.slow
@@ -295,10 +289,3 @@ def test_a_sweep_is_in_the_mix_of_the_leaderboard(make_run: MakeRun) -> None:
     (line,) = drawing.figure.axes[0].get_lines()
     assert np.asarray(line.get_ydata()).tolist() == stands
     assert "types weighed as in the whole data set" in drawing.caption
-
-
-def test_what_no_run_took_has_no_curve(make_run: MakeRun) -> None:
-    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, generator={"provider": "none"}, evaluated=False))
-    with plotting() as new_figure:
-        (drawing,) = draw_sweeps(group, find(group), new_figure)
-    assert [axes.get_title() for axes in drawing.figure.axes] == ["latency p50, s"]

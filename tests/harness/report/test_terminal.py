@@ -1,13 +1,12 @@
 """What stands in the terminal, in 100 columns and fewer."""
 
-import io
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
-from rich.console import Console
+from report_groups import printed
 
 from harness.core.records import Failure
 from harness.display import format_value
@@ -20,10 +19,8 @@ SMALL = {"inference_query": 2, "null_query": 1}
 
 
 def shown(*runs: RunDir, width: int = 100, terminal: bool = False, full: bool = True) -> str:
-    console = Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
-    render_terminal(load_chapters(runs, load_prices()), console, full=full)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    chapters = load_chapters(runs, load_prices())
+    return printed(lambda console: render_terminal(chapters, console, full=full), width, terminal=terminal)
 
 
 @pytest.mark.slow
@@ -44,26 +41,6 @@ def test_the_verdict_takes_at_most_30_lines_of_80_columns(make_run: MakeRun, n: 
     assert len(lines) <= 29  # and the path of the page
     assert max(len(line) for line in lines if not line.startswith("next: ")) <= 80
     assert sum(line.startswith("! ") for line in lines) <= 3
-
-
-def test_every_number_of_a_run_is_there(make_run: MakeRun) -> None:
-    text = shown(make_run(sessions=(), right=dict.fromkeys(("null_query", "inference_query"), 1.0), types=SMALL))
-    for expected in (
-        "naive",
-        "100 [",
-        "inference",
-        "null",
-        "hallucination",
-        "2,200",
-        "42.5",
-    ):
-        assert expected in text
-
-
-def test_failures_and_gaps_are_said_in_so_many_words(make_run: MakeRun) -> None:
-    text = " ".join(shown(make_run(failing=2, missing=3, sessions=())).split())
-    assert "naive is unfinished (3 of 20 answers missing) and not ranked." in text
-    assert "naive failed on 2 of 17 answers, which count as wrong (ValueError 2;" in text
 
 
 def test_different_data_is_said_not_to_be_comparable(make_run: MakeRun) -> None:

@@ -1,105 +1,94 @@
-"""Which measure ranks, and that a report says which and why: by name, by config, by data set, or what is left."""
+"""Which measure ranks: by name, by config, by data set, or what is left; and what is said where nothing can."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
-from pydantic import JsonValue
+from command_line import CommandLine
+from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from report_groups import chapter_of, group_of, right, scored
 
 from harness.core.errors import ConfigError
 from harness.core.records import Cost, EvaluationRecord
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.measures import known_measures
+from harness.report.verdict.findings import find
+from harness.report.verdict.ranking import earlier_looks
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
+from harness.store import RunDir
 
 N = 40
-Judges = dict[str, dict[str, JsonValue]]
+EVIDENCE = "fact_Recall@4000c"
 
 
-def right(count: int) -> Sequence[Value]:
-    return [1.0] * count + [0.0] * (N - count)
+def share(count: int) -> Sequence[Value]:
+    return right(count, N)
 
 
 BOTH: Mapping[str, Mapping[str, Sequence[Value]]] = {
-    "naive": {"accuracy": right(10), "token_f1": right(30), "em": right(5)},
-    "kg": {"accuracy": right(30), "token_f1": right(10), "em": right(5)},
+    "naive": {"accuracy": share(10), "token_f1": share(30), "em": share(5)},
+    "kg": {"accuracy": share(30), "token_f1": share(10), "em": share(5)},
 }
+NOTHING: Sequence[Value] = [NOT_APPLICABLE] * N
+DESCRIBED = {
+    "context_characters": [1900.0] * 20 + [2500.0] * 20,
+    "contexts_shown": [10.0] * N,
+    **dict.fromkeys(("accuracy", "fact_AllHit@1000c", "fact_AllHit@2000c"), NOTHING),
+}
+"""Scores that say which of two runs has longer contexts."""
 
 
-def chapter_of(results: Path, plans: Sequence[ScoredRun], measure: str | None = None) -> Chapter:
-    (chapter,) = load_chapters([write_run(results, plan) for plan in plans], load_prices(), measure)
-    return chapter
-
-
-def plans_of(
-    scores: Mapping[str, Mapping[str, Sequence[Value]]], *, dataset: str = "demo", measure: str | None = None
-) -> list[ScoredRun]:
-    return [ScoredRun(system=name, scores=own, dataset=dataset, measure=measure) for name, own in scores.items()]
-
-
-def judged(system: str, count: int, **made: object) -> ScoredRun:
+def judged(results: Path, counts: Mapping[str, int], **made: object) -> list[RunDir]:
     record = EvaluationRecord.model_validate(
         {"evaluator": "ragas", "version": "1", "cost": Cost(wall_s=0.0), "measures": (), **made}
     )
-    return ScoredRun(system=system, scores={"ragas_faithfulness": right(count)}, evaluator=record)
+    scores = {name: {"ragas_faithfulness": share(count)} for name, count in counts.items()}
+    return scored(results, scores, evaluator=record)
 
 
-def notes(chapter: Chapter) -> str:
-    section = chapter.section("notes")
-    assert section is not None
-    return "\n".join(section.content.items)
+def described(results: Path, **keys: Any) -> list[RunDir]:
+    return scored(results, {"naive": DESCRIBED, "kg": {**DESCRIBED, "context_characters": [1400.0] * N}}, **keys)
+
+
+def order(chapter: Chapter) -> list[tuple[str, str]]:
+    return [(one.system, one.status) for one in chapter.findings.verdict.standings]
 
 
 @pytest.mark.parametrize(
-    ("dataset", "config", "asked", "best", "measure", "reason"),
+    ("keys", "asked", "best", "measure", "reason"),
     [
-        ("demo", None, None, "kg", "accuracy", "data set"),
-        ("uda_qa", None, None, "naive", "token_f1", "data set"),
-        ("demo", "token_f1", None, "naive", "token_f1", "configs"),
-        ("demo", "token_f1", "accuracy", "kg", "accuracy", "asked"),
-        ("nobody-knows-it", None, None, "kg", "accuracy", "neither"),
-        ("demo", "em", "latency_s", "naive", "latency_s", "asked"),
-        ("demo", "ragas_faithfulness", None, "kg", "accuracy", "faithfulness"),
+        ({"dataset": "demo"}, None, "kg", "accuracy", "data set"),
+        ({"dataset": "uda_qa"}, None, "naive", "token_f1", "data set"),
+        ({"measure": "token_f1"}, None, "naive", "token_f1", "configs"),
+        ({"measure": "token_f1"}, "accuracy", "kg", "accuracy", "asked"),
+        ({"dataset": "nobody-knows-it"}, None, "kg", "accuracy", "neither"),
+        ({"measure": "em"}, "latency_s", "naive", "latency_s", "asked"),
+        ({"measure": "ragas_faithfulness"}, None, "kg", "accuracy", "faithfulness"),
+        # The run says what its data set said then.
+        ({"primary_measure": "em"}, None, "naive", "em", "data set"),
     ],
 )
 def test_the_metric_that_ranks_is_named_with_its_reason(
-    tmp_path: Path, dataset: str, config: str | None, asked: str | None, best: str, measure: str, reason: str
+    tmp_path: Path, keys: dict[str, Any], asked: str | None, best: str, measure: str, reason: str
 ) -> None:
-    found = chapter_of(tmp_path, plans_of(BOTH, dataset=dataset, measure=config), asked).findings.verdict
+    found = chapter_of(*scored(tmp_path, BOTH, **keys), measure=asked).findings.verdict
     assert (found.metric, found.recommended) == (measure, best)
     assert reason in found.metric_reason
 
 
 def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
-    plans = [*plans_of({"naive": BOTH["naive"]}, measure="token_f1"), *plans_of({"kg": BOTH["kg"]}, measure="em")]
-    assert chapter_of(tmp_path, plans).findings.verdict.metric == "accuracy"
-
-
-def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
-    plans = [replace(plan, primary_measure="em") for plan in plans_of(BOTH)]
-    assert chapter_of(tmp_path, plans).findings.verdict.metric == "em"
-
-
-def test_a_measure_that_no_run_has_is_one_line_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="has a value of 'acuracy': did you mean 'accuracy'"):
-        chapter_of(tmp_path, plans_of(BOTH), "acuracy")
-
-
-def test_a_measure_of_which_nobody_knows_what_is_good_does_not_rank(tmp_path: Path) -> None:
-    plans = plans_of({name: {**own, "strange": right(3)} for name, own in BOTH.items()})
-    with pytest.raises(ConfigError, match="'strange' cannot rank"):
-        chapter_of(tmp_path, plans, "strange")
+    naive = scored(tmp_path, {"naive": BOTH["naive"]}, measure="token_f1")
+    assert chapter_of(*naive, *scored(tmp_path, {"kg": BOTH["kg"]}, measure="em")).findings.measure == "accuracy"
 
 
 def test_scores_without_a_value_are_no_reason_to_evaluate_again(tmp_path: Path) -> None:
-    nothing: Sequence[Value] = [NOT_APPLICABLE] * 9
-    chapter = chapter_of(tmp_path, plans_of({name: {"accuracy": nothing} for name in BOTH}))
-    assert chapter.findings.verdict.outcome == Outcome.NOT_SCORED
-    assert "rag-harness evaluate" not in chapter.findings.verdict.headline
+    verdict = find(group_of(*scored(tmp_path, dict.fromkeys(BOTH, NOTHING)))).verdict
+    assert verdict.outcome == Outcome.NOT_SCORED
+    assert "rag-harness evaluate" not in verdict.headline
 
 
 @pytest.mark.slow
@@ -115,21 +104,21 @@ def test_scores_without_a_value_are_no_reason_to_evaluate_again(tmp_path: Path) 
 def test_runs_that_were_scored_in_other_ways_are_not_comparable(
     tmp_path: Path, one: dict[str, object], other: dict[str, object]
 ) -> None:
-    two = chapter_of(tmp_path / "two", [judged("naive", 10, **one), judged("kg", 30, **other)])
-    assert two.findings.comparison is None
-    assert "ragas scored these runs in 2 ways" in notes(two)
-    three = chapter_of(
-        tmp_path / "three", [judged("naive", 10, **one), judged("kg", 30, **other), judged("gold", 35, **one)]
-    )
-    found = three.findings.verdict
+    naive, kg = *judged(tmp_path, {"naive": 10}, **one), *judged(tmp_path, {"kg": 30}, **other)
+    two = chapter_of(naive, kg)
+    assert two.findings.ranking.comparison is None
+    for notes in (two.group.notes, compare_runs([naive, kg], load_prices()).notes):
+        assert any("ragas scored these runs in 2 ways" in note for note in notes)
+    assert not any("ways" in note for note in compare_runs([naive, kg], load_prices(), Choice(("usd",))).notes)
+    found = find(group_of(naive, kg, *judged(tmp_path, {"gold": 35}, **one))).verdict
     assert (found.recommended, found.systems("not ranked")) == ("gold", ["kg"])
 
 
 def test_titles_that_two_evaluators_share_say_whose_they_are(tmp_path: Path) -> None:
-    scores = {"ragas_faithfulness": right(30), "triplet_faithfulness": right(20)}
-    chapter = chapter_of(tmp_path, plans_of({"naive": scores}), "triplet_faithfulness")
+    both = {"ragas_faithfulness": share(30), "triplet_faithfulness": share(20)}
+    chapter = chapter_of(*scored(tmp_path, {"naive": both}), measure="triplet_faithfulness")
     assert chapter.findings.verdict.metric_title == "faithfulness (triplet)"
-    alone = chapter_of(tmp_path / "alone", plans_of({"naive": {"ragas_faithfulness": right(30)}}))
+    alone = chapter_of(*scored(tmp_path / "alone", {"naive": {"ragas_faithfulness": share(30)}}))
     assert alone.findings.verdict.metric_title == "faithfulness"
 
 
@@ -142,3 +131,107 @@ def test_what_no_model_makes_stands_before_what_one_makes_and_so_ranks_where_ans
     learnt = [makers[name] for name in known_measures(())]
     assert True in learnt
     assert learnt == sorted(learnt)
+
+
+def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
+    counts = {"naive": (38, 30), "kg": (10, 2)}
+    names = ("accuracy", "hallucination_rate")
+    runs = scored(tmp_path, {name: dict(zip(names, map(share, own), strict=True)) for name, own in counts.items()})
+    chapter = chapter_of(*runs, measure="hallucination_rate")
+    assert order(chapter) == [("kg", "recommended"), ("naive", "worse")]
+    assert chapter.findings.ranking.comparison is not None
+    first = chapter.findings.ranking.comparison.measures[0]
+    assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)
+    assert order(chapter_of(*runs, measure="accuracy")) == [("naive", "recommended"), ("kg", "worse")]
+
+
+def test_a_cost_ranks_the_cheapest_first_and_is_no_share(tmp_path: Path) -> None:
+    runs = [*scored(tmp_path, {"naive": share(20)}, input_tokens=900), *scored(tmp_path, {"kg": share(20)})]
+    found = chapter_of(*runs, measure="tokens").findings.verdict
+    assert [one.system for one in found.standings] == ["kg", "naive"]
+    assert found.standings[0].score is not None
+    assert (found.standings[0].score.value, found.is_share) == (124.5, False)
+
+
+def test_a_run_without_the_chosen_measure_stands_last_without_a_rank_and_is_compared_with_nobody(
+    tmp_path: Path,
+) -> None:
+    others = {"naive": share(35), "broken": [FAILED] * N, "kg": share(5)}
+    scores = {name: {"accuracy": share(20), "token_f1": own} for name, own in others.items()}
+    runs = scored(tmp_path, {"community": share(40), **scores})
+    chapter = chapter_of(*runs, measure="token_f1")
+    assert order(chapter) == [
+        ("naive", "recommended"),
+        ("kg", "worse"),
+        ("community", "not ranked"),
+        ("broken", "not ranked"),
+    ]
+    assert chapter.findings.ranking.comparison is not None
+    assert [run.label for run in chapter.findings.ranking.comparison.runs] == ["naive", "kg"]
+    alone = chapter_of(*runs[:2], measure="token_f1").findings
+    assert (alone.measure, alone.ranking.comparison) == ("token_f1", None)
+
+
+@pytest.mark.parametrize(
+    ("scores", "wanted", "said"),
+    [
+        (BOTH, "acuracy", r"no run over demo has a value of 'acuracy': did you mean 'accuracy'\?"),
+        ({"naive": {"strange": share(3)}}, "strange", "'strange' cannot rank"),
+        ({"naive": DESCRIBED}, "context_characters", "'context_characters' cannot rank"),
+    ],
+)
+def test_a_measure_that_cannot_rank_is_refused_in_one_line(
+    tmp_path: Path, scores: Mapping[str, Any], wanted: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        chapter_of(*scored(tmp_path, scores), measure=wanted)
+
+
+def test_the_runs_of_another_data_set_must_have_it_too(tmp_path: Path) -> None:
+    own, other = {"naive": {"token_f1": share(9)}}, {"naive": share(9)}
+    runs = [*scored(tmp_path, own), *scored(tmp_path, other, dataset="ms_marco", digest="e" * 64)]
+    with pytest.raises(ConfigError, match=r"no run over ms_marco has a value of 'token_f1'"):
+        load_chapters(runs, load_prices(), "token_f1")
+
+
+@pytest.mark.slow
+def test_the_command_line_refuses_it_in_one_line(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    names = [run.run_id for run in scored(cli.results, {"naive": share(20), "kg": share(20)})]
+    assert "did you mean 'accuracy'?" in cli.refused("report", *names, "--measure", "acuracy")
+    assert "did you mean 'accuracy'?" in cli.refused("compare", *names, "--measure", "acuracy")
+    assert not (cli.results / "reports").exists()
+
+
+@pytest.mark.parametrize(("gold", "said"), [(("",), "neither answers nor evidence"), ((), "")])
+def test_how_long_contexts_are_ranks_nobody(tmp_path: Path, gold: tuple[str, ...], said: str) -> None:
+    runs = described(tmp_path, gold=gold)
+    findings = find(group_of(*runs))
+    assert (findings.verdict.outcome, findings.measure) == (Outcome.NOT_SCORED, None)
+    assert said in findings.verdict.headline
+    compared = {one.measure.name: one for one in compare_runs(runs, load_prices()).measures}
+    shown = compared["context_characters"]
+    assert not shown.ranks
+    assert [shown.verdict(pair) for pair in shown.pairs] == ["differ"]
+
+
+def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(tmp_path: Path) -> None:
+    for n, gold in ((20, "Tuesday"), (N, "Friday")):
+        plans = [
+            ScoredRun(name, {"accuracy": right(count, n)}, gold=(gold,), digest=f"{n:064d}", name=f"{name}-{n}")
+            for name, count in (("naive", n // 2), ("kg", n // 4))
+        ]
+        ranking = find(group_of(*(write_run(tmp_path, plan) for plan in plans))).ranking
+    assert ranking is not None
+    assert earlier_looks(ranking) == set()
+
+
+@pytest.mark.parametrize(("n", "is_shown"), [(1, False), (30, True)])
+def test_a_metric_that_applies_to_a_few_queries_is_no_column_beside_a_score_of_all(
+    tmp_path: Path, n: int, is_shown: bool
+) -> None:
+    stand_in: Sequence[Value] = [*[0.0] * n, *[NOT_APPLICABLE] * (N - n)]
+    scores = {EVIDENCE: share(N), "answer_Hit@4000c": stand_in}
+    chapter = chapter_of(*scored(tmp_path, {"naive": scores, "kg": scores}), measure=EVIDENCE)
+    for standing in chapter.findings.verdict.standings:
+        assert ("expected answer in context" in standing.columns) is is_shown

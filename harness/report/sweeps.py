@@ -1,16 +1,19 @@
-"""Sweeps: runs that differ in one number, what it changes, and which run is best under a budget."""
+"""Sweeps: runs that differ in one number, what it changes, as tables and curves, and which wins under a budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.config.yaml_limits import flatten
-from harness.display import Entry, Quantity, Table, file_name
+from harness.display import Drawing, Entry, Quantity, Table, file_name, format_value, number
+from harness.display.plotting import GREY, LIGHT, WIDTH_IN, NewFigure, tell
+from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, tip_of
 from harness.report.labels import determining, labels, short_keys
 from harness.report.quantities import (
     cost_quantity,
+    listed_apart,
     not_compared,
     plain,
     population,
@@ -20,26 +23,30 @@ from harness.report.quantities import (
 )
 from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.standings import why_not_ranked
+from harness.report.verdict.standings import BASELINE, why_not_ranked
 from harness.report.view import Group
+from harness.statistics import Aggregate
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _FEWEST = 3
-"""Values of a parameter that make a curve; two are a comparison."""
 BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
-"""Cost -> name of its budget."""
 
 Flat = Mapping[str, Any]
+Curve = list[tuple[float, Aggregate]]
+"""The swept value and the mean of each run."""
+_LOG_FROM = 8.0
+"""Largest over smallest value from which on a parameter is drawn by its logarithm."""
 
 
 class SweepPoint(NamedTuple):
     value: float
-    """Of the swept parameter."""
     position: int
-    """Of the run in `group.views`."""
 
 
 @dataclass(frozen=True)
@@ -138,14 +145,12 @@ def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPo
 
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
-    """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
-    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed or
-    refused too often, is not finished or was not counted in full is in none: it only looks cheap. Costs are in the
-    mix in which the answers are.
+    """For each cost: the runs that are better than all cheaper ones, each with the cheapest that is as good; none
+    that only looks cheap. `positions` in `group.views`; costs are in the mix in which the answers are.
     """
-    if findings.ranked is None:
+    if findings.ranking.ranked is None:
         return []
-    tables = (_budget_table(group, findings, findings.ranked, positions, cost) for cost in BUDGETS)
+    tables = (_budget_table(group, findings, findings.ranking.ranked, positions, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
@@ -178,11 +183,9 @@ def _budget_table(
 
 
 def _frontier(findings: Findings, compared: MeasureComparison, by_cost: Sequence[int]) -> Iterator[list[int]]:
-    """For each run that is better than all cheaper ones: the runs that cost no more, itself last. Without those
-    that were not compared.
-    """
+    """For each run that is better than all cheaper ones: the runs that cost no more, itself last."""
     sign = -1 if compared.measure.higher_is_better is False else 1
-    means = dict(zip(findings.entrants, compared.means, strict=True))
+    means = dict(zip(findings.ranking.entrants, compared.means, strict=True))
     merits = {position: sign * mean for position in by_cost if (mean := means.get(position)) is not None}
     best: float | None = None
     for position, merit in merits.items():
@@ -199,7 +202,7 @@ def _budget_row(
     affordable: Sequence[int],
 ) -> tuple[Entry, ...]:
     best, views = affordable[-1], group.views
-    places = [findings.entrants.index(position) for position in affordable]
+    places = [findings.ranking.entrants.index(position) for position in affordable]
     chosen = best_of(compared, places)
     entries: tuple[Entry, ...] = (
         plain(costs[best]),
@@ -208,10 +211,115 @@ def _budget_row(
         Quantity(len(affordable), unit="count"),
         Quantity(chosen.mean, unit="share") if chosen and len(places) > 1 else None,
     )
-    prices = [costs.get(position) for position in findings.entrants]
-    good = cheapest_as_good(compared, prices, places, findings.margin_value)
+    prices = [costs.get(position) for position in findings.ranking.entrants]
+    good = cheapest_as_good(compared, prices, places, findings.ranking.margin_value)
     if good is None:
         return (*entries, "none is shown to be", None, None)
-    alike = findings.entrants[good.place]
+    alike = findings.ranking.entrants[good.place]
     named = "itself" if alike == best else views[alike].label
     return (*entries, named, share(findings.rows[alike]), plain(costs[alike]))
+
+
+class _Panel(NamedTuple):
+    measure: str
+    title: str
+
+
+_COSTS = (_Panel("tokens", "tokens a query"), _Panel("latency_s_p50", "latency p50, s"))
+
+
+def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
+    """For each swept parameter: quality, tokens and latency over its values, a line for each system."""
+    panels = _panels(group, findings)
+    return [
+        drawing for sweep in find_sweeps(group) for drawing in _draw(group, findings, sweep, panels, new_figure)
+    ]
+
+
+def _panels(group: Group, findings: Findings) -> list[_Panel]:
+    """The measure that ranks and the first main one of another evaluator, and costs, if any run has a value."""
+    quality = []
+    if findings.measure is not None:
+        compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()
+        others = (one.measure.name for one in compared if not one.measure.is_cost)
+        owner = group.owner(findings.measure)
+        quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
+    scored = [name for name in quality if any(view.value(name) is not None for view in group.views)]
+    costs = [panel for panel in _COSTS if any(view.value(panel.measure) for view in group.views)]
+    return [*(_Panel(name, group.display_name(name)) for name in scored), *costs]
+
+
+def _why_left_out(group: Group, position: int, measure: str) -> str:
+    """Why a run is on no curve of that measure; empty: it is on one."""
+    view = group.views[position]
+    if view.left_race_after is not None:
+        return f"left the race after {view.left_race_after:,} queries"
+    why = why_not_ranked(view, group.scored_otherwise(measure))
+    return "" if why == BASELINE else why
+
+
+def _draw(
+    group: Group, findings: Findings, sweep: Sweep, panels: Sequence[_Panel], new_figure: NewFigure
+) -> Iterator[Drawing]:
+    """Nothing if no run has a value. Means are in the mix of the leaderboard."""
+    curves: dict[str, dict[str, Curve]] = {panel.measure: {} for panel in panels}
+    left_out: dict[str, str] = {}
+    for measure, curve in curves.items():
+        for line in sweep.lines:
+            curve[line.name] = []
+            for value, position in line.points:
+                row = findings.row_of(group, position, measure)
+                if why := _why_left_out(group, position, measure):
+                    left_out[group.views[position].label] = why
+                elif row is not None and row.mean is not None:
+                    curve[line.name].append((value, row))
+    if not any(rows for curve in curves.values() for rows in curve.values()):
+        return
+    figure = new_figure(figsize=(WIDTH_IN, 2.7), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for place, (name, rows) in enumerate(curves[panel.measure].items()):
+            _draw_curve(axes, name, place, rows, panel.measure)
+        axes.set_title(panel.title, fontsize=8)
+        axes.set_xlabel(sweep.parameter, color=GREY)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+        values = sweep.values
+        if values[0] > 0 and values[-1] / values[0] >= _LOG_FROM:
+            axes.set_xscale("log")
+        axes.set_xticks(values, [number(value) for value in values])
+        axes.minorticks_off()
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=max(1, min(4, len(names))))
+    measure = panels[0].measure
+    found = {name: rows for name, rows in curves[measure].items() if rows}
+    n = n_of(row for rows in found.values() for _, row in rows)
+    yield Drawing(
+        stem=f"sweep_{file_name(sweep.parameter)}",
+        title=f"What {sweep.parameter} changes",
+        caption=f"Means over {sweep.parameter} (n = {n}, {findings.weighed}); the bands are 95 % "
+        "intervals of each point by itself. Whether two points differ takes the paired tests."
+        f"{f' Left out: {listed_apart(left_out)}.' if left_out else ''}",
+        alt=alt_of(
+            f"{name} {measure} at {', '.join(f'{number(value)}: {_shown(row, measure)}' for value, row in rows)}"
+            for name, rows in found.items()
+        ),
+        figure=figure,
+    )
+
+
+def _draw_curve(axes: Axes, name: str, place: int, rows: Curve, measure: str) -> None:
+    look = style_of(place)
+    banded = [(value, limits) for value, row in rows if (limits := interval_of(row))]
+    if banded:
+        lows, highs = zip(*(limits for _, limits in banded), strict=True)
+        axes.fill_between([value for value, _ in banded], lows, highs, color=look.color, alpha=0.15, linewidth=0)
+    style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.linestyle}
+    values, means = [value for value, _ in rows], [row.mean or 0.0 for _, row in rows]
+    (curve,) = axes.plot(values, means, markersize=4, linewidth=1.2, label=name, **style)
+    tell(curve, f"{name}: {'; '.join(f'{number(value)}: {_shown(row, measure)}' for value, row in rows)}")
+
+
+def _shown(row: Aggregate, measure: str) -> str:
+    """A mean with its interval and n; costs with `≥` if not everything was counted."""
+    is_cost = measure in {panel.measure for panel in _COSTS}
+    return f"{format_value(cost_quantity(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)

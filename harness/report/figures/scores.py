@@ -1,25 +1,30 @@
-"""Which differences are more than chance: a forest plot of the pairs of runs."""
+"""The metric that ranks: means over all queries and by type, and which differences are more than chance."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.display import Drawing
-from harness.display.plotting import GREY, PALETTE, NewFigure
-from harness.display.text_format import number, printable
+from harness.display import Drawing, file_name, format_value, printable
+from harness.display.plotting import GREY, HALF_IN, PALETTE, NewFigure
+from harness.display.text_format import number, type_name
 from harness.report.comparison.compare import Comparison
-from harness.report.figures.marks import alt_of, row_figure, wrapped
+from harness.report.figures import marks
+from harness.report.figures.marks import Scale
+from harness.report.quantities import population, values_in
 from harness.report.verdict.findings import Findings
+from harness.report.view import Group, RunView
+from harness.statistics import OVERALL, Aggregate
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 _MOST_PAIRS = 28
-"""As many rows as a page holds."""
 _MOST_PANELS = 4
 _NAME_LETTERS = 30
 _COLOURS = {"a": PALETTE[0], "b": PALETTE[5], "tie": GREY, "differ": PALETTE[6]}
@@ -30,11 +35,76 @@ _BEYOND_CHANCE = {
 }
 
 
+def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
+    """`<measure>_overall`, best run first, and `<measure>_by_type`, if any run has a value."""
+    runs = marks.runs_with(group, [measure])
+    if not runs:
+        return []
+    scale = Scale.of(group, measure)
+    known = group.known.get(measure)
+    summary = known.summary if known else scale.name
+    says = f"{summary[:1].upper()}{summary[1:]}"
+    return [_overall(group, scale, runs, says, new_figure), *_by_type(group, scale, runs, says, new_figure)]
+
+
+def _overall(group: Group, scale: Scale, runs: Sequence[RunView], says: str, new_figure: NewFigure) -> Drawing:
+    known = group.known.get(scale.measure)
+    sign = 1 if known and known.higher_is_better is False else -1
+    best_first = sorted(runs, key=lambda run: (not run.is_complete, sign * (run.value(scale.measure) or 0.0)))
+    names = marks.names_of(best_first)
+    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.7, width_in=HALF_IN, grid="both", below=0.5)
+    rows = [view.row(scale.measure) for view in runs]
+    n, same_n = marks.n_of(rows), len({values_in(row) for row in rows if row}) == 1
+
+    def beside(row: Aggregate) -> str:
+        return scale.text(row, interval=True) + ("" if same_n else f"\nn = {format_value(population(row))}")
+
+    marks.dot_rows(axes, [(view.row(scale.measure), view) for view in best_first], beside)
+    scale.dress(axes)
+    axes.set_xlabel(f"{scale.label}, n = {n}")
+    caption = (
+        f"{says}, best first, over {marks.queries_of(group.views, rows)}. "
+        "Dot: mean; line: 95 % interval. Intervals that overlap do not mean a tie: see the paired tests."
+    )
+    spoken = (
+        f"{printable(marks.name_of(view), 60)} {scale.text(view.row(scale.measure), interval=True)}."
+        for view in best_first
+    )
+    alt = marks.alt_of([f"{scale.title}{' in %' if scale.is_share else ''}.", *spoken])
+    return Drawing(f"{file_name(scale.measure)}_overall", scale.title, caption, alt, figure)
+
+
+def _by_type(
+    group: Group, scale: Scale, runs: Sequence[RunView], says: str, new_figure: NewFigure
+) -> list[Drawing]:
+    """A panel for each query type and overall; nothing for a single type, which the other figure shows."""
+    rows = {name: [view.row(scale.measure, name) for view in runs] for name in group.query_types}
+    types = [name for name, own in rows.items() if any(row is not None and row.mean is not None for row in own)]
+    if len(types) < 2:
+        return []
+    groups = [*types, OVERALL]
+    names, ratios = marks.names_of(runs, 32), [1.0] * len(groups)
+    figure, panels = marks.row_figure(new_figure, names, besides_in=0.9, ratios=ratios, grid="both", below=0.5)
+    for axes, name in zip(panels, groups, strict=True):
+        own = [(view.row(scale.measure, name), view) for view in runs]
+        marks.dot_rows(axes, own, scale.short)
+        # The type, wrapped to its share of the width.
+        title = textwrap.fill(type_name(name), max(6, 80 // len(groups)))
+        axes.set_title(f"{title}\nn = {marks.n_of(row for row, _ in own)}", fontsize=8)
+        scale.dress(axes, every=2)
+    figure.supxlabel(scale.label, fontsize=8)
+    caption = (
+        f"{says}, by query type and over all, with 95 % intervals; n is the number of "
+        f"{marks.counted_in(group.views)} behind each mean. A query that failed counts with the worst value."
+    )
+    spoken = [marks.extremes(type_name(name), runs, scale.measure, name) for name in [OVERALL, *types]]
+    title = f"{scale.title} by query type"
+    return [Drawing(f"{file_name(scale.measure)}_by_type", title, caption, marks.alt_of(spoken), figure)]
+
+
 def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing]:
-    """A row for each pair, a panel for each of the main measures. Of more pairs than a page holds, those with the
-    run that ranks first: the table has all.
-    """
-    comparison = findings.comparison
+    """A row for each pair, a panel for each main measure. Of too many pairs, those with the best run."""
+    comparison = findings.ranking.comparison
     measures = [one for one in comparison.measures if one.pairs][:_MOST_PANELS] if comparison else []
     if comparison is None or not measures:
         return []
@@ -54,7 +124,6 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
 
 
 def _colours(measures: Sequence[MeasureComparison]) -> str:
-    """Which colours occur, and what they mean."""
     verdicts = {compared.verdict(pair) for compared in measures for pair in compared.pairs}
     beyond = [said for verdict, said in _BEYOND_CHANCE.items() if verdict in verdicts]
     if not beyond:
@@ -71,7 +140,6 @@ def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
 
 
 def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
-    """How many pairs differ by each measure, then which."""
     counted, named = [], []
     for compared in measures:
         apart = [pair for pair in compared.pairs if compared.verdict(pair) != "tie"]
@@ -80,7 +148,7 @@ def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
         for pair in apart:
             names = f"{comparison.label(pair.a)} minus {comparison.label(pair.b)}"
             named.append(f"{name}, {names}: {number(pair.difference)}.")
-    return alt_of([*counted, *named])
+    return marks.alt_of([*counted, *named])
 
 
 def _pairs_of(measures: Sequence[MeasureComparison]) -> list[PairPlaces]:
@@ -98,14 +166,14 @@ def _forest(
     places = _pairs_of(measures)
     names = [_pair_name("" if a == first else comparison.label(a), comparison.label(b)) for a, b in places]
     ratios = [1.0] * len(measures)
-    figure, panels = row_figure(new_figure, names, besides_in=1.1, row_in=0.27, ratios=ratios, below=0.5)
+    figure, panels = marks.row_figure(new_figure, names, besides_in=1.1, row_in=0.27, ratios=ratios, below=0.5)
     for axes, compared in zip(panels, measures, strict=True):
         _panel(axes, compared, places)
     figure.supxlabel(
         "difference of means with its CI (at least 95 %); filled: more than chance (Holm)", fontsize=8
     )
     if first is not None:
-        figure.suptitle(wrapped(f"A: {comparison.label(first)}", 100), x=0.01, ha="left", fontsize=8)
+        figure.suptitle(marks.wrapped(f"A: {comparison.label(first)}", 100), x=0.01, ha="left", fontsize=8)
     return figure
 
 
@@ -114,7 +182,7 @@ def _pair_name(a: str, b: str) -> str:
     line = f"{a} \N{MINUS SIGN} {b}".strip()
     if len(line) <= _NAME_LETTERS:
         return line
-    return "\n".join(wrapped(name, _NAME_LETTERS) for name in (a, f"\N{MINUS SIGN} {b}") if name)
+    return "\n".join(marks.wrapped(name, _NAME_LETTERS) for name in (a, f"\N{MINUS SIGN} {b}") if name)
 
 
 def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[PairPlaces]) -> None:
@@ -127,7 +195,7 @@ def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[PairPlaces]
         axes.plot(pair.difference, row, marker="o", markersize=4.5, color=color, markerfacecolor=filled)
     better = {True: "A is better \N{RIGHTWARDS ARROW}", False: "\N{LEFTWARDS ARROW} A is better", None: ""}
     # The words of its name on lines of a panel's width.
-    lines = wrapped(compared.measure.name.replace("_", " "), 22)
+    lines = marks.wrapped(compared.measure.name.replace("_", " "), 22)
     name = lines.replace("\n", "_\n").replace(" ", "_")
     axes.set_title(f"{name}\n{better[compared.measure.higher_is_better]}", fontsize=7)
     axes.locator_params(axis="x", nbins=3)
