@@ -72,31 +72,6 @@ def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(
     assert list(here.results.glob("*/manifest.json")) == []
 
 
-def test_a_judge_that_is_refused_is_one_line_before_anything_is_answered(
-    here: CommandLineHere, serve: Any
-) -> None:
-    server = serve(FakeScript(refuses=("top_k",)))
-    judge = [*over_http("judge", server), "--set", "models.judge.extra.top_k=5", "--set", "evaluators=[rag_eval]"]
-    assert "the judge fake at" in here.refused(*RUN, "--set", "models.generator.provider=none", *judge)
-    assert list(here.results.glob("*/manifest.json")) == []
-
-
-@pytest.mark.parametrize(
-    ("setting", "line"),
-    [
-        (
-            "models.generator.extra.max_tokens=5",
-            "must not contain 'max_tokens': it has its own key in the config",
-        ),
-        ("models.generator.extra.stream=true", "must not contain 'stream': token usage of a streamed call"),
-        ("models.generator.temperature=hot", "models.generator.temperature: input should be a valid number"),
-        ("models.embedder.extra.dimensions=64", "provider 'minilm' sends no request, so it takes no extra"),
-    ],
-)
-def test_what_cannot_be_sent_is_one_line(here: CommandLineHere, setting: str, line: str) -> None:
-    assert line in here.refused("plan", "--set", "models.generator.provider=fake", "--set", setting)
-
-
 FORMATS = (
     "<think>\n{}\n</think>\n\n{}",
     "{}\n</think>\n\n{}",

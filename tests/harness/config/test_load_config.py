@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, SampleConfig, expand, load_config
+from harness.config import BenchConfig, SampleConfig, expand, load_config
 from harness.core.errors import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -221,10 +221,6 @@ def test_a_setting_with_an_empty_part_is_an_unknown_key(key: str) -> None:
     assert refusal(None, f"{key}=1").startswith("unknown key")
 
 
-def test_an_unknown_setting_is_refused_with_the_nearest_key() -> None:
-    assert refusal(None, "modles.generator.provider=fake") == "unknown key 'modles': did you mean 'models'?"
-
-
 @settings(deadline=None, max_examples=40)
 @given(
     st.dictionaries(
@@ -243,11 +239,6 @@ def test_a_missing_file_names_the_nearest_one_beside_it(write: Write) -> None:
     there = write("{}")
     line = refusal(there.with_name("bensch.yaml"))
     assert line == f"no config file {there.with_name('bensch.yaml')}: did you mean '{there}'?"
-
-
-def test_a_missing_folder_is_one_line_too(tmp_path: Path) -> None:
-    path = tmp_path / "no" / "such.yaml"
-    assert refusal(path) == f"no config file {path}: check the path"
 
 
 def test_a_folder_is_no_config_file(tmp_path: Path) -> None:
@@ -314,40 +305,10 @@ def test_a_tag_that_would_run_code_is_refused_and_runs_nothing(write: Write, tmp
 
 
 @pytest.mark.parametrize("role", ["generator", "embedder"])
-@pytest.mark.parametrize("url", ["https://user:hunter2@host/v1", "https://host/v1?key=hunter2"])
-def test_a_url_with_a_secret_is_refused_without_repeating_it(write: Write, role: str, url: str) -> None:
-    for line in (
-        refusal(write(f"models: {{{role}: {{base_url: '{url}'}}}}")),
-        refusal(None, f"models.{role}.base_url={url}"),
-    ):
-        assert line.startswith(f"models.{role}.base_url: must not contain a user, password, query or fragment")
-        assert "hunter2" not in line
-
-
-@pytest.mark.parametrize("role", ["generator", "embedder"])
 def test_a_key_where_its_variable_should_be_named_is_refused_without_repeating_it(role: str) -> None:
     line = refusal(None, f"models.{role}.api_key_env=sk-proj-hunter2")
     assert line.startswith(f"models.{role}.api_key_env: must be the name of an environment variable")
     assert "hunter2" not in line
-
-
-@pytest.mark.parametrize(
-    "url", ["localhost:8000/v1", "host/v1", "ftp://host/v1", "http://", "http://host:99999/v1"]
-)
-def test_a_url_that_no_client_could_use_is_refused_here_and_not_during_the_run(url: str) -> None:
-    assert "must be a URL such as http://127.0.0.1:8000/v1" in refusal(None, f"models.generator.base_url={url}")
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/v1", "https://api.openai.com/v1", "http://[::1]:8/v1/"])
-def test_an_ordinary_url_is_taken_as_it_is(url: str) -> None:
-    config = load_config(None, [f"models.generator.base_url={url}", f"models.embedder.base_url={url}"])
-    assert (config.models.generator.base_url, config.models.embedder.base_url) == (url, url)
-
-
-def test_the_sections_of_both_roles_refuse_a_secret_when_built_directly() -> None:
-    for kind in (GeneratorConfig, EmbedderConfig):
-        with pytest.raises(ValueError, match="must not contain a user"):
-            kind(base_url="http://a:b@c/v1")
 
 
 def test_every_question_of_a_file_is_asked_unless_a_sample_is_named() -> None:

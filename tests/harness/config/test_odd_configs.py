@@ -100,16 +100,17 @@ SECRETS = [
 @pytest.mark.parametrize("url", SECRETS)
 def test_a_secret_in_a_url_is_refused_in_favour_of_a_variable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SECRET", "the-value-of-a-variable")
-    with pytest.raises(ConfigError) as caught:
-        load_config(None, [f'models.judge.base_url="{url}"'])
-    assert "put the key into an environment variable and name the variable in api_key_env" in str(caught.value)
-    assert url not in str(caught.value)
+    for role in ("generator", "embedder", "judge"):
+        with pytest.raises(ConfigError) as caught:
+            load_config({"models": {role: {"base_url": url}}})
+        assert "put the key into an environment variable and name the variable in api_key_env" in str(caught.value)
+        assert url not in str(caught.value)
 
 
 HARMLESS = [
     "http://127.0.0.1:8000/v1", "https://h.example/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1",
     "https://h.example/openai/deployments/gpt-4o-mini-2024-07-18", "http://[::1]:8000/v1", "https://bücher.example/v1",
-    "https://h/v2/12345678-1234-1234-1234-1234567890ab/openai/v1", "https://h/serving-endpoints",
+    "http://[::1]:8/v1/", "https://h/v2/12345678-1234-1234-1234-1234567890ab/openai/v1", "https://h/serving-endpoints",
 ]  # fmt: skip
 
 
@@ -118,7 +119,13 @@ def test_a_url_with_ids_in_it_is_taken(url: str) -> None:
     assert load_config(None, [f'models.judge.base_url="{url}"']).models.judge.base_url == url
 
 
-@pytest.mark.parametrize("url", ["http://x..y/v1", f"http://{'x' * 64}.y/v1", "http:///v1", "http://[::1/v1"])
+NO_URLS = [
+    "http://x..y/v1", f"http://{'x' * 64}.y/v1", "http:///v1", "http://[::1/v1", "localhost:8000/v1", "host/v1",
+    "ftp://host/v1", "http://", "http://host:99999/v1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", NO_URLS)
 def test_a_host_that_no_client_can_encode_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=r"must be a URL such as http://127\.0\.0\.1:8000/v1"):
         load_config(None, [f'models.judge.base_url="{url}"'])

@@ -3,11 +3,9 @@
 import json
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 from echoing_server import WAYS, EchoingServer, files_with_keys, keys_in, serve_echoes
 
@@ -68,6 +66,8 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
             b'{"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}',
             "balance",
         ),
+        *((json.dumps(body).encode(), "no text|without a choice") for body in ({"choices": []}, {}, [], 3)),
+        (choice({"content": None}), "no text"),
         (b'{"message": "Invalid token", "code": 401}', "Invalid token"),
         (b'{"errors": [{"code": 5006, "message": "properties missing"}], "result": {}}', "properties missing"),
         (choice({"content": None, "refusal": "I'm sorry, I can't."}), "I'm sorry, I can't"),
@@ -105,24 +105,6 @@ async def test_a_reply_with_text_has_tokens_whatever_the_server_says(
 
 async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve: Serve, connect: Connect) -> None:
     assert await said(serve, connect, choice({"content": ""})) == ("", [])
-
-
-@pytest.mark.parametrize(
-    ("status", "n_requests"),
-    [(520, 2), (524, 2), (529, 2), (498, 2), (425, 2), (503, 2), (501, 1), (505, 1), (422, 1)],
-)
-async def test_a_status_that_may_pass_is_tried_again(
-    serve: Serve, connect: Connect, status: int, n_requests: int
-) -> None:
-    asked: list[bytes] = []
-
-    def respond(path: str, request: bytes) -> Reply:
-        asked.append(request)
-        return Reply(status, b"error") if len(asked) == 1 else Reply(200, choice({"content": "Marta"}))
-
-    with metered(Meter("q")), suppress(openai.APIStatusError):
-        await connect(serve(respond=respond).base_url, max_retries=1).complete([Message("user", "Who?")])
-    assert len(asked) == n_requests
 
 
 KEYS = {"GENERATOR_KEY": "sk-gen+Tq7/Zp0==9c1Lk", "JUDGE_KEY": 'pk_"Jq\\5<Vw8%Xy2&Nm4'}

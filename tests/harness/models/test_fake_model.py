@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.config import GeneratorConfig
-from harness.models.clients import OpenAIChat, build_chat, open_client
+from harness.models.clients import OpenAIChat, open_client
 from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
 from harness.models.metering import Meter, metered
 from harness.models.transport import CallContext
@@ -105,10 +105,6 @@ async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_co
         slow.cancel()
         with pytest.raises(asyncio.CancelledError):
             await slow
-
-
-def test_a_run_without_a_generator_has_no_chat_model(call_context: CallContext) -> None:
-    assert build_chat(GeneratorConfig(provider="none"), call_context) is None
 
 
 def test_the_server_tells_what_it_served(serve: Serve) -> None:

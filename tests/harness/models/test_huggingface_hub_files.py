@@ -9,12 +9,11 @@ import huggingface_hub
 import pytest
 
 from harness.config import EmbedderConfig
-from harness.core.errors import HarnessError, MissingDependency, ModelUnavailable
+from harness.core.errors import MissingDependency, ModelUnavailable
 from harness.models import huggingface_hub_files
 from harness.models.embedders import embedder_cache_key
 from harness.models.huggingface_hub_files import hub_revision
 from harness.models.model_endpoint import model_identity
-from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 
@@ -120,15 +119,3 @@ def test_a_name_without_an_owner_is_one_of_sentence_transformers(cache: Path) ->
 def test_a_folder_has_no_commit(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "own").mkdir()
     assert model_identity(embedder(str(tmp_path / "own"))).keys() == {"provider", "model", "weights_sha256"}
-
-
-def test_weights_that_are_nowhere_are_refused_in_the_words_that_say_so(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(
-        __import__("sys").modules,
-        "sentence_transformers",
-        SimpleNamespace(SentenceTransformer=None, __spec__=True),
-    )
-    with pytest.raises(HarnessError, match="the weights of nobody/no-such-model are not here"):
-        SentenceTransformerEncoder("nobody/no-such-model")

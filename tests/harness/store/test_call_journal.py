@@ -106,16 +106,6 @@ def test_of_two_builds_that_make_the_same_call_at_once_the_first_answer_is_kept(
     assert (found.response, found.paid_by) == (b"first", "a")
 
 
-def test_a_journal_with_other_columns_is_one_line(path: Path) -> None:
-    with closing(Journal(path)) as journal:
-        journal.add(KEY, stored())
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("ALTER TABLE calls DROP COLUMN paid_by")
-    assert "is damaged (no such column: paid_by): restore it" in refusal(lambda: paid_by_runs(path))
-    with closing(Journal(path)) as journal:
-        assert "is damaged (no such column: paid_by)" in refusal(lambda: journal.find(KEY))
-
-
 def test_faults_are_kept_beside_the_calls(journal: Journal, path: Path) -> None:
     journal.add_fault("2026-01-01T00:00:00+00:00", "index", "generator", "HTTP 429", 1.5)
     with closing(sqlite3.connect(path)) as db:

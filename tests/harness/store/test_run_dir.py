@@ -87,19 +87,6 @@ def test_the_record_of_the_highest_attempt_counts_wherever_it_stands(run: RunDir
     assert run.records() == {("q1", 0): written[2], ("q2", 0): written[1], ("q1", 1): written[3]}
 
 
-def test_a_torn_last_record_is_cut_and_the_next_one_stands_on_its_own_line(
-    run: RunDir, make_record: MakeRecord
-) -> None:
-    run.append_record(make_record("q1"))
-    path = run.path / "records.jsonl"
-    path.write_bytes(path.read_bytes() + make_record("q2").model_dump_json().encode()[:-1])
-    assert list(run.records()) == [("q1", 0)]
-    assert run.cut_torn_line() is True
-    assert run.cut_torn_line() is False
-    run.append_record(make_record("q3"))
-    assert list(run.records()) == [("q1", 0), ("q3", 0)]
-
-
 def test_resources_have_their_header_once(run: RunDir) -> None:
     assert run.resources_path() is None
     run.append_resources("time,rss_bytes", "1,2")

@@ -254,32 +254,9 @@ def test_one_limit_of_a_model_holds_for_all_workers_of_all_cells(tmp_path: Path,
             now[0] -= 1
 
     server.model.respond = counting  # type: ignore[method-assign]
-    keys = {"limits": {"concurrency": 4}}
-    found = cells(server, "gold", "closed-book", **keys)
-    limited = [
-        plan_cells(
-            cell.config.model_copy(
-                update={
-                    "systems": (cell.spec.name,),
-                    "models": cell.config.models.model_copy(
-                        update={
-                            "generator": cell.config.models.generator.model_copy(update={"max_concurrency": 2})
-                        }
-                    ),
-                }
-            )
-        )[0]
-        for cell in found
-    ]
-    spread(limited, tmp_path, Machines())
+    keys = {"limits": {"concurrency": 4}, "generator": {"max_concurrency": 2}}
+    spread(cells(server, "gold", "closed-book", **keys), tmp_path, Machines())
     assert most[0] == 2
-
-
-def test_a_key_that_is_refused_stops_all_with_its_line(tmp_path: Path, serve: Serve) -> None:
-    server = serve()
-    server.key = "another"
-    with pytest.raises(HarnessError, match="refused the key"):
-        spread(cells(server, "gold", "closed-book"), tmp_path, Machines())
 
 
 def test_an_interrupt_ends_every_worker_and_the_next_command_goes_on(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from question_reviews import DOCUMENTS, EDIT, ROWS, fill, question_file, rows_in, sheet_rows
+from question_reviews import DOCUMENTS, EDIT, ROWS, fill, question_file, rows_in
 
 from harness.core.errors import ConfigError, StoreError
 from harness.extensions.testset.question_records import question_file_lock, rows_text
@@ -196,11 +196,3 @@ def test_a_sheet_can_be_taken_filled_in_further_and_taken_again(file: Path, tmp_
         ("a", ["1911, they say"], "ada"),
         ("b", ROWS[1]["answers"], "ada"),
     ]
-
-
-def test_a_sheet_without_the_column_of_versions_is_taken_as_it_is(file: Path, tmp_path: Path) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
-    rows = [{name: cell for name, cell in row.items() if name != "version"} for row in sheet_rows(sheet)]
-    sheet.write_text("\n".join(["id,answers", *(f"{row['id']},one answer" for row in rows)]), encoding="utf-8")
-    assert take_sheet(review(file), sheet).edited == 3

@@ -9,7 +9,6 @@ from plugins import PlugIn
 from teller_server import CLIENT, TellerServer
 
 from harness.config import load_config
-from harness.core.errors import HarnessError
 from harness.core.records import RunRecord, Usage
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
@@ -74,47 +73,6 @@ def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
     everything = [used(result, "generator"), used(result, "embedder"), index.cost.usage["embedder"]]
     assert teller_server.heard == sum(usage.input_tokens for usage in everything)
     assert teller_server.spoke == used(result, "generator").output_tokens
-
-
-@pytest.mark.usefixtures("workers_here")
-def test_what_was_answered_before_a_kill_is_replayed_and_not_paid_again(
-    run: Run, teller_server: TellerServer
-) -> None:
-    first = run()
-    before, asked = records(first), list(teller_server.answered)
-    first.run.reopen()
-    (first.run.path / "records.jsonl").unlink()
-    again = run()
-    assert teller_server.answered == asked
-    assert [one.prediction for one in records(again)] == [one.prediction for one in before]
-    assert [one.cost.usage for one in records(again)] == [one.cost.usage for one in before]
-    assert {one.cost.replayed_calls for one in records(again)} == {2}
-
-
-@pytest.mark.usefixtures("workers_here")
-def test_a_server_that_throttles_and_falters_is_tried_again(run: Run, teller_server: TellerServer) -> None:
-    run()
-    teller_server.faults = [429, 500]
-    result = run("seed=1")
-    assert (result.status, result.n_ok) == ("done", N_QUERIES)
-    assert teller_server.faults == []
-    throttled = [record.cost.throttled_s for record in records(result)]
-    assert sum(seconds or 0.0 for seconds in throttled) > 0
-    assert used(result, "generator").calls == N_QUERIES
-
-
-@pytest.mark.usefixtures("workers_here")
-def test_a_refusal_stops_the_run_without_a_record_and_the_next_command_goes_on(
-    run: Run, teller_server: TellerServer
-) -> None:
-    teller_server.refuses = 401
-    with pytest.raises(HarnessError, match=r"refused the key \(HTTP 401: the script asked for 401\)"):
-        run()
-    teller_server.refuses = 0
-    assert teller_server.answered == []
-    result = run()
-    assert (result.status, result.n_ok, result.n_error) == ("done", N_QUERIES, 0)
-    assert {record.attempt for record in records(result)} == {1}
 
 
 @pytest.mark.usefixtures("workers_here")

@@ -8,31 +8,10 @@ from runtimes import Chat, Embedder
 from harness.core.records import AnswerStyle, Context
 from harness.llm_utils.answer_contract import answer_messages
 from harness.models.metering import Meter, metered
-from harness.protocols import Role, Runtime
 from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 
 CONTEXTS = [Context(text="The heron lives in the marsh.", doc_ids=("d",))]
 QUESTION = "Where does the heron live?"
-UNNAMED = "the system's spec names no {} for this phase: see index_roles, answer_roles"
-
-
-def call(runtime: Runtime, role: Role) -> object:
-    return runtime.chat if role == "generator" else runtime.embedder
-
-
-@pytest.mark.parametrize("role", ["generator", "embedder"])
-def test_a_model_that_the_phase_does_not_name_is_an_error_that_names_it(tmp_path: Path, role: Role) -> None:
-    runtime = WorkerRuntime(tmp_path, 0, Unnamed("generator"), Unnamed("embedder"))
-    with pytest.raises(RuntimeError) as raised:
-        call(runtime, role)
-    assert str(raised.value) == UNNAMED.format(role)
-
-
-async def test_an_answer_needs_a_phase_that_names_the_generator(tmp_path: Path) -> None:
-    runtime = WorkerRuntime(tmp_path, 0, Unnamed("generator"), Embedder())
-    with pytest.raises(RuntimeError) as raised:
-        await runtime.answer(QUESTION, CONTEXTS)
-    assert str(raised.value) == UNNAMED.format("generator")
 
 
 def test_a_model_that_the_phase_names_is_the_one_it_gets(tmp_path: Path) -> None:

@@ -101,11 +101,6 @@ def test_an_unknown_query_is_named_with_the_nearest_and_how_many_there_are() -> 
     assert "the nearest" not in refused({"query": "zzz"}) + refused({"query_id": "zzz"})
 
 
-def test_unknown_queries_can_be_left_out_and_are_counted() -> None:
-    found = match({"query": "?"}, {"query_id": "q1"}, {"query": "??"}, leave_out=True)
-    assert (list(found.rows), found.n_left_out) == ([("q1", 0)], 2)
-
-
 def test_a_file_of_which_no_row_fits_is_refused_even_so() -> None:
     line = refused({"query": "?"}, {"query": "??"}, leave_out=True)
     assert "2 of 2 rows" in line

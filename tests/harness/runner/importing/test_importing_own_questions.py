@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import ConfigError, DataError
+from harness.core.errors import ConfigError
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
 
@@ -44,11 +44,6 @@ def test_contexts_are_cleaned_as_documents_are_so_that_facts_are_found_in_them(t
 def test_what_cannot_be_scored_is_said_when_it_is_imported(tmp_path: Path) -> None:
     result = take(tmp_path, {"query_id": "q-0001", "answer": "24 days"})
     assert "2 of 3 questions without answers: correctness cannot be scored" in result.notes
-
-
-def test_an_answer_to_what_nobody_asked_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="files has no query 'How wide"):
-        take(tmp_path, {"query": "How wide?", "answer": "24 days"})
 
 
 def test_questions_without_documents_are_one_line_with_the_flag(tmp_path: Path) -> None:
