@@ -33,16 +33,3 @@ def test_two_points_have_an_exponent_and_no_interval_and_one_has_neither(laws: A
     assert fit.exponent == pytest.approx(1.0)
     assert (fit.interval, fit.far_interval) == (None, None)
     assert laws.fitted(laws.Points("kg", "s", "documents", (10,), (1.0,))) is None
-
-
-@pytest.mark.parametrize("name", ["growth", "memory"])
-def test_help_says_what_is_measured_and_how_it_is_called(
-    name: str, laws: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = importlib.import_module(name)
-    monkeypatch.setattr("sys.argv", [f"{name}.py", "--help"])
-    with pytest.raises(SystemExit, match="0"):
-        script.main()
-    told = capsys.readouterr().out
-    assert f".venv/bin/python scripts/bench/{name}.py" in told
-    assert str(script.__doc__).strip() in told

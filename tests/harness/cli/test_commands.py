@@ -112,10 +112,6 @@ def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: Com
     assert gone.returncode == 2 and "sekret" not in fine.stdout + gone.stdout
 
 
-def test_show_names_the_nearest_run(cli: CommandLine) -> None:
-    assert "no run 'demo--naive' under results" in cli.refused("show", "demo--naive")
-
-
 def test_several_configs_are_planned_one_after_another_with_what_is_set_for_each(cli: CommandLine) -> None:
     retrieval = cli.folder / "retrieval.yaml"
     retrieval.write_text(

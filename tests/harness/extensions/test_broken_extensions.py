@@ -6,12 +6,8 @@ import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere
 from plugins import PlugIn
 
-BROKEN = {
-    "without a package": "import no_such_package\n",
-    "with an error": "SPEC = 1 / 0\n",
-    "that exits": "raise SystemExit('bye')\n",
-    "of another kind": "SPEC = 'no command'\n",
-}
+MISSING, ERROR = "import no_such_package\n", "SPEC = 1 / 0\n"
+EXITS, NO_SPEC = "raise SystemExit('bye')\n", "SPEC = 'no command'\n"
 
 
 @pytest.fixture
@@ -19,7 +15,7 @@ def here(tmp_path: Path) -> CommandLineHere:
     return CommandLineHere(tmp_path)
 
 
-@pytest.mark.parametrize("code", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("code", [MISSING, EXITS])
 def test_a_broken_command_is_one_line_and_the_others_are_listed(
     tmp_path: Path, plug_in: PlugIn, code: str
 ) -> None:
@@ -48,7 +44,7 @@ def test_an_unknown_executor_is_one_line_with_the_nearest(here: CommandLineHere,
     assert "'ray'" in line
 
 
-@pytest.mark.parametrize("code", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("code", [ERROR, NO_SPEC])
 def test_a_broken_executor_is_one_line_where_it_is_asked_for(
     here: CommandLineHere, plug_in: PlugIn, code: str
 ) -> None:

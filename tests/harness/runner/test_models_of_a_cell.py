@@ -83,11 +83,6 @@ def test_a_system_that_embeds_is_refused_without_an_embedder(system: str) -> Non
     assert str(refused.value) == f"'{system}' embeds, and models.embedder.provider is none: choose a provider"
 
 
-def test_that_a_system_embeds_only_what_it_indexes_is_enough_to_need_an_embedder() -> None:
-    with pytest.raises(ConfigError, match=r"'kg' embeds, and models\.embedder\.provider is none"):
-        cell("systems=[kg]", "answer.mode=triplets", embedder("none"))
-
-
 @pytest.mark.parametrize(
     ("settings", "index", "answer"),
     [

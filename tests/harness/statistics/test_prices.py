@@ -81,16 +81,6 @@ def test_a_mistake_in_the_table_is_one_line_that_names_it(tmp_path: Path, text: 
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "none.yaml"
-    with pytest.raises(ConfigError) as caught:
-        load_prices(path)
-    line = str(caught.value)
-    assert line.startswith(f"cannot read the prices in {path} (")
-    assert line.endswith(": check the path and the file")
-    assert "\n" not in line
-
-
 # A table of one's own
 
 

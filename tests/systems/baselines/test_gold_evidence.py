@@ -114,13 +114,6 @@ def test_every_fact_of_the_demo_stands_in_its_document(tmp_path: Path) -> None:
             assert context.text.endswith(f"\n{item.fact}")
 
 
-def test_an_answer_before_load_is_refused(tmp_path: Path) -> None:
-    system = GoldSystem(IndexParams(), AnswerParams(), BareRuntime(tmp_path))
-    with pytest.raises(RuntimeError, match="before load"):
-        asyncio.run(system.answer(Query(query_id="q", text="?")))
-    system.close()
-
-
 def test_it_alone_of_the_two_sees_gold_and_no_model_determines_its_index() -> None:
     assert SPEC.sees_gold
     assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(index=frozenset(), answer=frozenset({"generator"}))

@@ -16,7 +16,6 @@ from bounded import TooLong, at_most
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document, Query
-from harness.llm_utils.answer_contract import ABSTENTION
 from harness.models.fake_model import bag_of_words
 from systems.community import library
 from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, stored
@@ -157,24 +156,7 @@ async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -
 # 3. A report that is no JSON ends the insert, and with it what was paid for.
 
 
-async def test_reports_that_are_prose_do_not_end_the_insert(bare: BareRuntime) -> None:
-    runtime = BareRuntime(bare.index_dir, Chat(Failing("You write reports", failure="Here is your report.")))
-    stats = await build(runtime, [Document(doc_id="grid", text=TEXTS["grid"])])
-    assert stats.communities > 0
-    assert stats.notes[0].startswith(f"{stats.communities} communities have no report")
-    prediction = await (await opened(runtime)).answer(Query(query_id="q", text="Who runs Coldharrow Grid?"))
-    assert {context.doc_ids for context in prediction.contexts} == {("grid",)}
-
-
 # 4. A graph without nodes, or with nodes and no edges.
-
-
-@pytest.mark.parametrize("mode", ["global", "local"])
-async def test_where_no_entity_was_found_the_answer_is_an_abstention(bare: BareRuntime, mode: str) -> None:
-    await build(bare, [Document(doc_id="lonely", text=TEXTS["lonely"])])
-    assert [unit["content"] for unit in stored(bare, "kv_store_text_chunks").values()] == [TEXTS["lonely"]]
-    prediction = await (await opened(bare, mode=mode)).answer(QUERY)
-    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
 
 
 async def test_entities_without_relations_make_an_index_without_communities(bare: BareRuntime) -> None:

@@ -126,16 +126,6 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
         assert texts[int(place.doc_id[1:])][place.start : place.end] == context.text
 
 
-async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare: BareRuntime) -> None:
-    def reply(asked: Asked) -> str:
-        return "I would rather not." if "Marten Oake runs" in asked.text else answer_by_rule(asked)
-
-    bare.chat = Chat(reply)
-    stats = await build(bare)
-    assert (stats.failed_chunks, stats.chunks, stats.nodes) == (1, 5, 7)
-    assert stats.notes == ("the first failure: a reply that is not a list of entities and relations",)
-
-
 @pytest.mark.parametrize("extraction", ["text", "json"])
 async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counted(
     bare: BareRuntime, extraction: str

@@ -191,10 +191,3 @@ def test_a_model_call_that_fails_between_rounds_is_the_querys_exception(stored: 
         with pytest.raises(ConnectionError, match="this call failed"):
             asyncio.run(system.answer(Query(query_id="q", text=VICTIM)))
         assert asyncio.run(system.answer(Query(query_id="r", text="the next"))).answer == "reply"
-
-
-def test_an_answer_before_load_is_refused(tmp_path: Path) -> None:
-    system = RecursiveSystem(INDEX, AnswerParams(), BareRuntime(tmp_path))
-    with pytest.raises(RuntimeError, match="before load"):
-        asyncio.run(system.answer(Query(query_id="q", text="Where?")))
-    system.close()

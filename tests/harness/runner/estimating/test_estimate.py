@@ -74,13 +74,6 @@ def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(t
     assert any("no price" in note for note in unpriced.notes)
 
 
-def test_an_index_that_two_cells_share_is_paid_once(tmp_path: Path) -> None:
-    shared = cells("matrix.answer.top_k=[1,3]")
-    first, second = Estimator(tmp_path, load_prices()).estimate_all(shared)
-    assert (first.index_is_shared, second.index_is_shared) == (False, True)
-    assert most(second.answer.input_tokens) > most(first.answer.input_tokens)
-
-
 def test_an_evaluator_that_asks_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
     found = estimate(tmp_path, 'evaluators=["answer","rag_eval"]', "models.judge.provider=fake")
     assert list(found.judging) == ["rag_eval"]

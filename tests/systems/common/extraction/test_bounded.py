@@ -59,23 +59,6 @@ async def test_a_focus_names_kinds_and_relations_and_reads_dates() -> None:
     assert (parts["relation"]["enum"], "date" in parts) == (["runs", "built"], True)
 
 
-async def test_prose_is_asked_for_once_more_and_then_a_failure_of_that_chunk_alone() -> None:
-    def answer(asked: Asked) -> str:
-        if "stubborn" in asked.text:
-            return "There are no facts here."
-        if "forgetful" in asked.text and "could not be read" not in asked.text:
-            return "Certainly!"
-        return reply(SOLVANE)
-
-    chat = Chat(answer)
-    good, stubborn, forgetful = await extract(chat, "good", "stubborn", "forgetful")
-    assert good == TextGraph(triplets=(SOLVANE,))
-    assert forgetful == TextGraph(triplets=(SOLVANE,), asked_again=True)
-    assert stubborn.asked_again
-    assert "no JSON object in 'There are no facts here.'" in stubborn.failure
-    assert len(chat.calls) == 5
-
-
 async def test_a_call_that_fails_is_that_chunk_s_failure() -> None:
     def answer(asked: Asked) -> str:
         if "bad" in asked.text:

@@ -3,9 +3,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runtimes import Asked, Chat
+from runtimes import Chat
 
-from harness.llm_utils.structured_output import Unreadable
 from systems.common.graph_search.question_entities import ask_for_names, names_in
 from systems.common.graph_search.triplet_ranking import rank_triplets
 from systems.common.graph_stores.contract import StoredTriplet
@@ -44,15 +43,6 @@ async def test_the_model_is_asked_once_and_its_names_are_bounded() -> None:
     (call,) = chat.calls
     assert "Question: Who runs {Tidewright}?" in call.text
     assert call.json_schema is not None
-
-
-async def test_prose_is_asked_for_once_more_and_then_an_error_of_that_query() -> None:
-    def forgetful(asked: Asked) -> str:
-        return '{"names": ["A"]}' if "could not be read" in asked.text else "The names are A and B."
-
-    assert await ask_for_names(Chat(forgetful), "Who?") == ["A"]
-    with pytest.raises(Unreadable):
-        await ask_for_names(Chat(lambda _: "prose"), "Who?")
 
 
 def triplet(head: str, relation: str, tail: str, n_chunks: int = 1) -> StoredTriplet:
