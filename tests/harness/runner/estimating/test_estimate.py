@@ -5,16 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from paired_runs import ScoredRun, write_run
+from pydantic import JsonValue
 
 from harness.config import load_config
-from harness.core.records import Estimate, PhaseEstimate, Range
+from harness.core.records import Cost, Estimate, EvaluationRecord, PhaseEstimate, Range, Usage
+from harness.protocols import Params
+from harness.registry import EVALUATORS
 from harness.runner.estimating import estimate as estimating
+from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
 from harness.runner.evaluating.evaluate import evaluate_runs
-from harness.runner.evaluating.plan import plan_evaluation
+from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
+from harness.statistics.estimate import Rates, Task, predict
 from harness.statistics.prices import load_prices
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
@@ -227,3 +233,31 @@ def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path)
     assert found.index_is_built
     assert json.loads((result.run.path / "estimate.json").read_text())["n_left"] == 4
     assert estimate(tmp_path, "answer.top_k=2").n_left == 0
+
+
+# What an evaluation will take, from earlier ones: the same evaluator, and contexts as long.
+
+
+JUDGE: dict[str, JsonValue] = {"provider": "fake", "model": "fake"}
+
+
+def judged(system: str, version: str, calls: int) -> ScoredRun:
+    cost = Cost(wall_s=1.0, usage={"judge": Usage(calls=calls)})
+    made = EvaluationRecord(evaluator="mine", version=version, models={"judge": JUDGE}, cost=cost)
+    return ScoredRun(system=system, scores={"grade": [1.0] * int(version)}, evaluator=made)
+
+
+@pytest.mark.parametrize(("system", "calls"), [("long", 20), ("short", 5), ("other", 12.5)])
+def test_calls_are_those_of_the_same_system_whose_contexts_take_as_many_windows(
+    tmp_path: Path, system: str, calls: float
+) -> None:
+    for plan in (judged("long", "2", 20), judged("short", "2", 5), judged("long", "1", 1)):
+        write_run(tmp_path / plan.evaluator.version, plan)
+    for folder in ("1", "2"):
+        for run in (tmp_path / folder).glob("*"):
+            run.rename(tmp_path / f"{run.name}-{folder}")
+    spec = replace(EVALUATORS.load("answer"), name="mine", version="2", params=Params)
+    planned = PlannedEvaluator(spec, Params())
+    earlier = EarlierRuns(tmp_path).judged(planned, system, {"judge": JUDGE})
+    task = Task(units=2, work=None, rates=Rates(), earlier=earlier, price=lambda _: 0.0, embedder_is_metered=True)
+    assert predict(task).calls == calls
