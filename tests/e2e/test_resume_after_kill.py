@@ -143,7 +143,7 @@ def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, s
 
 def test_damage_is_never_a_traceback_and_never_used_without_a_word(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "bench")
-    wanted: dict[Depth, int] = {"read": 60, "commands": 5, "resume": 3}
+    wanted: dict[Depth, int] = {"commands": 9, "resume": 3}
     found = [
         bench.damaged(number, random.Random(f"{depth}/{number}"), depth)
         for depth, count in wanted.items()

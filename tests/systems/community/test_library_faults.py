@@ -1,21 +1,15 @@
-"""What nano-graphrag 0.0.8.2 does not survive, and that this system does.
-
-Where a test of the library alone fails, a newer one survives: its counterpart stays, the hardening may go."""
+"""What nano-graphrag 0.0.8.2 does not survive, and this system does."""
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from bounded import TooLong, at_most
+from bounded import at_most
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document, Query
-from harness.models.fake_model import bag_of_words
 from systems.community import library
 from tests.systems.community.scripted import (
     ENTITIES,
@@ -32,7 +26,7 @@ from tests.systems.community.scripted import (
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def graspologic(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two functions that the library takes from graspologic, over the same native code."""
     import graspologic_native
@@ -53,40 +47,6 @@ def graspologic(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
-Model = Callable[..., Awaitable[str]]
-
-
-def plain(folder: Path, texts: Sequence[str], model: Model, **given: Any) -> Any:
-    """The library as it comes, with one chunk a document; its tokenizer is ours, since its own is a download."""
-
-    def chunks(_tokens: Any, doc_keys: Sequence[str], **_: Any) -> list[dict[str, Any]]:
-        pairs = zip(doc_keys, texts, strict=True)
-        return [{"tokens": 9, "content": text, "chunk_order_index": 0, "full_doc_id": key} for key, text in pairs]
-
-    async def embed(batch: Sequence[str]) -> Any:
-        return np.array([bag_of_words(text) for text in batch], dtype=np.float32)
-
-    nano = library.load()
-    return nano.GraphRAG(
-        working_dir=str(folder),
-        chunk_func=chunks,
-        embedding_func=library.utilities().EmbeddingFunc(embedding_dim=64, max_token_size=1, func=embed),
-        best_model_func=model,
-        cheap_model_func=model,
-        entity_extract_max_gleaning=0,
-        enable_llm_cache=False,
-        **given,
-    )
-
-
-async def finds_nothing(_prompt: str, *_: Any, **__: Any) -> str:
-    return "<|COMPLETE|>"
-
-
-async def fails(_prompt: str, *_: Any, **__: Any) -> str:
-    raise RuntimeError("this call failed")
-
-
 def documents(number: int) -> list[Document]:
     return [
         Document(doc_id=str(n), text=f"Tidewright Power built Station Number{n}.", title=f"Station {n}")
@@ -95,16 +55,6 @@ def documents(number: int) -> list[Document]:
 
 
 # 1. An exception of the model function keeps its slot of the limiter: when all are lost, calls wait for ever.
-
-
-async def test_the_library_alone_waits_for_ever_after_as_many_exceptions_as_it_has_slots(tmp_path: Path) -> None:
-    rag = plain(tmp_path, [TEXTS["array"]], fails, best_model_max_async=2)
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="this call failed"):
-            await rag.ainsert([TEXTS["array"]])
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await rag.ainsert([TEXTS["array"]])
 
 
 async def test_more_failing_calls_than_slots_do_not_hold_up_the_index(bare: BareRuntime) -> None:
@@ -142,16 +92,6 @@ def verbose(asked: Asked) -> str:
     return answer_by_rule(asked).replace("About ", "and so on " * 400)
 
 
-def test_the_library_alone_loops_for_ever_on_a_report_larger_than_its_budget(bare: BareRuntime) -> None:
-    asyncio.run(build(BareRuntime(bare.index_dir, Chat(verbose))))
-    rag = plain(bare.index_dir, [], finds_nothing, convert_response_to_json_func=lambda _: {"points": []})
-    param = library.load().QueryParam(mode="global")
-    assert asyncio.run(rag.aquery("Who?", param)).startswith("Sorry")
-    param.global_max_token_for_community_report = 50
-    with pytest.raises(TooLong), at_most(0.5, of_cpu=True):
-        asyncio.run(rag.aquery("Who?", param))
-
-
 async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -> None:
     runtime = BareRuntime(bare.index_dir, Chat(verbose))
     await build(runtime)
@@ -185,6 +125,7 @@ async def test_entities_without_relations_make_an_index_without_communities(bare
 # What was replaced is the same where both work.
 
 
+@pytest.mark.usefixtures("graspologic")
 async def test_communities_are_those_of_the_librarys_own_clustering(bare: BareRuntime) -> None:
     await build(bare, documents(60))
     config = {"working_dir": str(bare.index_dir), "max_graph_cluster_size": 10, "graph_cluster_seed": bare.seed}
