@@ -176,6 +176,7 @@ def test_a_command_that_is_not_installed_is_named_with_the_nearest(here: Command
     assert "annotate" in done.stderr
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_an_unknown_executor_is_one_line_with_the_nearest(here: CommandLineHere, command: str) -> None:
     words = {"run": ("run", "-c", str(SMOKE)), "evaluate": ("evaluate", here.run()["run_id"])}[command]

@@ -227,13 +227,6 @@ model_preflight.fetch_weights(Reporter(quiet={quiet}), None)
 
 
 @pytest.mark.slow
-def test_a_terminal_gets_the_hubs_own_bar(machine: Machine) -> None:
-    shown = machine.on_terminal(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=False))
-    assert shown.startswith("fetching tiny.gguf (0 MB)")
-    assert "tiny.gguf: 100%" in shown
-
-
-@pytest.mark.slow
 def test_a_log_gets_a_line_and_no_bar(machine: Machine, mirror: Mirror) -> None:
     done = subprocess.run(
         machine.command(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=False) * 2),

@@ -112,16 +112,6 @@ async def test_as_many_read_as_slots_are_free_and_who_waits_reads_again(workers:
     assert n_free(workers) == SLOTS
 
 
-async def test_who_reads_when_all_are_to_leave_goes_when_it_comes_back(workers: WorkerPool) -> None:
-    with readers_of(workers, []) as readers:
-        late = asyncio.create_task(asked(readers, "late"))
-        await asyncio.sleep(0.05)
-        await asked(readers, "")
-        Followed.may_read.set()
-        assert await late == b"read late"
-        assert soon(lambda: n_free(workers) == SLOTS)
-
-
 async def test_a_slot_that_somebody_waits_for_is_given_back_after_a_batch(workers: WorkerPool) -> None:
     Followed.may_read.set()
     with readers_of(workers, []) as readers:
@@ -136,30 +126,6 @@ async def test_a_slot_that_somebody_waits_for_is_given_back_after_a_batch(worker
         assert await asked(readers, "c") == b""
         workers.give_slot()
         workers.give_slot()
-
-
-async def test_the_end_waits_for_nobody_who_reads(workers: WorkerPool) -> None:
-    with readers_of(workers, []) as readers:
-        stuck = asyncio.create_task(asked(readers, "stuck"))
-        await asyncio.sleep(0.05)
-    assert await asyncio.wait_for(stuck, 5) == b""
-    assert soon(lambda: n_free(workers) == SLOTS)
-    assert await asked(readers, "more") == b""
-
-
-async def test_where_one_cannot_read_as_the_index_does_it_is_said_once_and_nobody_is_asked_again(
-    workers: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Followed, "refuses", True)
-    warned: list[str] = []
-    with readers_of(workers, warned) as readers:
-        both = [asyncio.create_task(asked(readers, name)) for name in "ab"]
-        await asyncio.sleep(0.05)
-        Followed.may_read.set()
-        assert await asyncio.gather(*both) == [b"", b""]
-        assert await asked(readers, "c") == b""
-    assert warned == ["texts are read by one worker alone: another pipeline: install it"]
-    assert n_free(workers) == SLOTS
 
 
 # Whether another machine is what this one is.

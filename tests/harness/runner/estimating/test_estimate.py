@@ -95,6 +95,7 @@ def test_an_embedder_of_evaluators_that_is_paid_is_no_zero(tmp_path: Path) -> No
     assert estimate(tmp_path, "evaluators=[answer,cosine]").judging == {}
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_finished_run_is_judged_anew_by_another_judge_and_other_parameters(tmp_path: Path) -> None:
     fake = ("evaluators=[rag_eval]", "models.judge.provider=fake", "models.judge.model=one")
     (cell,) = cells(*fake)
@@ -215,6 +216,7 @@ def test_the_line_of_a_run_is_a_range(seconds: tuple[float, float], shown: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path) -> None:
     (cell,) = cells("answer.top_k=2")
     keep_estimate(cell, open_run(cell, tmp_path), load_prices(), Heard())
