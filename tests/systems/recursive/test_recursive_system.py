@@ -1,17 +1,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runtimes import Asked, BareRuntime, Chat, Embedder
+from runtimes import BareRuntime, Chat, Embedder
 
-from harness.core.records import AnswerStyle, Context, Prediction, Query
+from harness.core.records import Context, Prediction, Query
 from harness.datasets import demo
-from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import Roles
 from systems.common.passages import PassageParams
 from systems.common.prompts.sub_questions import (
@@ -171,34 +170,6 @@ def test_the_trace_names_the_sub_questions_and_the_passages_of_each_round(stored
     assert [line for line in added if not line.startswith("? ")] == places
     assert first.content.count("\n") == 6
     assert second.content.startswith(f"? {ELSEWHERE[0]}\n? {ELSEWHERE[1]}\n+ https://")
-
-
-@pytest.mark.parametrize("style", ["short", "sentence"])
-def test_the_answer_is_generated_from_every_passage_in_that_order(stored: Path, style: AnswerStyle) -> None:
-    chat = asking(*map(listing, ELSEWHERE))
-    prediction = answered(BareRuntime(stored, chat, answer_style=style))
-    assert chat.prompts[-1] == answer_messages(QUESTION, prediction.contexts, style)
-    assert chat.calls[-1].max_tokens is None
-
-
-VICTIM = "What does this query ask that no passage holds?"
-
-
-def failing(on: Callable[[Asked], bool]) -> Chat:
-    def reply(asked: Asked) -> str:
-        if on(asked):
-            raise ConnectionError("this call failed")
-        return "reply"
-
-    return Chat(reply)
-
-
-def test_a_model_call_that_fails_between_rounds_is_the_querys_exception(stored: Path) -> None:
-    runtime = BareRuntime(stored, failing(lambda asked: asked.json_schema is not None and VICTIM in asked.text))
-    with loaded(runtime) as system:
-        with pytest.raises(ConnectionError, match="this call failed"):
-            asyncio.run(system.answer(Query(query_id="q", text=VICTIM)))
-        assert asyncio.run(system.answer(Query(query_id="r", text="the next"))).answer == "reply"
 
 
 ASKED_QUESTION = "Which company built the Gull Sound array?"
