@@ -244,7 +244,7 @@ def test_a_log_gets_a_line_and_no_bar(machine: Machine, mirror: Mirror) -> None:
 # Which commit of a model is there: what is in the hub library's cache, else what the hub has.
 
 
-COMMIT, OTHER = "a" * 40, "b" * 40
+COMMIT, LATER = "a" * 40, "b" * 40
 
 
 @pytest.fixture(autouse=True)
@@ -274,8 +274,8 @@ def keep(cache: Path, repo: str, *snapshots: str, main: str | None = None) -> No
 
 
 def test_the_commit_that_the_main_branch_was_at_is_the_one(cache: Path) -> None:
-    keep(cache, "owner/model", COMMIT, OTHER, main=OTHER)
-    assert hub_revision("owner/model") == OTHER
+    keep(cache, "owner/model", COMMIT, LATER, main=LATER)
+    assert hub_revision("owner/model") == LATER
 
 
 def test_one_that_was_fetched_by_its_commit_is_that_commit(cache: Path) -> None:
@@ -283,7 +283,7 @@ def test_one_that_was_fetched_by_its_commit_is_that_commit(cache: Path) -> None:
     assert hub_revision("owner/model") == COMMIT
 
 
-@pytest.mark.parametrize("snapshots", [(), (COMMIT, OTHER)])
+@pytest.mark.parametrize("snapshots", [(), (COMMIT, LATER)])
 def test_none_or_several_without_a_hub_to_ask_are_one_line(cache: Path, snapshots: tuple[str, ...]) -> None:
     keep(cache, "owner/model", *snapshots)
     with pytest.raises(ModelUnavailable) as refused:
@@ -306,8 +306,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, info: Any) -> None:
 
 
 def test_what_is_not_kept_is_the_hubs_latest(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, lambda repo: SimpleNamespace(sha={"owner/model": OTHER}[repo]))
-    assert hub_revision("owner/model") == OTHER
+    answering(monkeypatch, lambda repo: SimpleNamespace(sha={"owner/model": LATER}[repo]))
+    assert hub_revision("owner/model") == LATER
 
 
 def test_a_model_that_the_hub_does_not_know_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,9 +334,9 @@ def test_a_model_by_name_is_identified_by_the_commit_that_is_kept(cache: Path) -
     keep(cache, "owner/model", main=COMMIT)
     assert model_identity(embedder("owner/model"))["revision"] == COMMIT
     key = embedder_cache_key(embedder("owner/model"))
-    (cache / "models--owner--model" / "refs" / "main").write_text(OTHER)
+    (cache / "models--owner--model" / "refs" / "main").write_text(LATER)
     hub_revision.cache_clear()
-    assert model_identity(embedder("owner/model"))["revision"] == OTHER
+    assert model_identity(embedder("owner/model"))["revision"] == LATER
     assert embedder_cache_key(embedder("owner/model")) != key
 
 
