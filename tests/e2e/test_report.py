@@ -31,7 +31,6 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-@pytest.mark.usefixtures("workers_here")
 def test_a_run_ends_in_a_page_that_opens_from_disk_and_can_be_made_again_to_the_byte(
     indexed: CommandLineHere, cli: CommandLine, open_file: OpenFile
 ) -> None:
@@ -51,7 +50,6 @@ def test_a_run_ends_in_a_page_that_opens_from_disk_and_can_be_made_again_to_the_
     assert bytes_of(folder) == made
 
 
-@pytest.mark.usefixtures("workers_here")
 def test_the_page_and_the_terminal_show_the_same_numbers(indexed: CommandLineHere, open_file: OpenFile) -> None:
     assert indexed.run("--system", "naive")["rc"] == 0
     assert indexed.call("evaluate", "demo--naive").returncode == 0
