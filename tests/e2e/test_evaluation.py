@@ -70,7 +70,7 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(
     server = serve(FakeScript(latency_s=0.05))
     words = ["evaluate", run.run_id, "--evaluators", "answer,retrieval,rag_eval", *judged_by(server)]
     draw, killed = random.Random(7), 0
-    for _ in range(4):
+    for _ in range(3):
         process = cli.begin(*words, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         # The clock starts with the first judgement of this attempt.

@@ -72,7 +72,14 @@ def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
     assert "'acc' has no value in s0" in cli.refused("compare", first, second, "--measures", "acc")
 
 
-RETRIEVAL = ("--set", "models.generator.provider=none", "--set", "models.embedder.provider=fake", "-q")
+RETRIEVAL = (
+    "--set",
+    "models.generator.provider=none",
+    "--set",
+    "models.embedder.provider=fake",
+    "-q",
+    "--records-only",
+)
 
 
 @pytest.fixture
@@ -90,6 +97,7 @@ def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, h
     assert cli.call(*handbook, "--name", "trial1").returncode == 0
     assert "trial1" in cli.refused(*handbook, "--name", "trial1", "--set", "answer.top_k=2")
     assert cli.call(*handbook, "--name", "trial2", "--set", "answer.top_k=2").returncode == 0
+    assert cli.call("evaluate", "trial1", "trial2", "-q").returncode == 0
     compared = json.loads(cli.call("compare", "trial2", "trial1", "--json").stdout)
     assert [run["system"] for run in compared["runs"]] == ["trial2", "trial1"]
     for words in (
@@ -118,6 +126,7 @@ def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
         cli.results.glob("*--*"), key=lambda run: json.loads((run / "manifest.json").read_text())["created_at"]
     )
     ids = [run.name for run in runs]
+    assert cli.call("evaluate", *ids, "-q").returncode == 0
     compared = json.loads(cli.call("compare", *ids, "--json").stdout)
     labels = [run["system"] for run in compared["runs"]]
     verdicts = json.loads(cli.call("report", *ids, "--json").stdout)
