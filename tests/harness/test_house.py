@@ -11,15 +11,13 @@ import networkx as nx
 import pytest
 
 import harness
-import systems
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS
 
-HARNESS, SYSTEM_ROOM = Path(harness.__file__).parent, Path(systems.__file__).parent
+HARNESS = Path(harness.__file__).parent
 SHARED = [path for room in ("cli", "api", "runner", "report") for path in sorted((HARNESS / room).rglob("*.py"))]
 OUR_WORDS = {"answer", "gold", "files", "http", "https", "python", "evidence"}
 """Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, files,
 what a URL begins with, the language, an answer's evidence."""
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def plugged_names() -> set[str]:

@@ -7,7 +7,6 @@ one: it walks eleven ranks, marks what it found, and adds precisions up.
 import asyncio
 import math
 import random
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -62,18 +61,9 @@ def plain_hits(prefix: str, found: int, gold: int, k: int) -> Values:
     }
 
 
-def plain_form(text: str) -> str:
-    kept = ""
-    for before, char, after in zip(f" {text}", text, f"{text} "[1:], strict=False):
-        is_ignored = unicodedata.category(char).startswith("P") and char != "%"
-        if not char.isspace() and (not is_ignored or (before.isdecimal() and after.isdecimal())):
-            kept += char
-    return kept.lower()
-
-
 def plain_facts(texts: Sequence[str], facts: Sequence[str], ks: Sequence[int]) -> Values:
-    bare = [plain_form(text) for text in texts]
-    gold = {plain_form(fact) for fact in facts}
+    bare = ["".join(text.split()) for text in texts]
+    gold = {"".join(fact.split()) for fact in facts}
     found: Values = {}
     for k in ks:
         found |= plain_hits("fact_", sum(any(fact in text for text in bare[:k]) for fact in gold), len(gold), k)
@@ -103,7 +93,7 @@ def plain_script(texts: Sequence[str], facts: Sequence[str]) -> Values:
 
 
 def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes: Sequence[int]) -> Values:
-    facts = {plain_form(one.fact) for one in evidence}
+    facts = {"".join(one.fact.split()) for one in evidence}
     gold = {one.doc_id for one in evidence}
     found: Values = {}
     for size in sizes:
@@ -111,7 +101,7 @@ def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes
         for rank, context in enumerate(contexts, 1):
             at += len(f"[{rank}] ")
             left = context.text.strip()[: max(size - at, 0)]
-            said |= {fact for fact in facts if fact in plain_form(left)}
+            said |= {fact for fact in facts if fact in "".join(left.split())}
             begun |= set(context.doc_ids) if left and len(set(context.doc_ids)) == 1 else set()
             at += len(context.text.strip()) + len("\n\n")
         found[f"fact_Recall@{size}c"] = len(said) / len(facts)

@@ -1,6 +1,5 @@
 import importlib.util
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,9 +169,6 @@ def test_every_list_and_string_of_a_schema_is_bounded() -> None:
     check(prompts.REPORT_SCHEMA)
     check(prompts.map_schema(7))
     assert prompts.map_schema(7)["properties"]["points"]["items"]["properties"]["report"]["maximum"] == 7
-
-
-README = Path(__file__).resolve().parents[3] / "systems" / "community" / "README.md"
 
 
 @pytest.mark.parametrize(
