@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.config import LimitsConfig
+from harness.core.errors import ConfigError
 from harness.extensions.ray import remote_extractors
 from harness.extensions.ray import remote_worker as agents
 from harness.extensions.ray.cluster import Installed, differs, installed, other_packages, read_if_visible
@@ -31,23 +32,29 @@ class Followed:
     """In place of a worker: reads when it is let, and is there until it is ended."""
 
     may_read = threading.Event()
+    refuses = False
+    n_ended = 0
 
     def __init__(self, _job: ExtractionJob, _at: WorkerEnvironment, kind: str) -> None:
         assert kind == "read"
-        self._killed = threading.Event()
+        self._killed, self.is_waiting = threading.Event(), False
 
     def event_of(self, turn: Turn) -> tuple[Event | None, None]:
         while not self.may_read.wait(0.005) and not self._killed.is_set():
             continue
+        if self.refuses:
+            raise ConfigError("another pipeline", "install it")
         if self._killed.is_set():
             return None, None
+        self.is_waiting = True
         return Event(kind="read", found=f"read {turn.texts}"), None
 
     def kill(self) -> None:
         self._killed.set()
 
     def end(self) -> None:
-        """Nothing is open."""
+        self.is_waiting = False
+        type(self).n_ended += 1
 
 
 def nothing() -> WorkerConnection:
@@ -56,7 +63,8 @@ def nothing() -> WorkerConnection:
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
-    monkeypatch.setattr(Followed, "may_read", threading.Event())
+    for name, value in (("may_read", threading.Event()), ("refuses", False), ("n_ended", 0)):
+        monkeypatch.setattr(Followed, name, value)
     monkeypatch.setattr(remote_extractors, "TurnWorker", Followed)
     with WorkerPool(nothing, SLOTS, Allowance()) as workers:
         yield workers
