@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere
+from damaging import WorkersHere
 from environments import (
     UNKNOWN_UID,
     Ended,
@@ -185,7 +186,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     asked = {"question": "Who built the wall?", "answer": "Ada Lovelace"}
     (folder / "asked.jsonl").write_text(json.dumps({**asked, "evidence": [{"quote": "Ada Lovelace built"}]}))
-    assert here.call("run", "-c", "own.yaml", "--records-only", "-q").returncode == 0
+    with WorkersHere():
+        assert here.call("run", "-c", "own.yaml", "--records-only", "-q").returncode == 0
     (run,) = map(RunDir, here.results.glob("demo--naive--*"))
     answers = [{"query_id": query_id, "answer": "Tidewright"} for query_id, _ in run.records()]
     (folder / "answers.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in answers))
@@ -232,17 +234,16 @@ def test_no_command_ends_in_a_traceback(name: str, loaded: LoadedCommands, made:
     assert {command: one.wrong for command, one in ended.items() if one.wrong} == {}
 
 
-def test_a_user_without_a_name_or_home_can_run_and_ask(cli: CommandLine) -> None:
+def test_a_user_without_a_name_or_home_can_run(cli: CommandLine) -> None:
     if not can_live_as_others():
         pytest.skip("this machine lets no process go on as another user")
     env = {name: value for name, value in cli.environment().items() if name not in NO_HOME}
     words = ["run", "-c", str(SMOKE), "--records-only", "--set", "dataset.sample.per_type=1", *NO_MODEL]
-    for command in (words, ["ask", RUN, "Who?"]):
-        done = subprocess.run(
-            cli.command(*command), cwd=cli.folder, env=env, preexec_fn=lambda: live_as(UNKNOWN_UID),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        cli.command(*words), cwd=cli.folder, env=env, preexec_fn=lambda: live_as(UNKNOWN_UID),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_locale_without_utf_8_prints_what_it_can_and_refuses_names_that_it_cannot_read(

@@ -18,18 +18,6 @@ pytestmark = pytest.mark.slow
 
 OpenExplorer = Callable[..., "Page"]
 FACT = "The bridge  was closed\nin 2031."
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    '<a href="javascript:alert(1)">x</a>',
-    "javascript:alert(1)",
-    "\u202eevil\u202c \u2066\u2067",
-    "nul\x00in it",
-    "</script><script>alert(2)</script>",
-    "<!-- <script> ",
-    "${alert(1)} {{7*7}} `",
-    "]]>&lt;b&gt;&amp;",
-)
 
 
 @pytest.fixture
@@ -88,27 +76,25 @@ BINARY = {
 }
 
 
-@pytest.mark.parametrize(
-    ("relation", "expected"),
-    [
-        ("every query", list(BINARY)),
-        ("A right and B wrong", ["kg only"]),
-        ("A wrong and B right", ["naive only", "imputed"]),
-        ("both right", ["both"]),
-        ("both wrong", ["none"]),
-        ("A better than B", ["kg only"]),
-        ("B better than A", ["naive only", "imputed"]),
-        ("they differ", ["kg only", "naive only", "imputed"]),
-    ],
-)
-def test_a_filter_shows_exactly_the_queries_that_the_scores_say(
-    open_explorer: OpenExplorer, relation: str, expected: list[str]
-) -> None:
+RELATIONS = {
+    "every query": list(BINARY),
+    "A right and B wrong": ["kg only"],
+    "A wrong and B right": ["naive only", "imputed"],
+    "both right": ["both"],
+    "both wrong": ["none"],
+    "A better than B": ["kg only"],
+    "B better than A": ["naive only", "imputed"],
+    "they differ": ["kg only", "naive only", "imputed"],
+}
+
+
+def test_a_filter_shows_exactly_the_queries_that_the_scores_say(open_explorer: OpenExplorer) -> None:
     page = open_explorer(*two_runs(BINARY))
-    choose(page, "relation", relation)
-    assert shown(page) == expected
-    count = f"{len(expected)} of 7 queries" if len(expected) < 7 else "7 queries"
-    assert page.locator(".ex-count").text_content() == count
+    for relation, expected in RELATIONS.items():
+        choose(page, "relation", relation)
+        assert shown(page) == expected, relation
+        count = f"{len(expected)} of 7 queries" if len(expected) < 7 else "7 queries"
+        assert page.locator(".ex-count").text_content() == count, relation
 
 
 def test_where_lower_is_better_a_zero_is_right(open_explorer: OpenExplorer) -> None:
@@ -208,42 +194,6 @@ def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_
     ):
         assert part in column
     assert page.locator(".ex-field-measure option").all_text_contents() == ["accuracy"]
-
-
-def test_nothing_of_a_hostile_corpus_becomes_more_than_text(open_explorer: OpenExplorer) -> None:
-    long = "<b>" * 350_000
-    asked = [
-        Asked(f"q{at} {one}", one, query_type=one, gold=(one,), evidence=(Evidence(doc_id=one, fact=one),))
-        for at, one in enumerate(HOSTILE)
-    ]
-    said = {
-        one.query_id: Said(
-            one.text, (context(one.text, one.text), context(long, "d")), (Step(name=one.text, content=one.text),)
-        )
-        for one in asked
-    }
-    scores = [score(one.query_id, 1.0, why=one.text) for one in asked]
-    page = open_explorer(asked, [Answers("<i>kg", records(said), scores), Answers("naive", records(said), scores)])
-    assert page.locator(".ex-query").all_text_contents() == list(HOSTILE)
-    for at, one in enumerate(HOSTILE):
-        open_query(page, at)
-        page.wait_for_function(
-            "(id) => document.querySelector('dialog').dataset.query === id", arg=asked[at].query_id
-        )
-        assert page.locator("h3").text_content() == one
-        assert page.locator(".ex-gold li").text_content() == one
-        assert page.locator(".ex-answer").all_text_contents() == [one] * 2
-        assert page.locator(".ex-contexts .ex-pre").first.text_content() == one
-        cut = page.locator(".ex-contexts .ex-pre").nth(1).text_content() or ""
-        assert cut.startswith(long[:20_000] + " … 1,030,000 more characters: rag-harness show")
-        assert (
-            page.locator(
-                ".explorer :is(script, img, a:not(.ex-link), iframe, b:not(.ex-ab):not(.ex-doc b))"
-            ).count()
-            == 0
-        )
-        page.keyboard.press("Escape")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_list_and_a_query_need_no_mouse(open_explorer: OpenExplorer) -> None:

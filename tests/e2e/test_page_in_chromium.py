@@ -244,15 +244,6 @@ def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows
     wait_until(page, "document.getElementById('table-pairs').checkVisibility()")
 
 
-def test_hostile_names_run_nothing(open_file: Open, tmp_path: Path) -> None:
-    one = chapter(tmp_path, {HOSTILE: (1, 0)})
-    verdict = replace(one.findings.verdict, headline=HOSTILE)
-    html = page_html([replace(one, findings=replace(one.findings, verdict=verdict))], {})
-    page = open_file(written(tmp_path, html))
-    assert page.locator(".headline").inner_text() == HOSTILE
-    assert page.evaluate("window.ran") is None
-
-
 def test_even_an_unescaped_string_could_run_nothing(chromium_browser: "Browser", report: Path) -> None:
     html = report.read_text(encoding="utf-8").replace(HEADLINE, HOSTILE)
     report.write_text(html, encoding="utf-8")

@@ -74,6 +74,9 @@ def used(run: RunDir) -> Usage:
     return sum((record.cost.usage.get("generator", Usage()) for record in run.iter_records()), Usage())
 
 
+# Their libraries leave connections open to the end of a worker's process, which here is this one.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("workers_here")
 def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_seam(
     beside: CommandLineHere, service: str, serve: Any
 ) -> None:

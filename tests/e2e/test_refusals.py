@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 from command_line import SMOKE, CommandLineHere, over_http
 
-from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
-
-
-def test_an_unknown_key_in_the_yaml_names_the_nearest(here: CommandLineHere) -> None:
-    config = here.folder / "bench.yaml"
-    config.write_text("dataset: {name: demo, smaple: full}\n")
-    assert "did you mean 'sample'" in here.refused("run", "--config", str(config))
 
 
 @pytest.mark.parametrize(
@@ -83,12 +76,6 @@ def test_a_taken_port_is_named(here: CommandLineHere) -> None:
     assert f"port {port} is taken" in line
 
 
-def test_a_results_folder_that_cannot_be_written_is_named(here: CommandLineHere) -> None:
-    (here.folder / "file").write_text("in the way")
-    line = here.refused("run", "-c", str(SMOKE), "--quiet", "--results", str(here.folder / "file" / "results"))
-    assert "cannot write to" in line
-
-
 @pytest.mark.usefixtures("workers_here")
 def test_a_run_of_a_newer_version_is_left_alone(indexed: CommandLineHere) -> None:
     run = RunDir(Path(indexed.run()["path"]))
@@ -124,24 +111,6 @@ def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room
         os.system(f"umount -l '{disk}'")
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
-)
-def test_a_disk_that_fills_up_during_the_index_is_one_line_too(here: CommandLineHere) -> None:
-    disk = here.folder / "small"
-    disk.mkdir()
-    mount(disk, "700k")
-    try:
-        line = here.refused(
-            "run", "-c", str(SMOKE), "--quiet", "--records-only", "--results", str(disk / "results")
-        )
-        assert "no space left" in line
-        mount(disk, "remount,size=50m")
-        assert here.run("--results", str(disk / "results"))["n_ok"] == 8
-    finally:
-        os.system(f"umount -l '{disk}'")
-
-
 def mount(folder: Path, size: str) -> None:
     options = size if "," in size else f"size={size}"
     assert os.system(f"mount -t tmpfs -o {options} tmpfs '{folder}'") == 0
@@ -160,25 +129,3 @@ def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
     assert "scripts/neo4j start" in line
     assert server.model.served["calls"] == 0
     assert list(here.results.glob("demo--*")) == []
-
-
-@pytest.mark.usefixtures("workers_here")
-def test_an_index_that_needs_a_generator_is_refused_without_one(here: CommandLineHere) -> None:
-    words = ("run", "--config", str(SMOKE), "--quiet", "--set", "models.generator={provider: none}")
-    assert "'kg' builds its index with a generator" in here.refused(*words, "--system", "kg")
-    by_rules = ("--system", "kg", "--set", "index.extractor=nlp", "--records-only")
-    assert here.call(*words, *by_rules).returncode == 0
-
-
-@pytest.mark.usefixtures("workers_here")
-def test_a_model_that_answers_prose_leaves_an_index_that_can_be_used(here: CommandLineHere, serve: Any) -> None:
-    """Two calls a chunk, then it is a failed chunk; every query is answered from the passages."""
-    server = serve(FakeScript(reply="I see no facts."))
-    done = here.run("--system", "kg", *over_http("generator", server))
-    run = RunDir(Path(done["path"]))
-    index = run.index()
-    assert index is not None
-    assert index.stats.failed_chunks == index.stats.chunks
-    assert index.cost.usage["generator"].calls == 2 * (index.stats.chunks or 0)
-    assert (done["status"], done["n_ok"]) == ("done", 8)
-    assert all(record.prediction and record.prediction.contexts for record in run.records().values())

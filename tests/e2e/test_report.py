@@ -105,6 +105,9 @@ def test_a_hostile_corpus_stays_text_on_every_part_of_the_page(tmp_path: Path, o
         page.wait_for_selector("dialog .ex-column")
         page.evaluate("document.querySelectorAll('dialog details').forEach((one) => { one.open = true; })")
         assert (page.locator("dialog h3").text_content() or "")[:1000] == evil[:1000]
+        assert (page.locator("dialog .ex-pre", has_text="0" * 90).first.text_content() or "").startswith(
+            "0" * 20_000 + " … 40,000 more characters: rag-harness show"
+        )
         check_page(page, "dialog")
         page.keyboard.press("Escape")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

@@ -10,18 +10,20 @@ from typing import Any
 import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
-from damaging import WorkersHere
+from damaging import Bench, Depth, WorkersHere
 from killing import journaled, kill_somewhere, what_was_answered
 
 from harness.core.records import RunRecord
 from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.slow
+
 
 SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("system", "kills", "under_way"), [("naive", 3, 2), ("kg", 3, 8)])
 def test_kills_at_random_moments_change_nothing(
@@ -69,6 +71,7 @@ def test_kills_at_random_moments_change_nothing(
     assert paid_again <= under_way * kills
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("workers_here")
 def test_a_finished_run_is_not_run_again(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
@@ -80,6 +83,7 @@ def test_a_finished_run_is_not_run_again(indexed: CommandLineHere, serve: Any) -
     assert server.model.served == served
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("workers_here")
 def test_a_torn_last_record_is_cut_and_answered_from_the_journal(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
@@ -99,6 +103,7 @@ def test_a_torn_last_record_is_cut_and_answered_from_the_journal(indexed: Comman
     assert replayed == [0] * 7 + [2]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("workers_here")
 def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: CommandLineHere) -> None:
     run = RunDir(Path(indexed.run()["path"]))
@@ -112,6 +117,7 @@ def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: Comma
     assert (indexed.run()["n_ok"], len(run.records())) == (8, 8)
 
 
+@pytest.mark.long
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.5))
     words = ["run", "--config", str(SMOKE), "--json", "--records-only", *over_http("generator", server)]
@@ -130,3 +136,19 @@ def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, s
     finished = cli.call(*words)
     assert finished.returncode == 0
     assert '"n_ok": 8' in finished.stdout
+
+
+# Whole folders of results with one damaged file: no traceback, and nothing used without a word.
+
+
+def test_damage_is_never_a_traceback_and_never_used_without_a_word(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "bench")
+    wanted: dict[Depth, int] = {"commands": 9, "resume": 3}
+    found = [
+        bench.damaged(number, random.Random(f"{depth}/{number}"), depth)
+        for depth, count in wanted.items()
+        for number in range(count)
+    ]
+    assert [(seen.file, seen.damage, seen.tracebacks) for seen in found if seen.tracebacks] == []
+    assert [(seen.file, seen.damage, seen.silent) for seen in found if seen.silent] == []
+    assert any(seen.refusals for seen in found)

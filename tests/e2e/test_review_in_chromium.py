@@ -113,19 +113,6 @@ def test_letters_that_are_typed_into_a_field_decide_nothing(opened_page: "Page",
     assert opened_page.locator("#editor").is_hidden()
 
 
-def test_markup_in_documents_and_questions_is_shown_as_text(opened_page: "Page", file: Path) -> None:
-    for then in ("b", "c", "evil"):
-        press(opened_page, "j", then)
-    assert opened_page.locator("#question").inner_text() == EVIL_ROW["question"]
-    assert HOSTILE in opened_page.locator("blockquote").inner_text()
-    opened_page.keyboard.press("e")
-    assert opened_page.locator("#edit-answers").input_value() == HOSTILE
-    opened_page.keyboard.press("Escape")
-    assert opened_page.locator("img").count() == 0
-    press(opened_page, "a", "a")
-    assert rows_in(file)[3]["question"] == EVIL_ROW["question"]
-
-
 def test_what_others_change_in_the_file_is_shown_and_a_collision_is_said(opened_page: "Page", file: Path) -> None:
     theirs = {**ROWS[0], "answers": ["in the year 1911"]}
     added = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}

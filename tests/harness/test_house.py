@@ -8,17 +8,16 @@ from pathlib import Path
 
 import grimp
 import networkx as nx
+import pytest
 
 import harness
-import systems
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS
 
-HARNESS, SYSTEM_ROOM = Path(harness.__file__).parent, Path(systems.__file__).parent
+HARNESS = Path(harness.__file__).parent
 SHARED = [path for room in ("cli", "api", "runner", "report") for path in sorted((HARNESS / room).rglob("*.py"))]
 OUR_WORDS = {"answer", "gold", "files", "http", "https", "python", "evidence"}
 """Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, files,
 what a URL begins with, the language, an answer's evidence."""
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def plugged_names() -> set[str]:
@@ -104,3 +103,26 @@ def _room(module: str) -> str:
 def test_the_drawing_shows_the_arrows_that_the_code_has() -> None:
     document = (HARNESS.parent / "ARCHITECTURE.md").read_text("utf-8")
     assert document.split("<!-- arrows -->\n```\n")[1].split("```")[0] == drawn_arrows()
+
+
+# What the pages tell a reader to open or to run is there.
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("systems/*/README.md")]
+)
+_NAMED = re.compile(r"\b(?:configs|scripts|docs)/[\w./-]+\.(?:yaml|py|md)\b")
+_LINKED = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_config_script_and_page_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    missing = [name for name in _NAMED.findall(text) if not (ROOT / name).exists()]
+    missing += [link for link in _LINKED.findall(text) if not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_pages_are_found() -> None:
+    assert {"README.md", "ARCHITECTURE.md"} <= {page.name for page in PAGES}

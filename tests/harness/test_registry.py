@@ -5,10 +5,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
+from command_line import SMOKE, CommandLine, CommandLineHere
 from plugins import PlugIn
 
 from harness import registry
-from harness.core.errors import ConfigError, HarnessError, MissingDependency
+from harness.core.errors import ConfigError, HarnessError
 from harness.protocols import DatasetSpec, SystemSpec
 
 Register = Callable[[str, str, str], None]
@@ -60,58 +61,6 @@ def test_an_unknown_name_is_one_line_with_the_nearest_known_one(
     assert str(caught.value) == f"unknown {noun} '{wrong}': did you mean '{right}'?"
 
 
-def test_a_module_that_ends_the_program_where_it_is_imported_is_one_line(
-    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "leaving_script.py").write_text("import sys; sys.exit('bye')")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    register("rag_harness.systems", "theirs", "leaving_script:SPEC")
-    loaded, refusals = registry.SYSTEMS.load_all()
-    assert "naive" in {spec.name for spec in loaded}
-    assert [str(refusal) for refusal in refusals] == [
-        "system 'theirs' (leaving_script:SPEC) cannot be imported (SystemExit: bye): "
-        "correct it, or uninstall that package"
-    ]
-
-
-def test_an_entry_point_whose_module_is_not_there_says_what_is_missing(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "no_such_package.system:SPEC")
-    with pytest.raises(MissingDependency) as caught:
-        registry.SYSTEMS.load("theirs")
-    assert str(caught.value) == (
-        "system 'theirs' (no_such_package.system:SPEC) cannot be imported (No module named 'no_such_package'): "
-        "install what it needs"
-    )
-
-
-def test_an_entry_point_that_names_no_attribute_of_its_module_says_so(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "harness.core.errors:SPEC")
-    with pytest.raises(ConfigError) as caught:
-        registry.SYSTEMS.load("theirs")
-    assert "system 'theirs' (harness.core.errors:SPEC)" in str(caught.value)
-    assert "has no attribute 'SPEC'" in str(caught.value)
-
-
-def test_an_entry_point_that_cannot_be_read_at_all_is_one_line(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "not a module at all")
-    with pytest.raises(HarnessError) as caught:
-        registry.SYSTEMS.load("theirs")
-    assert "system 'theirs' (not a module at all)" in str(caught.value)
-
-
-def test_an_entry_point_to_something_else_says_what_it_should_export(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "harness.core.errors:nearest")
-    with pytest.raises(ConfigError) as caught:
-        registry.SYSTEMS.load("theirs")
-    assert str(caught.value) == "system 'theirs' (harness.core.errors:nearest) is no SystemSpec: export one"
-
-
-def test_a_broken_entry_point_hurts_nobody_who_does_not_ask_for_it(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "no_such_package.system:SPEC")
-    assert registry.SYSTEMS.names() == sorted({*registry.SYSTEMS.names(), "theirs"})
-    assert registry.SYSTEMS.load("naive").name == "naive"
-
-
 def test_where_nothing_is_registered_the_line_says_how_to_reinstall(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_found", lambda group: {})
     with pytest.raises(ConfigError, match=r"no system is registered: reinstall: run `make setup`"):
@@ -146,20 +95,34 @@ def test_a_plug_in_that_calls_itself_as_another_does_is_refused(register: Regist
     )
 
 
-@pytest.mark.parametrize(
-    "value", ["no_such_package.system:SPEC", "broken_plugin:SPEC", "harness.core.errors:nearest"]
-)
-def test_of_all_plug_ins_the_broken_one_is_named_and_the_others_are_there(
-    register: Register, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+FAULTS = {
+    "no_such_package.system:SPEC": "install what it needs",
+    "broken_plugin:SPEC": "ZeroDivisionError",
+    "leaving_plugin:SPEC": "SystemExit: bye",
+    "harness.core.errors:SPEC": "has no attribute 'SPEC'",
+    "harness.core.errors:nearest": "is no SystemSpec: export one",
+    "not a module at all": "not a module at all",
+}
+
+
+@pytest.mark.parametrize(("value", "said"), FAULTS.items())
+def test_a_broken_plug_in_is_one_line_that_names_it_and_the_others_are_there(
+    register: Register, value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_plugin.py").write_text("SPEC = 1 / 0\n")
+    (tmp_path / "leaving_plugin.py").write_text("import sys; sys.exit('bye')")
     monkeypatch.syspath_prepend(tmp_path)
     register("rag_harness.systems", "theirs", value)
     loaded, refusals = registry.SYSTEMS.load_all()
     assert {"naive", "kg"} <= {spec.name for spec in loaded}
+    assert "theirs" in registry.SYSTEMS.names()
     (refusal,) = refusals
     assert str(refusal).startswith(f"system 'theirs' ({value})")
+    assert said in str(refusal)
     assert "\n" not in str(refusal)
+    with pytest.raises(HarnessError) as caught:
+        registry.SYSTEMS.load("theirs")
+    assert str(caught.value) == str(refusal)
 
 
 def test_a_plug_in_may_name_systems_by_what_stands_behind_a_colon(plug_in: PlugIn) -> None:
@@ -178,3 +141,54 @@ def test_a_plug_in_may_name_systems_by_what_stands_behind_a_colon(plug_in: PlugI
 def test_a_system_that_stands_for_itself_takes_nothing_behind_a_colon() -> None:
     with pytest.raises(ConfigError, match="'naive' stands for itself: write naive, without a colon"):
         registry.SYSTEMS.load("naive:tea")
+
+
+# An extension that is missing or cannot be imported costs one line; everything else works.
+
+
+MISSING, ERROR = "import no_such_package\n", "SPEC = 1 / 0\n"
+EXITS, NO_SPEC = "raise SystemExit('bye')\n", "SPEC = 'no command'\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> CommandLineHere:
+    return CommandLineHere(tmp_path)
+
+
+@pytest.mark.parametrize("code", [MISSING, EXITS])
+def test_a_broken_command_is_one_line_and_the_others_are_listed(
+    tmp_path: Path, plug_in: PlugIn, code: str
+) -> None:
+    plug_in("rag_harness.commands", "lame", code)
+    here = CommandLine(tmp_path)
+    shown = here.call("--help")
+    assert shown.returncode == 0
+    (line,) = shown.stderr.splitlines()
+    assert "'lame'" in line
+    assert all(f" {name} " in shown.stdout for name in ("run", "ask", "review"))
+    assert "'lame'" in here.refused("lame")
+    assert here.call("plan", "-c", str(SMOKE)).stderr == ""
+
+
+def test_a_command_that_is_not_installed_is_named_with_the_nearest(here: CommandLineHere) -> None:
+    done = here.call("anotate")
+    assert done.returncode == 2
+    assert "annotate" in done.stderr
+
+
+@pytest.mark.usefixtures("workers_here")
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_an_unknown_executor_is_one_line_with_the_nearest(here: CommandLineHere, command: str) -> None:
+    words = {"run": ("run", "-c", str(SMOKE)), "evaluate": ("evaluate", here.run()["run_id"])}[command]
+    line = here.refused(*words, "--executor", "rya")
+    assert "'rya'" in line
+    assert "'ray'" in line
+
+
+@pytest.mark.parametrize("code", [ERROR, NO_SPEC])
+def test_a_broken_executor_is_one_line_where_it_is_asked_for(
+    here: CommandLineHere, plug_in: PlugIn, code: str
+) -> None:
+    plug_in("rag_harness.executors", "lame", code)
+    assert "'lame'" in here.refused("run", "-c", str(SMOKE), "--executor", "lame")
+    assert here.call("plan", "-c", str(SMOKE)).stderr == ""

@@ -4,10 +4,16 @@ import importlib
 import json
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import large_runs
 import pytest
+
+from harness.datasets import load_dataset
+from harness.protocols import DatasetRow
+from harness.registry import DATASETS
 
 
 @pytest.mark.parametrize(
@@ -93,3 +99,48 @@ def test_a_run_is_measured_from_its_first_query_to_its_last_record() -> None:
     assert took.calls == 6
     # Two rounds of two calls; the command starts processes besides.
     assert load.path_s <= took.wall_s < took.command_s
+
+
+# The runs that measurements of the report are made of: they can be read as today's runs are.
+
+
+def test_a_made_up_run_of_every_system_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAG_HARNESS_DATA", raising=False)
+    demo = load_dataset(DATASETS.load("demo"))
+    asked = [DatasetRow(*one, doc_ids=()) for one in zip(demo.queries, demo.references, strict=True)]
+    corpus = large_runs.Corpus(asked[:2], {one.doc_id: one.text for one in demo.documents})
+    monkeypatch.setattr(large_runs, "_made_up", lambda _: corpus)
+    for run in large_runs.make_runs(tmp_path / "results", large_runs.SYSTEMS, 2):
+        assert len(run.records()) == 2, run.run_id
+
+
+# What growth measurements say of points whose law is known.
+
+
+FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "bench"
+
+
+@pytest.fixture
+def laws(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("power_laws")
+
+
+def test_a_power_law_is_found_again_with_an_interval_that_holds_it_and_said_of_a_million(laws: Any) -> None:
+    at = (10, 40, 160, 609)
+    noise = (1.05, 0.96, 1.03, 0.97)
+    exact = laws.fitted(laws.Points("kg", "s", "documents", at, tuple(3.0 * one**1.2 for one in at)))
+    assert exact.exponent == pytest.approx(1.2)
+    assert exact.far == pytest.approx(3.0 * 1_000_000**1.2)
+    rough = [3.0 * one**1.2 * factor for one, factor in zip(at, noise, strict=True)]
+    fit = laws.fitted(laws.Points("kg", "s", "documents", at, rough))
+    assert fit.interval[0] < 1.2 < fit.interval[1]
+    assert fit.far_interval[0] < 3.0 * 1_000_000**1.2 < fit.far_interval[1]
+    assert fit.far_interval[1] / fit.far_interval[0] > 2
+
+
+def test_two_points_have_an_exponent_and_no_interval_and_one_has_neither(laws: Any) -> None:
+    fit = laws.fitted(laws.Points("kg", "s", "documents", (10, 40), (1.0, 4.0)))
+    assert fit.exponent == pytest.approx(1.0)
+    assert (fit.interval, fit.far_interval) == (None, None)
+    assert laws.fitted(laws.Points("kg", "s", "documents", (10,), (1.0,))) is None

@@ -14,7 +14,6 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 from command_line import SMOKE, CommandLineHere
-from reading_back import fits, readers
 
 from harness.core.errors import HarnessError
 from harness.report.chapter import load_chapters
@@ -84,8 +83,8 @@ def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:
     return _work_here(self)
 
 
-Depth = Literal["read", "commands", "resume"]
-"""What is tried: reading everything through the store; reading commands; `run`, after an interruption."""
+Depth = Literal["commands", "resume"]
+"""What is tried: reading commands; `run`, after an interruption."""
 STATES = ("finished", "unfinished", "unbuilt")
 """States of the damaged run: complete; without some answers; without these and its index."""
 _SYSTEMS = ("naive", "closed-book")
@@ -192,8 +191,6 @@ class Bench:
         assert done.returncode == 0, done.stderr
         self._values, self._notes, self._answers = self._look(self.whole)
         self._shown = self._show(self.whole)
-        self._readers = readers(self.whole)
-        self._kept = {name: read(self.whole) for name, read in self._readers.items()}
 
     def targets(self, folder: Path) -> list[Path]:
         """Every file that may be damaged."""
@@ -219,7 +216,7 @@ class Bench:
             name = draw.choice(list(DAMAGES))
             seen = Seen(path.relative_to(folder).as_posix(), name)
             DAMAGES[name](path, draw)
-            {"read": self._read_back, "commands": self._look_at, "resume": self._resume}[depth](folder, seen)
+            {"commands": self._look_at, "resume": self._resume}[depth](folder, seen)
             return seen
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -234,14 +231,6 @@ class Bench:
         if state == "unbuilt":
             for index in (folder / "results" / "indexes").glob("*/index.json"):
                 index.unlink()
-
-    def _read_back(self, folder: Path, seen: Seen) -> None:
-        for name, read in self._readers.items():
-            begun = len(seen.tracebacks) + len(seen.refusals)
-            found = self._guarded(seen, name, lambda read=read: read(folder))  # type: ignore[misc]
-            refused = len(seen.tracebacks) + len(seen.refusals) > begun
-            if not refused and not fits(name, found, self._kept[name]):
-                seen.silent.append(f"{name} is {str(found)[:200]}")
 
     def _look_at(self, folder: Path, seen: Seen) -> None:
         self._compare(seen, "show", lambda: self._show(folder), self._shown)

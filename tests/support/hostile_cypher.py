@@ -96,8 +96,6 @@ HEAVY = (
     "RETURN count(*) AS n, max(z.chunk_id)",
 )
 """Allowed, but heavier than a database can bear without a limit."""
-TWO_WITH = "MATCH (d:Document) WITH d WITH d.doc_id AS doc_id RETURN doc_id"
-"""Harmless; the grammar does not support a WITH directly after another."""
 HARMLESS = (
     "MATCH (e:Entity)<-[:MENTIONS]-(c:Chunk) WITH e, count(c) AS n "
     "MATCH (e)<-[:MENTIONS]-(c:Chunk) WHERE n > 0 RETURN e.name, n, c.chunk_id",

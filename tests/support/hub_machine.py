@@ -2,11 +2,8 @@
 once.
 """
 
-import os
-import pty
 import subprocess
 import sys
-import termios
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,19 +59,3 @@ class Machine:
     def fetch(self, file: WeightFile, **env: str) -> Path:
         (line,) = self.says(f"print(fetch({file!r}))", **env)
         return Path(line)
-
-    def on_terminal(self, code: str) -> str:
-        """The output of a program on a terminal."""
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(ours, (24, 100))
-        with subprocess.Popen(self.command(code), env=self.env, stdout=theirs, stderr=theirs) as program:
-            os.close(theirs)
-            shown = b""
-            # Linux ends the reading with an error once the other end is closed.
-            try:
-                while block := os.read(ours, 1 << 16):
-                    shown += block
-            except OSError:
-                os.close(ours)
-        assert program.returncode == 0, shown
-        return shown.decode()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaging import WorkersHere
 from paired_runs import FAILED, ScoredRun, write_run
 
 import harness.api as rag
@@ -28,7 +29,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def runs(results: Path) -> rag.Runs:
     """Two systems over four queries."""
-    return rag.run(systems=["naive", "gold"], dataset="demo", settings=FAKE, results=results, quiet=True)
+    with WorkersHere():
+        return rag.run(systems=["naive", "gold"], dataset="demo", settings=FAKE, results=results, quiet=True)
 
 
 def summary(folder: Path) -> dict[tuple[str, str], float]:
@@ -107,6 +109,7 @@ def test_the_mean_of_a_measure_is_the_one_that_a_report_prints(runs: rag.Runs, t
     assert dict(means) == pytest.approx({key: printed[key] for key in means.index})
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_failed_query_counts_with_the_worst_value(tmp_path: Path) -> None:
     settings = {**FAKE, "models.generator.options": {"fault": "http_500"}, "models.generator.max_retries": 0}
     with pytest.warns(UserWarning, match="4 of 4 queries failed"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import harness.api as rag
-from harness.core.errors import ConfigError, HarnessError
+from harness.core.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,3 @@ def test_a_setting_may_be_a_path_or_a_number_of_numpys(tmp_path: Path) -> None:
     settings = {"prices": prices, "answer.top_k": np.int64(3), "models.generator.provider": "none"}
     (parameters,) = rag.plan(systems="naive", settings=settings, results=tmp_path)["answer"]
     assert parameters["top_k"] == 3
-
-
-def test_a_run_of_another_schema_is_refused_when_it_is_loaded(tmp_path: Path) -> None:
-    run = tmp_path / "demo--new--0123456789ab"
-    run.mkdir()
-    (run / "manifest.json").write_text('{"schema_version": 99}')
-    with pytest.raises(HarnessError, match="schema 99"):
-        rag.load(tmp_path)

@@ -14,13 +14,15 @@ import pytest
 from command_line import CommandLineHere, over_http
 from damaging import WorkersHere
 
-from harness.extensions.ask.session import AskedRun
+from harness.cli.sentence_highlighting import highlighted, in_its_document, place_in, places_of
+from harness.core.records import Context, Cost, Document, Failure, Prediction, RunRecord, Span, Usage
+from harness.display.text_format import SafeConsole
+from harness.extensions.ask.output import print_asked
+from harness.extensions.ask.session import Asked, AskedRun
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 
 QUESTION = "Who runs Tidewright Power?"
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,7 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_an_answer_stands_with_its_sources_and_what_it_took_and_the_run_stays_as_it_was(
     cli: CommandLineHere, run: str
 ) -> None:
@@ -55,6 +58,7 @@ def test_an_answer_stands_with_its_sources_and_what_it_took_and_the_run_stays_as
     assert digests(cli.results / run) == before
 
 
+@pytest.mark.slow
 def test_the_same_question_is_paid_once_and_says_so(cli: CommandLineHere, run: str) -> None:
     first, again = (json.loads(cli.call("ask", run, "Who paid?", "--json").stdout) for _ in range(2))
     assert first["cost"]["replayed_calls"] == 0
@@ -64,6 +68,7 @@ def test_the_same_question_is_paid_once_and_says_so(cli: CommandLineHere, run: s
     assert {context for one in again["contexts"] for context in one["doc_ids"]} == set(again["sources"])
 
 
+@pytest.mark.slow
 def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
     cli: CommandLineHere, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +82,7 @@ def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
     assert "the question has 500,000 characters" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_judge_says_how_far_an_answer_can_be_trusted_and_what_that_took(cli: CommandLineHere, run: str) -> None:
     done = cli.call("ask", run, QUESTION, "--judge", "fake", "--json")
     (judged,) = json.loads(done.stdout)["judged"]
@@ -86,6 +92,7 @@ def test_a_judge_says_how_far_an_answer_can_be_trusted_and_what_that_took(cli: C
     assert f"{judged['value']:.3g}" in cli.call("ask", run, QUESTION, "--judge", "fake").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["asked", "asked/calls.sqlite", "asked/asked.log"])
 def test_nothing_is_written_through_a_link_in_results_of_somebody_else(
     cli: CommandLineHere, run: str, tmp_path: Path, name: str
@@ -102,11 +109,13 @@ def test_nothing_is_written_through_a_link_in_results_of_somebody_else(
     assert list(elsewhere.iterdir()) == [] if elsewhere.is_dir() else elsewhere.read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_an_index_is_asked_through_the_run_that_built_it(cli: CommandLineHere, run: str) -> None:
     (index,) = [path.parent.name for path in cli.results.glob("indexes/*/index.json")]
     assert json.loads(cli.call("ask", index, QUESTION, "--json").stdout)["run_id"] == run
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_one_line(cli: CommandLineHere, run: str) -> None:
     assert "no run 'nosuch'" in cli.refused("ask", "nosuch", QUESTION)
     assert "the question is empty" in cli.refused("ask", run, " \n")
@@ -115,6 +124,7 @@ def test_what_cannot_be_asked_is_one_line(cli: CommandLineHere, run: str) -> Non
     assert "unknown judge provider" in cli.refused("ask", run, QUESTION, "--judge", "nosuch", "-q")
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_it_without_a_traceback(
     cli: CommandLineHere, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +145,7 @@ def moved_index(cli: CommandLineHere, run: str) -> Iterator[None]:
     away.rename(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("moved_index")
 def test_an_index_that_is_gone_is_one_line_that_says_how_to_have_it_again(cli: CommandLineHere, run: str) -> None:
     assert "is not under" in (line := cli.refused("ask", run, QUESTION))
@@ -151,6 +162,7 @@ def served() -> Iterator[FakeServer]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
     cli: CommandLineHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +180,7 @@ def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
     assert "not-a-real-key" not in cli.refused("ask", made, "Another one?", "--trust", "-q")
 
 
+@pytest.mark.slow
 def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questions_to(
     cli: CommandLineHere, run: str
 ) -> None:
@@ -183,3 +196,85 @@ def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questio
         if index.is_dir() and (index / "index.json").exists() and routed in (index / "index.json").read_text():
             index.rename(index.with_name("moved"))
     assert "is not under" in cli.refused("ask", routed, QUESTION)
+
+
+# An answer on a terminal: marked evidence, sources, and nothing that is obeyed.
+
+
+SENTENCE = "The bridge was closed in 2031."
+PASSAGE = Context(text="It was dry. The bridge was\nclosed in 2031. Nobody came.", doc_ids=("d",), score=0.5)
+PROOF = Context(
+    text=SENTENCE, doc_ids=("d",), kind="sentence", score=0.25, span=Span(doc_id="d", start=12, end=42)
+)
+
+
+def asked(prediction: Prediction | None, failure: Failure | None = None) -> Asked:
+    used = {"generator": Usage(calls=1, input_tokens=1200, output_tokens=3)}
+    record = RunRecord(
+        query_id="asked-1",
+        repeat=0,
+        status="ok" if prediction else "error",
+        prediction=prediction,
+        failure=failure,
+        cost=Cost(wall_s=1.5, usage=used),
+        attempt=1,
+        started_at="2026-11-24T00:00:00+00:00",
+    )
+    document = Document(doc_id="d", text="", title="A title", metadata={"published_at": "November 12, 2023"})
+    return Asked("a-run", "When?", record, None, (), {"d": document}, ())
+
+
+def printed(one: Asked, *, texts: bool = False) -> str:
+    written = io.StringIO()
+    console = SafeConsole(file=written, width=100)
+    print_asked(console, one, texts=texts)
+    return written.getvalue()
+
+
+def test_evidence_is_marked_where_it_stands_and_said_by_number() -> None:
+    elsewhere = Context(text=SENTENCE, doc_ids=("other",))
+    places = places_of([PROOF], PASSAGE)
+    assert {nth: PASSAGE.text[start:end] for nth, (start, end) in places.items()} == {
+        1: "The bridge was\nclosed in 2031."
+    }
+    assert places_of([PROOF], elsewhere) == {}
+    assert [(span.start, span.end) for span in highlighted(PASSAGE.text, places).spans] == [places[1]]
+    shown = printed(asked(Prediction(answer="2031", contexts=(PASSAGE, elsewhere), evidence=(PROOF,))))
+    assert "context 1 (passage: d, holds evidence 1)" in shown
+    assert "evidence 1 (score 0.250)" in shown
+    assert "d, characters 12-42" in shown
+    assert "context 2 (" not in shown
+
+
+def test_a_sentence_of_evidence_is_shown_within_its_document_to_the_letter() -> None:
+    text = "x" * 500 + " " + SENTENCE + " Nobody came."
+    sentence = PROOF.model_copy(update={"span": Span(doc_id="d", start=501, end=501 + len(SENTENCE))})
+    shown = in_its_document(sentence, {"d": Document(doc_id="d", text=text)})
+    (mark,) = shown.spans
+    assert shown.plain[mark.start : mark.end] == SENTENCE
+    assert shown.plain.startswith("…xxx")
+    assert shown.plain.endswith(" Nobody came.")
+    assert in_its_document(sentence, {"d": Document(doc_id="d", text="another text")}).plain == SENTENCE
+
+
+def test_sources_are_named_with_their_dates_and_where_they_were_used() -> None:
+    shown = printed(asked(Prediction(answer="2031", contexts=(PASSAGE,), evidence=(PROOF,))), texts=True)
+    assert "d (context 1, evidence 1)" in shown
+    assert "A title | November 12, 2023" in shown
+    assert "1.50 s, 1,203 tokens, no price known" in shown
+
+
+def test_a_text_that_no_sentence_stands_in_is_not_marked() -> None:
+    assert place_in("Nothing here.", SENTENCE) is None
+    assert place_in("Nothing here.", "  ") is None
+
+
+def test_what_a_model_or_a_document_says_steers_no_terminal() -> None:
+    hostile = "\x1b[2J\x1b]0;owned\x07[bold]x[/bold]"
+    context = Context(text=hostile, doc_ids=(hostile,), score=1.0)
+    prediction = Prediction(answer=hostile, contexts=(context,), evidence=(context,))
+    for one in (asked(prediction), asked(None, Failure(kind=hostile, message=hostile))):
+        shown = printed(one, texts=True)
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+        assert "[bold]" in shown

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import socket
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere
+from labelled_runs import labelled_run
+from question_reviews import question_file, rows_in
 
 from harness.cli import demo_report
 
@@ -112,10 +115,6 @@ def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: Com
     assert gone.returncode == 2 and "sekret" not in fine.stdout + gone.stdout
 
 
-def test_show_names_the_nearest_run(cli: CommandLine) -> None:
-    assert "no run 'demo--naive' under results" in cli.refused("show", "demo--naive")
-
-
 def test_several_configs_are_planned_one_after_another_with_what_is_set_for_each(cli: CommandLine) -> None:
     retrieval = cli.folder / "retrieval.yaml"
     retrieval.write_text(
@@ -172,3 +171,73 @@ def test_the_demo_prints_the_verdicts_that_were_published_with_its_page(
         shown = capsys.readouterr().out
         assert shown.count("demo: Use kg [62 % right].") == n
         assert str(page) in shown
+
+
+# `rag-harness init`.
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> CommandLineHere:
+    return CommandLineHere(tmp_path)
+
+
+def test_it_writes_a_config_that_plans_and_says_what_comes_next(here: CommandLineHere) -> None:
+    done = here.call("init")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "wrote rag-harness.yaml",
+        "next: rag-harness plan -c rag-harness.yaml",
+        "next: rag-harness run -c rag-harness.yaml",
+    ]
+    planned = here.call("plan", "-c", "rag-harness.yaml", "--json")
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert '"status": "missing"' in planned.stdout
+
+
+def test_what_is_there_is_not_overwritten(here: CommandLineHere) -> None:
+    (here.folder / "my.yaml").write_text("systems: [kg]\n")
+    line = here.refused("init", "my.yaml")
+    assert line == "error: my.yaml already exists: choose another name: rag-harness init other.yaml"
+    assert (here.folder / "my.yaml").read_text() == "systems: [kg]\n"
+
+
+def test_a_place_that_cannot_be_written_is_one_line(here: CommandLineHere) -> None:
+    (here.folder / "file").write_text("")
+    assert "cannot write file/my.yaml: a part of the path is a file" in here.refused("init", "file/my.yaml")
+
+
+def test_a_folder_that_is_not_there_is_one_line(here: CommandLineHere) -> None:
+    assert "cannot write gone/my.yaml: No such file or directory: check the path" in here.refused(
+        "init", "gone/my.yaml"
+    )
+
+
+# A user whom the system has no name for, as in a container with any uid.
+
+
+@pytest.fixture
+def nameless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLineHere:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+def test_who_reviews_has_to_be_named(nameless: CommandLineHere) -> None:
+    file = question_file(nameless.folder)
+    assert "--by" in nameless.refused("review", str(file), "--to-csv", "s.csv")
+    assert nameless.call("review", str(file), "--to-csv", "s.csv", "--by", "ada").returncode == 0
+    sheet = nameless.folder / "s.csv"
+    sheet.write_text("id,decision\na,accept\n", encoding="utf-8")
+    assert "--by" in nameless.refused("review", str(file), "--from-csv", "s.csv")
+    assert rows_in(file)[0]["seen_by"] is None
+
+
+def test_who_labels_has_to_be_named(nameless: CommandLineHere) -> None:
+    run = labelled_run(nameless.results, n=3)
+    assert "--annotator" in nameless.refused("annotate", run.run_id, "--csv", "s.csv")
+    assert nameless.call("annotate", run.run_id, "--csv", "s.csv", "-a", "ada").returncode == 0

@@ -72,7 +72,14 @@ def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
     assert "'acc' has no value in s0" in cli.refused("compare", first, second, "--measures", "acc")
 
 
-RETRIEVAL = ("--set", "models.generator.provider=none", "--set", "models.embedder.provider=fake", "-q")
+RETRIEVAL = (
+    "--set",
+    "models.generator.provider=none",
+    "--set",
+    "models.embedder.provider=fake",
+    "-q",
+    "--records-only",
+)
 
 
 @pytest.fixture
@@ -90,6 +97,7 @@ def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, h
     assert cli.call(*handbook, "--name", "trial1").returncode == 0
     assert "trial1" in cli.refused(*handbook, "--name", "trial1", "--set", "answer.top_k=2")
     assert cli.call(*handbook, "--name", "trial2", "--set", "answer.top_k=2").returncode == 0
+    assert cli.call("evaluate", "trial1", "trial2", "-q").returncode == 0
     compared = json.loads(cli.call("compare", "trial2", "trial1", "--json").stdout)
     assert [run["system"] for run in compared["runs"]] == ["trial2", "trial1"]
     for words in (
@@ -118,9 +126,53 @@ def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
         cli.results.glob("*--*"), key=lambda run: json.loads((run / "manifest.json").read_text())["created_at"]
     )
     ids = [run.name for run in runs]
+    assert cli.call("evaluate", *ids, "-q").returncode == 0
     compared = json.loads(cli.call("compare", *ids, "--json").stdout)
     labels = [run["system"] for run in compared["runs"]]
     verdicts = json.loads(cli.call("report", *ids, "--json").stdout)
     for texts in (labels, [verdict["dataset"] for verdict in verdicts]):
         assert len({*texts}) == 3
         assert ["1 document more" in text for text in texts] == [False, True, False]
+
+
+# `rag-harness correlate` and `rag-harness sensitivity` as a user calls them.
+
+
+GOLD = [f"The road is {number} miles long" for number in range(10, 24)]
+
+
+def test_correlations_are_printed_and_written_with_their_pictures(cli: CommandLine) -> None:
+    half = [number / 28 for number in range(28)]
+    mixed = [float(7 * number % 28) for number in range(28)]
+    name = write_run(cli.results, ScoredRun(scores={"x": half, "y": mixed, "z": half[::-1]})).run_id
+    done = cli.call("correlate", name, "--out", "found")
+    assert done.returncode == 0, done.stderr
+    assert "x ~ y" in done.stdout
+    assert {path.name for path in (cli.folder / "found" / "figures").glob("*.svg")} == {
+        "scatter.svg",
+        "heat_pearson.svg",
+        "heat_spearman.svg",
+        "heat_kendall.svg",
+    }
+    value = json.loads((cli.folder / "found" / "correlations.json").read_text("utf-8"))
+    assert [(pair["one"], pair["other"], pair["n"]) for pair in value["pairs"][:1]] == [("x", "y", 28)]
+
+
+def test_what_cannot_be_correlated_is_one_line(cli: CommandLine) -> None:
+    name = write_run(cli.results, ScoredRun(scores={"x": [0.5] * 12, "y": [1.0, 0.0] * 6})).run_id
+    done = cli.call("correlate", name)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "x is 0.5 for each of these 12 answers" in done.stderr
+
+
+def test_what_measures_notice_is_printed_and_written(cli: CommandLine) -> None:
+    plan = ScoredRun(scores={"accuracy": [1.0] * len(GOLD)}, gold=GOLD)
+    name = write_run(cli.results, plan).run_id
+    words = ("sensitivity", name, "-e", "answer", "--swap", "wrong_answer,number,negation", "-q")
+    done = cli.call(*words, "--out", "found")
+    assert done.returncode == 0, done.stderr
+    assert "token F1: notices" in done.stdout
+    assert (cli.folder / "found" / "figures" / "distributions.svg").stat().st_size > 10_000
+    assert (cli.folder / "found" / "sensitivity.md").read_text("utf-8").count("### ") > 3
+    value = json.loads(cli.call(*words, "--json").stdout)
+    assert {row["swap"] for row in value["effects"]} == {"wrong_answer", "number", "negation"}

@@ -100,10 +100,6 @@ def test_weights_that_are_missing_are_named_with_their_size_and_not_downloaded(c
     assert not list((cli.folder / "cache").glob("weights/*.gguf"))
 
 
-def test_a_mistake_in_the_config_is_one_line(cli: CommandLine) -> None:
-    assert "unknown key 'answer.top_q'" in cli.refused("estimate", "--set", "answer.top_q=2")
-
-
 OWN_PRICES = """prices:
   - {provider: openai, model: my-model, input: 1000000, output: 0, as_of: 2026-01-01, source: mine}
 """

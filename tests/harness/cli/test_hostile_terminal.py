@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLineHere
+from hypothesis import HealthCheck, Phase, given, settings
 from paired_runs import ScoredRun, write_run
+from strange import Strange, commands
+from strange_files import kinds
 
 from harness.cli.console import show_bug
 from harness.core.sanitize import visible
@@ -83,3 +86,39 @@ def test_the_traceback_of_a_bug_is_no_exception(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().err
     assert "KeyError" in said
     assert visible(said) == said
+
+
+# Whatever a file holds, it is taken or refused in one line.
+
+
+SOME = settings(
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.slow
+def test_a_strange_config_is_taken_or_one_line(tmp_path: Path) -> None:
+    place = Strange(tmp_path)
+
+    @settings(SOME, max_examples=60)
+    @given(commands())
+    def each(command: tuple[str, list[str]]) -> None:
+        assert place.wrong_with_command(*command) == ""
+
+    each()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(6))
+def test_a_strange_file_of_answers_or_of_a_data_set_is_taken_or_one_line(tmp_path: Path, number: int) -> None:
+    texts, wrong_with = list(kinds(tmp_path / "files").values())[number]
+
+    @settings(SOME, max_examples=40)
+    @given(texts)
+    def each(text: str) -> None:
+        assert wrong_with(text) == ""
+
+    each()

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, CommandLineHere
 
-from harness.cli.options import parse_pairs
-from harness.core.errors import ConfigError
 from harness.datasets import demo, load_dataset
 from harness.store import find_runs
 
@@ -107,10 +105,3 @@ def test_one_file_of_another_tool_is_both_the_questions_and_the_answers(cli: Com
     (run,) = find_runs(cli.results, [])
     assert [row.reference.answers for row in run.sample()] == [("Marta Lind",)]
     assert [record.prediction.answer for record in run.records().values() if record.prediction] == ["Marta"]
-
-
-def test_pairs_are_split_at_the_first_equals_sign() -> None:
-    assert parse_pairs("--where", ["run=a=b", "k=1"]) == {"run": "a=b", "k": "1"}
-    for wrong in (["run"], ["=a"], ["run="], ["run=a", "run=b"]):
-        with pytest.raises(ConfigError, match="--where"):
-            parse_pairs("--where", wrong)

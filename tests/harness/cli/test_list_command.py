@@ -1,6 +1,8 @@
 """`rag-harness list`: what is installed, and what of it is broken."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,9 @@ from command_line import CommandLine, CommandLineHere
 from plugins import PlugIn
 from teller_server import CLIENT
 
+from harness.cli.new import create
+from harness.config.shipped_files import shipped_examples
+from harness.core.errors import ConfigError, StoreError
 from harness.models.providers import PROVIDERS
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
 
@@ -77,10 +82,9 @@ def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(
     assert "lame" not in done.stdout
 
 
-@pytest.mark.parametrize("kind", ["evaluators", "measures"])
-def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, plug_in: PlugIn, kind: str) -> None:
+def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, plug_in: PlugIn) -> None:
     plug_in("rag_harness.evaluators", "lame", "SPEC = 1 / 0\n")
-    done = cli.call("list", kind)
+    done = cli.call("list", "measures")
     assert done.stderr.splitlines() == [
         "left out: evaluator 'lame' (lame: lame:SPEC) cannot be imported (ZeroDivisionError: division by zero): "
         "correct it, or uninstall that package"
@@ -91,3 +95,115 @@ def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, plu
 def test_brackets_in_a_summary_are_shown_and_not_read(cli: CommandLine, plug_in: PlugIn) -> None:
     plug_in("rag_harness.providers", "teller", CLIENT.replace("that tells", "[red]of [/x]"))
     assert "a server [red]of [/x]" in cli.call("list", "providers").stdout
+
+
+# `rag-harness new`: what it writes, what it refuses, and that it overwrites nothing.
+
+
+KINDS = ("system", "dataset", "evaluator")
+OLD_NAMES = {"system": "bm25", "dataset": "bakery", "evaluator": "grounding"}
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suffix", ["", "-two", "_two"])
+def test_a_new_name_stands_wherever_the_examples_did_and_nowhere_is_the_old_one_left(
+    kind: str, suffix: str, tmp_path: Path
+) -> None:
+    name = f"{OLD_NAMES[kind]}{suffix}" if suffix else "my-own"
+    create(kind, name, tmp_path)
+    written = files(tmp_path / name)
+    module = name.replace("-", "_")
+    assert {"pyproject.toml", f"{module}/__init__.py", "tests/test_contract.py"} <= written.keys()
+    assert f'name = "{name}"\n' in written["pyproject.toml"]
+    assert f'\n{name} = "{module}:SPEC"\n' in written["pyproject.toml"]
+    assert f'name="{name}",' in written[f"{module}/__init__.py"]
+    assert f'name = "{name}"\n' in written["tests/test_contract.py"]
+    everything = "\n".join([*written, *written.values()])
+    left = re.sub(rf"{re.escape(name)}|{module}", "", everything)
+    assert OLD_NAMES[kind] not in left
+    assert "example" not in left
+
+
+def test_measures_of_a_new_evaluator_have_names_of_their_own(tmp_path: Path) -> None:
+    create("evaluator", "my-style", tmp_path)
+    code = (tmp_path / "my-style" / "my_style" / "__init__.py").read_text()
+    assert re.findall(r'name="(\S+)",', code) == ["my_style_words", "my_style_numbers", "my-style"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_ends_with_the_next_three_commands(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(kind, "my-own", tmp_path / "with space")
+    first, title, *commands = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"wrote {tmp_path / 'with space' / 'my-own'}: pyproject.toml, ")
+    assert title == "next:"
+    assert [command.split()[0] for command in commands] == ["pip", "pytest", "rag-harness"]
+    assert f"'{tmp_path / 'with space' / 'my-own'}[test]'" in commands[0]
+    assert "my-own" in commands[2]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "../up", "a/b", "/abs", "Capital", "class", "1st", "a--b", "-x", "x-", "é", "a b", "a\nb", "x" * 51,
+     "a\0b", "\x1b[31mred", "a.b", "*"],
+)  # fmt: skip
+def test_a_name_that_no_package_can_have_is_one_line(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot name a package: use at most 50") as refused:
+        create("system", name, tmp_path)
+    assert str(refused.value).isprintable()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "why"),
+    [
+        ("system", "naive", "the system 'naive' is already registered"),
+        ("dataset", "demo", "the data set 'demo' is already registered"),
+        ("evaluator", "answer", "the evaluator 'answer' is already registered"),
+        ("system", "json", "a module 'json' already exists"),
+        ("system", "harness", "a module 'harness' already exists"),
+        ("dataset", "tests", "a module 'tests' already exists"),
+    ],
+)
+def test_a_name_that_is_taken_is_one_line(kind: str, name: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=why):
+        create(kind, name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "kept.txt").write_text("kept")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    for name in ("mine", "nowhere"):
+        with pytest.raises(ConfigError, match=f"{name} already exists: choose another name, or another folder"):
+            create("system", name, tmp_path)
+    assert files(tmp_path / "mine") == {"kept.txt": "kept"}
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_folder_that_cannot_be_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="a part of the path is a file"):
+        create("system", "my-own", tmp_path / "file")
+
+
+def test_what_tools_leave_in_an_example_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = tmp_path / "shipped" / "system"
+    # What tools have left in ours is not what this is about.
+    shutil.copytree(shipped_examples() / "system", shipped, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    for left in ("__pycache__/m.pyc", "tests/__pycache__/t.pyc", ".pytest_cache/v/x"):
+        (shipped / left).parent.mkdir(parents=True, exist_ok=True)
+        (shipped / left).write_bytes(b"\xff\x00")
+    monkeypatch.setattr("harness.cli.new.shipped_examples", lambda: shipped.parent)
+    create("system", "my-own", tmp_path)
+    assert files(tmp_path / "my-own").keys() == {
+        "pyproject.toml",
+        "my_own/__init__.py",
+        "tests/test_contract.py",
+    }

@@ -155,20 +155,3 @@ def test_what_timed_out_took_at_least_its_limit(tmp_path: Path, monkeypatch: pyt
     text = show(made, None, monkeypatch, width=160)
     assert "≥ 7.25" in next(line for line in text.splitlines() if line.startswith("q001"))
     assert "≥" not in next(line for line in text.splitlines() if line.startswith("q000"))
-
-
-@pytest.mark.parametrize(
-    ("saved", "note"),
-    [
-        ({"replayed_calls": 1}, "No latency: 1 call replayed from the journal."),
-        ({"cached_texts": 2}, "No latency: 2 vectors taken from the cache."),
-        (
-            {"replayed_calls": 2, "cached_texts": 1},
-            "2 calls replayed from the journal, 1 vector taken from the cache.",
-        ),
-        ({}, ""),
-    ],
-)
-def test_a_time_that_was_saved_is_said_to_be_no_latency(saved: dict[str, int], note: str) -> None:
-    assert show_command.timing_table(Cost(wall_s=1.0, **saved)).note.endswith(note)  # type: ignore[arg-type]
-    assert bool(show_command.timing_table(Cost(wall_s=1.0, **saved)).note) == bool(saved)  # type: ignore[arg-type]

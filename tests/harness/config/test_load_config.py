@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, SampleConfig, expand, load_config
+from harness.config import BenchConfig, SampleConfig, expand, load_config
 from harness.core.errors import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -61,10 +61,6 @@ def test_there_are_shipped_configs() -> None:
 
 def test_no_file_and_no_setting_give_every_default() -> None:
     assert load_config(None) == BenchConfig()
-
-
-def test_an_empty_file_gives_every_default(write: Write) -> None:
-    assert load_config(write("# nothing yet\n")) == BenchConfig()
 
 
 # Unknown keys and wrong values
@@ -158,10 +154,6 @@ def test_a_setting_wins_over_the_file_and_leaves_the_rest_of_its_section(write: 
     assert (config.models.generator.provider, config.models.generator.max_tokens) == ("fake", 9)
 
 
-def test_the_later_setting_wins() -> None:
-    assert load_config(None, ["answer.top_k=3", "answer.top_k=8"]).answer == {"top_k": 8}
-
-
 @pytest.mark.parametrize(
     ("settings", "sample"),
     [
@@ -180,6 +172,19 @@ def test_a_sample_is_full_or_stratified_whichever_was_said_last(
     assert load_config(None, settings).dataset.sample == sample
 
 
+@pytest.mark.parametrize(
+    ("settings", "answer"),
+    [
+        (["answer.top_k=3", "answer.top_k=8"], {"top_k": 8}),
+        (["answer.style='8'", "answer.on=true", "answer.r=0.5", "answer.no=null"],
+         {"style": "8", "on": True, "r": 0.5, "no": None}),
+        (["answer.style=a=b"], {"style": "a=b"}),
+    ],
+)  # fmt: skip
+def test_the_last_value_counts_and_is_read_as_yaml(settings: list[str], answer: dict[str, object]) -> None:
+    assert load_config(None, settings).answer == answer
+
+
 def test_an_axis_of_the_matrix_keeps_its_dots() -> None:
     config = load_config(None, ["matrix.answer.top_k=[1, 5]", "matrix.index.chunk_size=[64]"])
     assert config.matrix == {"answer.top_k": (1, 5), "index.chunk_size": (64,)}
@@ -195,34 +200,16 @@ def test_an_axis_that_is_set_leaves_the_others_of_the_file(write: Write) -> None
     assert config.matrix == {"seed": (1, 2), "answer.top_k": (2,)}
 
 
-def test_values_are_read_as_yaml() -> None:
-    config = load_config(
-        None, ["systems=[naive]", "dataset.subset=null", "answer.style='8'", "answer.on=true", "answer.r=0.5"]
-    )
-    assert config.dataset.subset is None
-    assert config.answer == {"style": "8", "on": True, "r": 0.5}
+NO_SETTINGS = {
+    **dict.fromkeys(["answer.top_k", "=8", " =8", ""], "write it as key=value, such as --set answer.top_k=8"),
+    **dict.fromkeys(["a..b=1", ".=1", "x.=1", ".x=1"], "unknown key"),
+    "answer.style=[a": "quote the value",
+}
 
 
-def test_a_value_may_hold_an_equals_sign() -> None:
-    assert load_config(None, ["answer.style=a=b"]).answer == {"style": "a=b"}
-
-
-@pytest.mark.parametrize("setting", ["answer.top_k", "=8", " =8", ""])
-def test_a_setting_without_key_and_value_says_how_to_write_one(setting: str) -> None:
-    assert "write it as key=value, such as --set answer.top_k=8" in refusal(None, setting)
-
-
-def test_a_setting_that_is_no_yaml_says_to_quote_it() -> None:
-    assert refusal(None, "answer.style=[a").endswith("quote the value")
-
-
-@pytest.mark.parametrize("key", ["a..b", ".", "x.", ".x"])
-def test_a_setting_with_an_empty_part_is_an_unknown_key(key: str) -> None:
-    assert refusal(None, f"{key}=1").startswith("unknown key")
-
-
-def test_an_unknown_setting_is_refused_with_the_nearest_key() -> None:
-    assert refusal(None, "modles.generator.provider=fake") == "unknown key 'modles': did you mean 'models'?"
+@pytest.mark.parametrize(("setting", "said"), NO_SETTINGS.items())
+def test_a_setting_that_is_none_says_how_to_write_one(setting: str, said: str) -> None:
+    assert said in refusal(None, setting)
 
 
 @settings(deadline=None, max_examples=40)
@@ -238,31 +225,28 @@ def test_settings_say_the_same_as_the_file_they_could_stand_in(values: dict[str,
 
 # Files that cannot be read
 
-
-def test_a_missing_file_names_the_nearest_one_beside_it(write: Write) -> None:
-    there = write("{}")
-    line = refusal(there.with_name("bensch.yaml"))
-    assert line == f"no config file {there.with_name('bensch.yaml')}: did you mean '{there}'?"
-
-
-def test_a_missing_folder_is_one_line_too(tmp_path: Path) -> None:
-    path = tmp_path / "no" / "such.yaml"
-    assert refusal(path) == f"no config file {path}: check the path"
+NO_CONFIGS = {
+    b"systems: [naive]\ndataset: {name: demo\nseed: 1\n": "is not valid YAML (line 3: ",
+    b"seed: \x07": "is not valid YAML",
+    **dict.fromkeys([b"- systems", b"naive", b"3"], "contains no mapping of keys: start with lines such as"),
+    "dataset: {name: d\u00e4mo}".encode("latin-1"): "is not UTF-8: save it as UTF-8",
+}
 
 
-def test_a_folder_is_no_config_file(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == f"cannot read {tmp_path} (Is a directory): check the path"
-
-
-def test_a_file_that_is_no_yaml_is_told_by_its_line(write: Write) -> None:
-    path = write("systems: [naive]\ndataset: {name: demo\nseed: 1\n")
+@pytest.mark.parametrize(("content", "said"), NO_CONFIGS.items())
+def test_a_file_that_is_no_config_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "bench.yaml"
+    path.write_bytes(content)
     line = refusal(path)
-    assert line.startswith(f"{path} is not valid YAML (line 3: ")
-    assert line.endswith("correct that line")
+    assert str(path) in line
+    assert said in line
 
 
-def test_a_file_with_a_control_character_is_one_line(write: Write) -> None:
-    assert "is not valid YAML" in refusal(write("seed: \x07"))
+def test_a_file_that_is_not_there_names_the_nearest_and_a_folder_is_none(write: Write) -> None:
+    there = write("{}")
+    assert f"did you mean '{there}'?" in refusal(there.with_name("bensch.yaml"))
+    assert "check the path" in refusal(there.parent / "no" / "such.yaml")
+    assert "Is a directory" in refusal(there.parent)
 
 
 @pytest.mark.slow
@@ -279,19 +263,6 @@ def test_a_value_that_yaml_cannot_make_is_one_line(write: Write, value: str, rea
     for line in (refusal(write(f"seed: {value}")), refusal(None, f"seed={value}")):
         assert reason in line
         assert "\n" not in line
-
-
-@pytest.mark.parametrize("text", ["- systems", "naive", "3"])
-def test_a_file_that_holds_no_mapping_says_how_one_begins(write: Write, text: str) -> None:
-    assert refusal(write(text)).endswith(
-        "contains no mapping of keys: start with lines such as 'systems: [naive]'"
-    )
-
-
-def test_a_file_in_another_encoding_says_to_save_it_as_utf8(tmp_path: Path) -> None:
-    path = tmp_path / "latin.yaml"
-    path.write_bytes("dataset: {name: dämo}".encode("latin-1"))
-    assert refusal(path) == f"{path} is not UTF-8: save it as UTF-8"
 
 
 @pytest.mark.parametrize(
@@ -314,40 +285,10 @@ def test_a_tag_that_would_run_code_is_refused_and_runs_nothing(write: Write, tmp
 
 
 @pytest.mark.parametrize("role", ["generator", "embedder"])
-@pytest.mark.parametrize("url", ["https://user:hunter2@host/v1", "https://host/v1?key=hunter2"])
-def test_a_url_with_a_secret_is_refused_without_repeating_it(write: Write, role: str, url: str) -> None:
-    for line in (
-        refusal(write(f"models: {{{role}: {{base_url: '{url}'}}}}")),
-        refusal(None, f"models.{role}.base_url={url}"),
-    ):
-        assert line.startswith(f"models.{role}.base_url: must not contain a user, password, query or fragment")
-        assert "hunter2" not in line
-
-
-@pytest.mark.parametrize("role", ["generator", "embedder"])
 def test_a_key_where_its_variable_should_be_named_is_refused_without_repeating_it(role: str) -> None:
     line = refusal(None, f"models.{role}.api_key_env=sk-proj-hunter2")
     assert line.startswith(f"models.{role}.api_key_env: must be the name of an environment variable")
     assert "hunter2" not in line
-
-
-@pytest.mark.parametrize(
-    "url", ["localhost:8000/v1", "host/v1", "ftp://host/v1", "http://", "http://host:99999/v1"]
-)
-def test_a_url_that_no_client_could_use_is_refused_here_and_not_during_the_run(url: str) -> None:
-    assert "must be a URL such as http://127.0.0.1:8000/v1" in refusal(None, f"models.generator.base_url={url}")
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/v1", "https://api.openai.com/v1", "http://[::1]:8/v1/"])
-def test_an_ordinary_url_is_taken_as_it_is(url: str) -> None:
-    config = load_config(None, [f"models.generator.base_url={url}", f"models.embedder.base_url={url}"])
-    assert (config.models.generator.base_url, config.models.embedder.base_url) == (url, url)
-
-
-def test_the_sections_of_both_roles_refuse_a_secret_when_built_directly() -> None:
-    for kind in (GeneratorConfig, EmbedderConfig):
-        with pytest.raises(ValueError, match="must not contain a user"):
-            kind(base_url="http://a:b@c/v1")
 
 
 def test_every_question_of_a_file_is_asked_unless_a_sample_is_named() -> None:

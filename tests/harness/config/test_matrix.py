@@ -1,9 +1,14 @@
 """A matrix becomes its cells, in a stable order."""
 
-import pytest
+import re
+from typing import Any
 
-from harness.config import BenchConfig, SampleConfig, expand
-from harness.config.load import load_config
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from harness.config import BenchConfig, SampleConfig, expand, load_config, schema
+from harness.config.template import _docstrings, template
 from harness.core.errors import ConfigError
 
 
@@ -81,37 +86,23 @@ def test_exclude_by_one_axis_leaves_out_every_cell_of_that_value() -> None:
     assert [(cell.systems[0], cell.seed) for cell in cells] == [("a", 2), ("b", 2)]
 
 
-def test_exclude_with_an_unknown_axis_names_the_axes_there_are() -> None:
-    config = bench(matrix={"answer.top_k": [1]}, exclude=[{"answer.topk": 1}])
-    assert refusal(config) == "exclude: 'answer.topk' is not an axis: axes are: system, answer.top_k"
-
-
-def test_an_unknown_axis_is_refused_even_where_no_cell_would_fit_the_rule() -> None:
-    config = bench(matrix={"seed": [1]}, exclude=[{"seed": 9, "sed": 1}])
-    assert refusal(config).startswith("exclude: 'sed' is not an axis")
-
-
-def test_an_empty_rule_would_leave_out_everything_and_is_refused() -> None:
-    assert "an empty rule" in refusal(bench(exclude=[{}]))
-
-
-@pytest.mark.parametrize("fields", [{"systems": []}, {"matrix": {"answer.top_k": []}}])
-def test_an_empty_list_of_systems_or_values_is_nothing_to_run(fields: dict[str, object]) -> None:
-    assert refusal(bench(**fields)).startswith("nothing to run: an empty list of systems or matrix values")
-
-
-def test_an_exclude_that_leaves_nothing_says_so() -> None:
-    assert refusal(bench(exclude=[{"system": "naive"}])) == (
-        "nothing to run: `exclude` removes every combination: remove a rule"
-    )
-
-
-def test_a_matrix_over_an_unknown_key_is_refused_with_the_nearest_one() -> None:
-    assert refusal(bench(matrix={"dataset.nme": ["demo"]})) == ("unknown key 'dataset.nme': did you mean 'name'?")
-
-
-def test_a_wrong_value_in_the_matrix_is_named_by_its_key() -> None:
-    assert refusal(bench(matrix={"repeats": [1, 0]})).startswith("repeats: ")
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"matrix": {"seed": [1]}, "exclude": [{"seed": 9, "sed": 1}]},
+            "'sed' is not an axis: axes are: system",
+        ),
+        ({"exclude": [{}]}, "an empty rule"),
+        ({"systems": []}, "nothing to run: an empty list of systems or matrix values"),
+        ({"matrix": {"answer.top_k": []}}, "nothing to run: an empty list of systems or matrix values"),
+        ({"exclude": [{"system": "naive"}]}, "nothing to run: `exclude` removes every combination"),
+        ({"matrix": {"dataset.nme": ["demo"]}}, "unknown key 'dataset.nme': did you mean 'name'?"),
+        ({"matrix": {"repeats": [1, 0]}}, "repeats: "),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_one_line(fields: dict[str, object], said: str) -> None:
+    assert said in refusal(bench(**fields))
 
 
 @pytest.mark.parametrize("setting", ["matrix={answer.top_k: [1, 5]}", "matrix.answer.top_k=[1, 5]"])
@@ -120,3 +111,58 @@ def test_an_axis_that_is_set_overrides_the_values_of_single_systems(setting: str
     config = load_config(own, [setting])
     assert [cell.answer["top_k"] for cell in expand(config)] == [1, 5]
     assert config.per_system["a"].answer == {"style": "phrase"}
+
+
+# The config that `init` writes: the schema's defaults in the schema's words, so that it cannot go stale.
+
+
+TEXT = template("my.yaml")
+
+
+def uncommented(text: str) -> str:
+    """With each # before a key taken away; explanations begin with a space."""
+    return re.sub(r"^( *)#(?=\w)", r"\1", text, flags=re.MULTILINE)
+
+
+def keys(tree: Any, path: str = "") -> set[str]:
+    if not isinstance(tree, dict):
+        return set()
+    return {f"{path}{key}" for key in tree} | {own for key in tree for own in keys(tree[key], f"{path}{key}.")}
+
+
+def test_as_it_stands_it_is_the_defaults() -> None:
+    assert load_config(yaml.safe_load(TEXT)) == BenchConfig()
+
+
+def test_with_every_comment_before_a_key_taken_away_it_is_the_defaults_too() -> None:
+    assert load_config(yaml.safe_load(uncommented(TEXT))) == BenchConfig()
+
+
+def test_every_key_is_there_but_those_that_another_section_explains() -> None:
+    shown, wanted = keys(yaml.safe_load(uncommented(TEXT))), keys(BenchConfig().model_dump(mode="json"))
+    assert set(BenchConfig.model_fields) <= shown
+    assert shown <= wanted
+    assert {key.rpartition(".")[0] for key in wanted - shown} == {
+        "models.embedder",
+        "models.judge",
+        "models.judge_embedder",
+    }
+
+
+def test_every_line_before_a_key_says_what_it_is() -> None:
+    lines = TEXT.splitlines()
+    for number, line in enumerate(lines):
+        if re.match(r" *#?\w+:", line):
+            assert re.match(r" *# \S", lines[number - 1]), line
+    assert "None" not in TEXT
+
+
+@pytest.mark.parametrize("name", sorted(_docstrings()))
+def test_every_key_of_the_schema_is_explained_where_it_is_defined(name: str) -> None:
+    kind = getattr(schema, name)
+    if not issubclass(kind, BaseModel):
+        return
+    for field, found in kind.model_fields.items():
+        below = found.annotation
+        if not (isinstance(below, type) and issubclass(below, BaseModel) and below.__doc__):
+            assert any(_docstrings().get(base.__name__, {}).get(field) for base in kind.__mro__), field

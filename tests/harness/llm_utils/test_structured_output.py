@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -5,6 +6,14 @@ from typing import Any
 import pytest
 from runtimes import Asked, Chat
 
+from harness.llm_utils.concurrency import Once, map_bounded
+from harness.llm_utils.query_classifier import (
+    REPLY_TOKENS,
+    known_type,
+    type_by_model,
+    type_by_rules,
+    type_messages,
+)
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json, parse_object
 from harness.protocols import Message
 
@@ -73,3 +82,120 @@ def test_json_is_found_in_what_stands_around_it(reply: str) -> None:
 def test_anything_else_is_a_value_error(reply: str) -> None:
     with pytest.raises(ValueError, match="JSON"):
         parse_object(reply)
+
+
+class Replying:
+    """A model that gives these replies, one after the other."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.asked = list(replies), []  # type: ignore[var-annotated]
+
+    async def complete(self, messages: list[Message], **options: object) -> str:
+        self.asked.append((messages, options))
+        return self.replies.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Which company is accused by two papers of hiding its losses?", "inference"),
+        ("Who, according to the Courier and the Post, bought the mill?", "inference"),
+        ("Considering what the Courier and the Post report, which town lost its bridge?", "inference"),
+        ("Do the Courier and the Post name the same price for the mill?", "comparison"),
+        ("Is the budget that the Post reports higher than that of the Courier?", "comparison"),
+        (
+            "Between the Post's report in May and the Courier's in June, did the date of opening change?",
+            "temporal",
+        ),
+        ("Has the mayor's view of the bridge changed since the Post's interview?", "temporal"),
+        ("Did the Post report on the flood before the Courier mentioned the dam?", "temporal"),
+        ("", "comparison"),
+        ("?" * 10_000, "comparison"),
+    ],
+)
+def test_rules_tell_what_a_question_asks_for_from_its_words(question: str, kind: str) -> None:
+    assert type_by_rules(question) == kind
+
+
+def test_a_data_sets_name_for_a_type_is_known_with_and_without_its_ending() -> None:
+    assert [known_type(name) for name in ("temporal_query", "temporal", "null_query")] == [
+        "temporal",
+        "temporal",
+        None,
+    ]
+
+
+async def test_a_model_is_asked_once_and_held_to_the_three_names() -> None:
+    model = Replying('{"type": "temporal"}')
+    assert await type_by_model(model, "What came first?") == "temporal"  # type: ignore[arg-type]
+    ((messages, options),) = model.asked
+    assert messages == type_messages("What came first?")
+    assert options["max_tokens"] == REPLY_TOKENS
+    assert options["json_schema"]["properties"]["type"]["enum"] == ["inference", "comparison", "temporal"]
+
+
+async def test_a_reply_that_names_no_type_is_asked_for_once_more_and_never_guessed() -> None:
+    model = Replying("comparison, I think", '{"type": "opinion"}')
+    with pytest.raises(Unreadable, match="none of the types"):
+        await type_by_model(model, "Which is best?")  # type: ignore[arg-type]
+
+
+# Work side by side within bounds, and each piece of it once.
+
+
+async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_limit_are_under_way() -> None:
+    under_way, most = 0, 0
+
+    async def work(item: int) -> int:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001 * (5 - item % 5))
+        under_way -= 1
+        return item * item
+
+    assert await map_bounded(work, range(20), 3) == [n * n for n in range(20)]
+    assert most == 3
+
+
+async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> None:
+    finished = []
+
+    async def work(item: int) -> None:
+        if item == 1:
+            raise KeyError(item)
+        await asyncio.sleep(0.05)
+        finished.append(item)
+
+    with pytest.raises(KeyError):
+        await map_bounded(work, range(4), 2)
+    await asyncio.sleep(0.1)
+    assert finished == []
+
+
+async def test_what_many_ask_for_at_once_is_made_once() -> None:
+    once: Once[str, int] = Once()
+    made: list[str] = []
+
+    async def make() -> int:
+        made.append("x")
+        await asyncio.sleep(0)
+        return 7
+
+    assert await asyncio.gather(*[once.of("key", make) for _ in range(5)]) == [7] * 5
+    assert await once.of("key", make) == 7
+    assert made == ["x"]
+
+
+async def test_a_failure_is_raised_to_everyone_who_asks_and_not_tried_again() -> None:
+    once: Once[str, int] = Once()
+    tried: list[str] = []
+
+    async def make() -> int:
+        tried.append("x")
+        raise ValueError("no triplets in this reply")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no triplets in this reply"):
+            await once.of("key", make)
+    assert tried == ["x"]

@@ -165,7 +165,7 @@ async def test_a_prompt_of_which_a_server_counts_a_part_is_counted_as_cut_also_w
 
 
 async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(
-    serve: Serve, connect: Connect, open_seam: OpenSeam
+    serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
 ) -> None:
     said: list[str] = []
     call_context = open_seam()
@@ -175,6 +175,7 @@ async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(
     with metered(Meter("index")) as meter:
         assert await connect(server.base_url, call_context, max_retry_after_s=0.1).complete(ASKED) == "yes"
     assert 0.2 <= meter.throttled_s <= time.monotonic() - began < 30
+    assert faults(tmp_path) == [("HTTP 429", 0.1)] * 2
     assert said == [
         f"the generator at {server.base_url} asks to wait 999,999,999 s: asked again after 0.1 s "
         "(models.generator.max_retry_after_s)"

@@ -202,14 +202,3 @@ def test_a_damaged_cache_is_one_line_that_says_what_to_do(path: Path) -> None:
     line = str(caught.value)
     assert line.startswith(f"cannot use the embedding cache {path} (")
     assert line.endswith("free some disk space, delete that file, or set RAG_HARNESS_CACHE")
-
-
-def test_a_cache_with_other_columns_is_one_line_that_says_what_to_do(path: Path) -> None:
-    path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("CREATE TABLE vectors (model TEXT, vector BLOB)")
-    with (
-        closing(EmbeddingCache(path, "minilm")) as cache,
-        pytest.raises(StoreError, match=r"no such column.*delete that file"),
-    ):
-        cache.missing(["a"])

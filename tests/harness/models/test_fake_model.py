@@ -14,17 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.config import GeneratorConfig
-from harness.models.clients import OpenAIChat, build_chat, open_client
-from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
+from harness.models.clients import OpenAIChat, open_client
+from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words, example_of
 from harness.models.metering import Meter, metered
 from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
 from .conftest import Serve
-
-pytestmark = pytest.mark.usefixtures("no_tls")
-
 
 QUESTIONS = [f"Did Ada meet Charles {n} times, or was it Mary?" for n in range(6)]
 SCRIPTS = [
@@ -59,6 +56,7 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
     return [*found, meter.usage]
 
 
+@pytest.mark.usefixtures("no_tls")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.model_dump(exclude_defaults=True)))
 async def test_the_same_script_gives_the_same_records_over_http_and_in_this_process(
     serve: Serve, call_context: CallContext, tmp_path: Path, script: FakeScript
@@ -82,11 +80,13 @@ async def test_the_same_script_gives_the_same_records_over_http_and_in_this_proc
     assert found[0] == found[1]
 
 
+@pytest.mark.usefixtures("no_tls")
 def test_the_first_reply_whose_pattern_is_found_wins_over_the_reply_to_everything() -> None:
     model = FakeModel(FakeScript(reply="else", replies={"Ada": "1", "A": "2"}))
     assert [answer(model, text) for text in ("Ada", "All", "none")] == ["1", "2", "else"]
 
 
+@pytest.mark.usefixtures("no_tls")
 def test_a_fault_hits_only_the_prompts_that_match() -> None:
     model = FakeModel(FakeScript(fault="http_500", fault_match="^bad$"))
     assert [model.respond("/chat/completions", chat_request(text)).status for text in ("bad", "good")] == [
@@ -95,6 +95,7 @@ def test_a_fault_hits_only_the_prompts_that_match() -> None:
     ]
 
 
+@pytest.mark.usefixtures("no_tls")
 async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_context: CallContext) -> None:
     transport = FakeTransport(FakeScript(fault="hang", fault_match="slow"))
     async with httpx2.AsyncClient(transport=transport, base_url="http://fake.invalid") as client:
@@ -107,10 +108,7 @@ async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_co
             await slow
 
 
-def test_a_run_without_a_generator_has_no_chat_model(call_context: CallContext) -> None:
-    assert build_chat(GeneratorConfig(provider="none"), call_context) is None
-
-
+@pytest.mark.usefixtures("no_tls")
 def test_the_server_tells_what_it_served(serve: Serve) -> None:
     server = serve()
     root = server.base_url.removesuffix("/v1")
@@ -123,9 +121,40 @@ def test_the_server_tells_what_it_served(serve: Serve) -> None:
         assert reply.status == 200
 
 
+@pytest.mark.usefixtures("no_tls")
 @settings(deadline=None)
 @given(st.text())
 def test_every_embedding_is_a_unit_vector(text: str) -> None:
     vector = bag_of_words(text)
     assert len(vector) == EMBEDDING_DIM
     assert sum(value * value for value in vector) == pytest.approx(1.0)
+
+
+PROMPT = "Ingrid Solvane runs Tidewright Power near Gull Sound."
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "names": {"type": "array", "maxItems": 2, "items": {"type": "string", "maxLength": 6}},
+        "many": {"type": "array", "minItems": 5, "items": {"$ref": "#/$defs/Point"}},
+        "score": {"type": "integer", "minimum": 7, "maximum": 9},
+        "share": {"type": "number", "minimum": 1, "maximum": 2},
+        "kind": {"enum": ["person", "place"]},
+        "fixed": {"const": 4},
+        "maybe": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+    },
+    "$defs": {"Point": {"type": "object", "properties": {"name": {"type": "string"}}}},
+}
+
+
+def test_every_value_is_one_that_the_schema_admits() -> None:
+    value = example_of(SCHEMA, PROMPT)
+    assert value.keys() == SCHEMA["properties"].keys()
+    assert len(value["names"]) == 2
+    assert all(len(name) <= 6 and name in PROMPT for name in value["names"])
+    assert len(value["many"]) == 5
+    assert all(point["name"] in PROMPT for point in value["many"])
+    assert value["score"] in {7, 8, 9}
+    assert 1 <= value["share"] <= 2
+    assert value["kind"] in {"person", "place"}
+    assert value["fixed"] == 4
+    assert value["maybe"] in {True, False}

@@ -62,16 +62,6 @@ def test_own_weights_that_changed_since_the_run_was_planned_are_not_run(
     assert "the local model server stopped" in refusal(config, tmp_path / "server.log")
 
 
-def test_a_port_that_another_server_has_is_one_line(tmp_path: Path, gguf: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        line = refusal(local(path=str(gguf), port=port), tmp_path / "server.log")
-    assert line == (
-        f"port {port} is taken: set models.generator.options.port to another, or to 0 for any free one"
-    )
-    assert not (tmp_path / "server.log").exists(), "nothing was started"
-
-
 def test_a_port_is_free_again_at_once_when_its_server_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply, refusal_of
 from harness.models.fake_model import FakeScript
 from harness.models.metering import Meter, metered
+from harness.models.parameter_adapter import refused_parameter
 from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
@@ -228,3 +229,18 @@ async def test_a_reply_that_is_all_reasoning_fails_and_names_the_limit(serve: Se
     chat = connect(serve(FakeScript(reasoning_tokens=500)).base_url, max_tokens=64)
     with pytest.raises(ValueError, match=r"spent all of max_tokens \(64, 64 of them on reasoning\) before"):
         await answer(chat, "Is it so?")
+
+
+# Which parameter a server refuses, in the words of those that are in use.
+
+
+SENT = ("temperature", "max_tokens", "seed", "response_format")
+TABLE = Path(__file__).with_name("refusals_of_servers.jsonl").read_text(encoding="utf-8")
+CASES = [json.loads(line) for line in TABLE.splitlines()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["server"])
+def test_what_a_server_refuses_is_read_from_its_own_words(case: dict[str, Any]) -> None:
+    found = refused_parameter(json.dumps(case["body"]).encode(), SENT)
+    assert found == (tuple(case["refused"]) if case["refused"] else None)
+    assert refused_parameter(json.dumps(case["body"]).encode(), ("min_p",)) is None

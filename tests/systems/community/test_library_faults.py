@@ -1,30 +1,32 @@
-"""What nano-graphrag 0.0.8.2 does not survive, and that this system does.
-
-Where a test of the library alone fails, a newer one survives: its counterpart stays, the hardening may go.
-"""
+"""What nano-graphrag 0.0.8.2 does not survive, and this system does."""
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from bounded import TooLong, at_most
+from bounded import at_most
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document, Query
-from harness.llm_utils.answer_contract import ABSTENTION
-from harness.models.fake_model import bag_of_words
 from systems.community import library
-from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, stored
+from tests.systems.community.scripted import (
+    ENTITIES,
+    QUERY,
+    TEXTS,
+    Failing,
+    answer_by_rule,
+    build,
+    graph_of,
+    opened,
+    stored,
+)
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def graspologic(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two functions that the library takes from graspologic, over the same native code."""
     import graspologic_native
@@ -45,40 +47,6 @@ def graspologic(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
-Model = Callable[..., Awaitable[str]]
-
-
-def plain(folder: Path, texts: Sequence[str], model: Model, **given: Any) -> Any:
-    """The library as it comes, with one chunk a document; its tokenizer is ours, since its own is a download."""
-
-    def chunks(_tokens: Any, doc_keys: Sequence[str], **_: Any) -> list[dict[str, Any]]:
-        pairs = zip(doc_keys, texts, strict=True)
-        return [{"tokens": 9, "content": text, "chunk_order_index": 0, "full_doc_id": key} for key, text in pairs]
-
-    async def embed(batch: Sequence[str]) -> Any:
-        return np.array([bag_of_words(text) for text in batch], dtype=np.float32)
-
-    nano = library.load()
-    return nano.GraphRAG(
-        working_dir=str(folder),
-        chunk_func=chunks,
-        embedding_func=library.utilities().EmbeddingFunc(embedding_dim=64, max_token_size=1, func=embed),
-        best_model_func=model,
-        cheap_model_func=model,
-        entity_extract_max_gleaning=0,
-        enable_llm_cache=False,
-        **given,
-    )
-
-
-async def finds_nothing(_prompt: str, *_: Any, **__: Any) -> str:
-    return "<|COMPLETE|>"
-
-
-async def fails(_prompt: str, *_: Any, **__: Any) -> str:
-    raise RuntimeError("this call failed")
-
-
 def documents(number: int) -> list[Document]:
     return [
         Document(doc_id=str(n), text=f"Tidewright Power built Station Number{n}.", title=f"Station {n}")
@@ -87,16 +55,6 @@ def documents(number: int) -> list[Document]:
 
 
 # 1. An exception of the model function keeps its slot of the limiter: when all are lost, calls wait for ever.
-
-
-async def test_the_library_alone_waits_for_ever_after_as_many_exceptions_as_it_has_slots(tmp_path: Path) -> None:
-    rag = plain(tmp_path, [TEXTS["array"]], fails, best_model_max_async=2)
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="this call failed"):
-            await rag.ainsert([TEXTS["array"]])
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await rag.ainsert([TEXTS["array"]])
 
 
 async def test_more_failing_calls_than_slots_do_not_hold_up_the_index(bare: BareRuntime) -> None:
@@ -134,16 +92,6 @@ def verbose(asked: Asked) -> str:
     return answer_by_rule(asked).replace("About ", "and so on " * 400)
 
 
-def test_the_library_alone_loops_for_ever_on_a_report_larger_than_its_budget(bare: BareRuntime) -> None:
-    asyncio.run(build(BareRuntime(bare.index_dir, Chat(verbose))))
-    rag = plain(bare.index_dir, [], finds_nothing, convert_response_to_json_func=lambda _: {"points": []})
-    param = library.load().QueryParam(mode="global")
-    assert asyncio.run(rag.aquery("Who?", param)).startswith("Sorry")
-    param.global_max_token_for_community_report = 50
-    with pytest.raises(TooLong), at_most(0.5, of_cpu=True):
-        asyncio.run(rag.aquery("Who?", param))
-
-
 async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -> None:
     runtime = BareRuntime(bare.index_dir, Chat(verbose))
     await build(runtime)
@@ -157,24 +105,7 @@ async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -
 # 3. A report that is no JSON ends the insert, and with it what was paid for.
 
 
-async def test_reports_that_are_prose_do_not_end_the_insert(bare: BareRuntime) -> None:
-    runtime = BareRuntime(bare.index_dir, Chat(Failing("You write reports", failure="Here is your report.")))
-    stats = await build(runtime, [Document(doc_id="grid", text=TEXTS["grid"])])
-    assert stats.communities > 0
-    assert stats.notes[0].startswith(f"{stats.communities} communities have no report")
-    prediction = await (await opened(runtime)).answer(Query(query_id="q", text="Who runs Coldharrow Grid?"))
-    assert {context.doc_ids for context in prediction.contexts} == {("grid",)}
-
-
 # 4. A graph without nodes, or with nodes and no edges.
-
-
-@pytest.mark.parametrize("mode", ["global", "local"])
-async def test_where_no_entity_was_found_the_answer_is_an_abstention(bare: BareRuntime, mode: str) -> None:
-    await build(bare, [Document(doc_id="lonely", text=TEXTS["lonely"])])
-    assert [unit["content"] for unit in stored(bare, "kv_store_text_chunks").values()] == [TEXTS["lonely"]]
-    prediction = await (await opened(bare, mode=mode)).answer(QUERY)
-    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
 
 
 async def test_entities_without_relations_make_an_index_without_communities(bare: BareRuntime) -> None:
@@ -194,6 +125,7 @@ async def test_entities_without_relations_make_an_index_without_communities(bare
 # What was replaced is the same where both work.
 
 
+@pytest.mark.usefixtures("graspologic")
 async def test_communities_are_those_of_the_librarys_own_clustering(bare: BareRuntime) -> None:
     await build(bare, documents(60))
     config = {"working_dir": str(bare.index_dir), "max_graph_cluster_size": 10, "graph_cluster_seed": bare.seed}
@@ -207,3 +139,60 @@ async def test_communities_are_those_of_the_librarys_own_clustering(bare: BareRu
     divided = [dict(storage._graph.nodes(data="clusters")) for storage in (ours, theirs)]
     assert divided[0] == divided[1]
     assert len(divided[0]) == 61
+
+
+# `index.extractor=nano`: the library's own extraction.
+
+
+# Each process that loads nano-graphrag waits for it for seconds.
+
+
+async def test_the_librarys_own_extraction_asks_as_it_does_and_once_more_for_what_was_missed(
+    bare: BareRuntime, chat: Chat
+) -> None:
+    stats = await build(bare, extractor="nano")
+    assert (stats.nodes, stats.edges, stats.failed_chunks) == (9, 8, 0)
+    first = [
+        call for call in chat.calls if call.messages[0].content.startswith("-Goal-") and len(call.messages) == 1
+    ]
+    more = [call for call in chat.calls if len(call.messages) == 3 and call.messages[1].role == "assistant"]
+    assert (len(first), len(more)) == (5, 5)
+    assert all("MANY entities were missed" in call.messages[2].content for call in more)
+    assert {call.max_tokens for call in [*first, *more]} == {4096}
+    assert sorted(graph_of(bare)) == sorted(f'"{name.upper()}"' for name in ENTITIES)
+    assert (5, 5, "extracting") in bare.told
+
+
+@pytest.mark.parametrize("failure", ["I cannot do that.", RuntimeError("refused")])
+async def test_a_chunk_without_records_is_a_failed_chunk_and_is_not_asked_on(
+    bare: BareRuntime, failure: Exception | str
+) -> None:
+    chat = Chat(Failing("Salt Opera", failure=failure))
+    stats = await build(BareRuntime(bare.index_dir, chat), extractor="nano")
+    assert (stats.failed_chunks, stats.nodes) == (1, 6)
+    assert len([call for call in chat.calls if "Salt Opera" in call.text]) == 1
+
+
+@pytest.mark.parametrize("reply", ["A summary.", ""])
+async def test_a_long_description_is_summarised_and_a_summary_that_fails_is_counted(
+    bare: BareRuntime, reply: str
+) -> None:
+    def verbose(asked: Asked) -> str:
+        if "Description List" in asked.text:
+            return reply
+        return answer_by_rule(asked).replace(" is an organization.", " is an organization" + " and more" * 300)
+
+    stats = await build(BareRuntime(bare.index_dir, Chat(verbose)), extractor="nano")
+    nodes = graph_of(bare).nodes(data=True)
+    assert {data["description"] for _, data in nodes if data["entity_type"] == '"ORGANIZATION"'} == {reply}
+    lost = ("9 long descriptions could not be summarised and are empty",) if not reply else ()
+    assert stats.notes[1:] == lost
+
+
+async def test_text_of_a_model_that_no_xml_can_hold_is_stored_without_it(bare: BareRuntime) -> None:
+    def hostile(asked: Asked) -> str:
+        return answer_by_rule(asked).replace("organization.", "organization\x0b &#x1; \ufffe {x} <b> \x00]]>.")
+
+    stats = await build(BareRuntime(bare.index_dir, Chat(hostile)), extractor="nano")
+    assert stats.nodes == 9
+    assert "{x} <b>" in graph_of(bare).nodes['"GULL SOUND"']["description"]

@@ -1,14 +1,25 @@
+import importlib.util
 import json
 from typing import Any
 
 import pytest
 
+from harness.core.errors import MissingDependency
+from harness.core.records import Context, Document, Triplet
+from harness.extraction.types import FoundEntity, TextGraph
+from systems.common.chunking import ChunkParams, iter_chunks
+from systems.common.extraction.graph_assembly import assemble
+from systems.common.graph_types import KnowledgeGraph
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
 from systems.community.global_search import in_batches
+from systems.community.params import AnswerParams, IndexParams
 from systems.community.reports import bounded_number, read_report
 from systems.community.rule_based_reports import report_by_rules
+from systems.community.search_result import within
 from systems.community.stored_index import Report, ReportedRelation
+from systems.community.system import SPEC
+from systems.community.triplet_extraction import Edge, Node, SourcedTriplet, edges_of, nodes_of
 
 WHOLE = {
     "title": "Tidewright",
@@ -158,3 +169,93 @@ def test_every_list_and_string_of_a_schema_is_bounded() -> None:
     check(prompts.REPORT_SCHEMA)
     check(prompts.map_schema(7))
     assert prompts.map_schema(7)["properties"]["points"]["items"]["properties"]["report"]["maximum"] == 7
+
+
+@pytest.mark.parametrize(
+    ("params", "roles"),
+    [
+        ({"extractor": "nlp", "reports": "rules"}, {"embedder"}),
+        ({"extractor": "nlp"}, {"embedder", "generator"}),
+        ({"reports": "rules"}, {"embedder", "generator"}),
+    ],
+)
+def test_an_index_asks_a_generator_unless_rules_read_and_write(params: dict[str, Any], roles: set[str]) -> None:
+    assert SPEC.roles(IndexParams.model_validate(params), AnswerParams()).index == roles
+
+
+def test_the_parser_is_part_of_an_index_that_it_reads() -> None:
+    assert SPEC.own_weights(IndexParams()) == {}
+    assert SPEC.own_weights(IndexParams(extractor="nlp")).keys() == {"parser"}
+
+
+@pytest.mark.parametrize(("mode", "roles"), [("global", {"generator"}), ("local", {"generator", "embedder"})])
+def test_only_a_local_search_embeds_the_question(mode: str, roles: set[str]) -> None:
+    assert SPEC.roles(IndexParams(), AnswerParams.model_validate({"mode": mode})).answer == roles
+
+
+def test_a_missing_package_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SPEC.preflight is not None
+    SPEC.preflight(IndexParams(), AnswerParams())
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        "systems.community.library.find_spec", lambda name: None if name == "nano_vectordb" else there(name)
+    )
+    with pytest.raises(MissingDependency, match="not installed: nano_vectordb: run `make setup`"):
+        SPEC.preflight(IndexParams(), AnswerParams())
+
+
+def test_a_list_is_cut_before_the_first_context_that_is_too_much() -> None:
+    contexts = [Context(text=text, doc_ids=("d",)) for text in ("one two", "three four five", "six")]
+    assert [len(within(contexts, tokens)) for tokens in (1, 2, 4, 5, 6)] == [0, 1, 1, 2, 3]
+
+
+CHUNKS = list(iter_chunks([Document(doc_id=str(n), text=f"Text {n}.") for n in range(7)], ChunkParams()))
+
+
+def graph(*found: TextGraph) -> KnowledgeGraph:
+    return assemble(CHUNKS[: len(found)], found)
+
+
+def stating(*triplets: tuple[str, str, str]) -> TextGraph:
+    return TextGraph(triplets=tuple(Triplet(*triplet) for triplet in triplets))
+
+
+def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
+    built, owns = ("Tidewright", "Built", "Gull Sound"), ("Tidewright", "is owner-of", "Brennick Yard")
+    nodes = nodes_of(
+        graph(stating(owns, built), stating(built), TextGraph(entities=(FoundEntity("Oake", "Person"),)))
+    )
+    first, second, third = (chunk.chunk_id for chunk in CHUNKS[:3])
+    built_it = SourcedTriplet(Triplet(*built)._replace(relation="built"))
+    owns_it = SourcedTriplet(Triplet(*owns)._replace(relation="is owner of"))
+    assert nodes == [
+        Node("Brennick Yard", "", (owns_it,), (first,)),
+        Node("Gull Sound", "", (built_it,), (first, second)),
+        Node("Oake", "Person", (), (third,)),
+        Node("Tidewright", "", (built_it, owns_it), (first, second)),
+    ]
+
+
+def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
+    found = [stating(("Zed", "pays", "Abe"), ("Abe", "owes", "Zed")), stating(("abe", "owes", "Zed"))]
+    assert edges_of(graph(*found)) == [
+        Edge(
+            "Abe",
+            "Zed",
+            (SourcedTriplet(Triplet("Abe", "owes", "Zed")), SourcedTriplet(Triplet("Zed", "pays", "Abe"))),
+            (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
+        )
+    ]
+
+
+def test_a_statement_names_each_document_that_states_it_once_and_no_more_than_three() -> None:
+    dates = [("Post", "2024-03-01T09"), ("Post", "2024-03-01T10"), ("", ""), ("Daily\n", ""), ("", "2024-04-01")]
+    told = [
+        Document(doc_id=str(n), text=f"Text {n}.", title=f"T{n}", metadata={"source": one, "published_at": date})
+        for n, (one, date) in enumerate(dates)
+    ]
+    chunks = list(iter_chunks(told, ChunkParams()))
+    (edge,) = edges_of(assemble(chunks, [stating(("Abe", "owes", "Zed"))] * len(chunks)))
+    (statement,) = edge.stated
+    assert statement.origins == ("Post, 2024-03-01", "T2", "Daily", "2024-04-01")
+    assert statement.text == "Abe owes Zed (Post, 2024-03-01; T2; Daily; 1 more)"

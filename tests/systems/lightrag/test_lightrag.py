@@ -3,23 +3,28 @@ import logging
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.core.errors import ModelUnavailable
+from harness.core.errors import MissingDependency, ModelUnavailable
 from harness.core.records import Document, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
+from systems.lightrag import library
+from systems.lightrag.chunk_choice import pick_nearest
 from tests.systems.lightrag import scripted
 from tests.systems.lightrag.scripted import MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
 
 # The first of them in a process waits for LightRAG's import for seconds.
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extraction", ["text", "json"])
 async def test_the_index_counts_what_it_holds_in_both_forms(
     bare: BareRuntime, chat: Chat, extraction: str, capfd: pytest.CaptureFixture[str]
@@ -34,6 +39,7 @@ async def test_the_index_counts_what_it_holds_in_both_forms(
     assert logging.getLogger().handlers == handlers
 
 
+@pytest.mark.slow
 async def test_each_mode_finds_what_it_says(runtime: BareRuntime, chat: Chat) -> None:
     kinds, calls = {}, {}
     for mode in MODES:
@@ -55,6 +61,7 @@ async def test_each_mode_finds_what_it_says(runtime: BareRuntime, chat: Chat) ->
     assert calls == {mode: 1 if mode == "naive" else 2 for mode in MODES}
 
 
+@pytest.mark.slow
 async def test_relations_and_entities_name_the_documents_that_state_them(runtime: BareRuntime) -> None:
     system = await opened(runtime, mode="hybrid")
     found = {context.text: context.doc_ids for context in (await system.answer(QUERY)).contexts}
@@ -63,6 +70,7 @@ async def test_relations_and_entities_name_the_documents_that_state_them(runtime
     assert found["Ingrid Solvane leads Tidewright Power. (The Harbour Post)"] == ("array",)
 
 
+@pytest.mark.slow
 async def test_questions_that_are_under_way_at_once_are_counted_each_for_itself(runtime: BareRuntime) -> None:
     """The library's own queue calls models from a task of the first question."""
     import contextvars
@@ -86,6 +94,7 @@ async def test_questions_that_are_under_way_at_once_are_counted_each_for_itself(
     assert sorted(charged) == [(name, what) for name in ("a", "b", "c") for what in ("answer", "keywords")]
 
 
+@pytest.mark.slow
 async def test_without_a_generator_the_question_stands_in_for_its_keywords(runtime: BareRuntime) -> None:
     runtime.chat = None
     system = await opened(runtime, mode="hybrid")
@@ -95,6 +104,7 @@ async def test_without_a_generator_the_question_stands_in_for_its_keywords(runti
     assert {context.kind for context in prediction.contexts} == {"triplet", "passage"}
 
 
+@pytest.mark.slow
 async def test_where_no_keyword_is_named_nothing_is_found_and_the_record_says_so(runtime: BareRuntime) -> None:
     runtime.chat = Chat(lambda asked: '{"high_level_keywords": [], "low_level_keywords": []}')
     system = await opened(runtime)
@@ -105,6 +115,7 @@ async def test_where_no_keyword_is_named_nothing_is_found_and_the_record_says_so
     assert prediction.trace[0].content.startswith("nothing")
 
 
+@pytest.mark.slow
 async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: BareRuntime) -> None:
     """It unescapes HTML each time that it cleans a text, and takes markup for its own."""
     texts = (
@@ -126,16 +137,7 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
         assert texts[int(place.doc_id[1:])][place.start : place.end] == context.text
 
 
-async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare: BareRuntime) -> None:
-    def reply(asked: Asked) -> str:
-        return "I would rather not." if "Marten Oake runs" in asked.text else answer_by_rule(asked)
-
-    bare.chat = Chat(reply)
-    stats = await build(bare)
-    assert (stats.failed_chunks, stats.chunks, stats.nodes) == (1, 5, 7)
-    assert stats.notes == ("the first failure: a reply that is not a list of entities and relations",)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("extraction", ["text", "json"])
 async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counted(
     bare: BareRuntime, extraction: str
@@ -151,6 +153,7 @@ async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counte
     assert stats.notes == ("1 replies of extraction are truncated: LightRAG used their readable part",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["[" * 100_000, '{"a":' * 100_000, '{"entities":' * 50_000, '"', "\x00{"])
 async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, broken: str) -> None:
     def reply(asked: Asked) -> str:
@@ -161,6 +164,7 @@ async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, br
     assert (stats.failed_chunks, stats.nodes) == (1, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
 async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
     bare: BareRuntime, fails: bool
@@ -185,6 +189,7 @@ async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_jo
     assert any("A summary." in text for text in texts) != fails
 
 
+@pytest.mark.slow
 async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntime) -> None:
     def reply(asked: Asked) -> str:
         if "Marten Oake runs" in asked.text:
@@ -196,6 +201,7 @@ async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntim
         await build(bare)
 
 
+@pytest.mark.slow
 async def test_keywords_that_cannot_be_read_are_an_error_and_no_abstention(runtime: BareRuntime) -> None:
     runtime.chat = Chat(lambda _: "no JSON at all")
     system = await opened(runtime)
@@ -204,6 +210,7 @@ async def test_keywords_that_cannot_be_read_are_an_error_and_no_abstention(runti
     system.close()
 
 
+@pytest.mark.slow
 def test_two_processes_ask_and_answer_the_same_whatever_lies_about(tmp_path: Path) -> None:
     """The order of sets differs between them; one has settings of the library around it."""
     hostile = tmp_path / "hostile"
@@ -234,3 +241,73 @@ def test_two_processes_ask_and_answer_the_same_whatever_lies_about(tmp_path: Pat
         digests.append(done.stdout)
     assert len(set(digests)) == 1
     assert sorted(path.name for path in hostile.iterdir()) == [".env"]
+
+
+class Vectors:
+    """Of chunks, by their ids."""
+
+    def __init__(self, vectors: dict[str, list[float]]) -> None:
+        self._vectors = vectors
+
+    async def get_vectors_by_ids(self, ids: list[str]) -> dict[str, list[float]]:
+        return {one: self._vectors[one] for one in ids if one in self._vectors}
+
+
+async def embed(_texts: list[str], **_: object) -> list[list[float]]:
+    return [[1.0, 0.0]]
+
+
+async def picked(vectors: dict[str, list[float]], number: int, named: list[list[str]]) -> list[str]:
+    info = [{"sorted_chunks": ids} for ids in named]
+    return await pick_nearest(
+        query="q", chunks_vdb=Vectors(vectors), num_of_chunks=number, entity_info=info, embedding_func=embed
+    )
+
+
+async def test_equal_ones_come_in_corpus_order_and_none_twice() -> None:
+    vectors = {"c": [1.0, 0.0], "a": [0.0, 1.0], "b": [2.0, 0.0], "d": [1.0, 1.0]}
+    assert await picked(vectors, 3, [["d", "c"], ["b", "a", "c"]]) == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize(("number", "named"), [(0, [["a"]]), (3, []), (3, [[]]), (3, [["a", "gone"]])])
+async def test_there_may_be_none(number: int, named: list[list[str]]) -> None:
+    assert await picked({"a": [1.0, 0.0]}, number, named) == []
+
+
+@pytest.mark.slow
+async def test_it_picks_what_the_library_picks() -> None:
+    library.load()
+    theirs = import_module("lightrag.utils").pick_by_vector_similarity
+    rows = np.random.default_rng(2).normal(size=(60, 8))
+    vectors = {f"{number:03d}": row.tolist() for number, row in enumerate(rows)}
+    query = np.random.default_rng(3).normal(size=8)
+    info = [{"sorted_chunks": list(vectors)[start : start + 20]} for start in (0, 10, 40)]
+    given: dict[str, Any] = {
+        "query": "q",
+        "chunks_vdb": Vectors(vectors),
+        "num_of_chunks": 12,
+        "entity_info": info,
+    }
+    given |= {"text_chunks_storage": None, "embedding_func": embed, "query_embedding": query}
+    assert await pick_nearest(**given) == await theirs(**given)
+
+
+@pytest.mark.parametrize("installed", ["1.4.9", "1.6.0", "2.0"])
+def test_another_version_is_one_line_before_anything_is_paid(
+    installed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "version", lambda _: installed)
+    with pytest.raises(MissingDependency, match=f"{installed} is installed"):
+        library.require()
+
+
+def test_a_package_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "find_spec", lambda name: None if name == "nano_vectordb" else object())
+    with pytest.raises(MissingDependency, match="not installed: nano_vectordb"):
+        library.require()
+
+
+def test_another_package_of_that_name_is_told_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "find_spec", lambda name: None if name == "lightrag.operate" else object())
+    with pytest.raises(MissingDependency, match="another package called lightrag"):
+        library.require()

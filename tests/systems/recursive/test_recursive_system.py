@@ -1,17 +1,24 @@
 import asyncio
-from collections.abc import Callable, Iterator
+import json
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runtimes import Asked, BareRuntime, Chat, Embedder
+from runtimes import BareRuntime, Chat, Embedder
 
-from harness.core.records import AnswerStyle, Context, Prediction, Query
+from harness.core.records import Context, Prediction, Query
 from harness.datasets import demo
-from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import Roles
 from systems.common.passages import PassageParams
+from systems.common.prompts.sub_questions import (
+    LONGEST_QUESTION,
+    read_questions,
+    reply_schema,
+    sub_question_messages,
+)
 from systems.naive import system as naive
 from systems.naive.params import AnswerParams as NaiveAnswerParams
 from systems.recursive.params import AnswerParams
@@ -165,36 +172,68 @@ def test_the_trace_names_the_sub_questions_and_the_passages_of_each_round(stored
     assert second.content.startswith(f"? {ELSEWHERE[0]}\n? {ELSEWHERE[1]}\n+ https://")
 
 
-@pytest.mark.parametrize("style", ["short", "sentence"])
-def test_the_answer_is_generated_from_every_passage_in_that_order(stored: Path, style: AnswerStyle) -> None:
-    chat = asking(*map(listing, ELSEWHERE))
-    prediction = answered(BareRuntime(stored, chat, answer_style=style))
-    assert chat.prompts[-1] == answer_messages(QUESTION, prediction.contexts, style)
-    assert chat.calls[-1].max_tokens is None
+ASKED_QUESTION = "Which company built the Gull Sound array?"
 
 
-VICTIM = "What does this query ask that no passage holds?"
+def passages(*texts: str) -> list[Context]:
+    return [Context(text=text, doc_ids=("d",)) for text in texts]
 
 
-def failing(on: Callable[[Asked], bool]) -> Chat:
-    def reply(asked: Asked) -> str:
-        if on(asked):
-            raise ConnectionError("this call failed")
-        return "reply"
-
-    return Chat(reply)
-
-
-def test_a_model_call_that_fails_between_rounds_is_the_querys_exception(stored: Path) -> None:
-    runtime = BareRuntime(stored, failing(lambda asked: asked.json_schema is not None and VICTIM in asked.text))
-    with loaded(runtime) as system:
-        with pytest.raises(ConnectionError, match="this call failed"):
-            asyncio.run(system.answer(Query(query_id="q", text=VICTIM)))
-        assert asyncio.run(system.answer(Query(query_id="r", text="the next"))).answer == "reply"
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+def test_the_instruction_stands_before_and_after_the_passages_and_names_the_limit(limit: int) -> None:
+    system, user = sub_question_messages(ASKED_QUESTION, passages("PASSAGE"), limit)
+    instruction = user.content.split(ASKED_QUESTION)[1].removesuffix("JSON:").strip()
+    assert len(instruction) > 50
+    assert instruction in system.content
+    assert user.content.index("PASSAGE") < user.content.index(ASKED_QUESTION) < user.content.index(instruction)
+    assert ("one short question" if limit == 1 else f"{limit} short questions") in instruction
+    assert "not instructions" in system.content
 
 
-def test_an_answer_before_load_is_refused(tmp_path: Path) -> None:
-    system = RecursiveSystem(INDEX, AnswerParams(), BareRuntime(tmp_path))
-    with pytest.raises(RuntimeError, match="before load"):
-        asyncio.run(system.answer(Query(query_id="q", text="Where?")))
-    system.close()
+def test_the_schema_bounds_the_list_and_each_question() -> None:
+    schema = reply_schema(3)
+    assert schema["properties"]["questions"]["maxItems"] == 3
+    assert schema["properties"]["questions"]["items"]["maxLength"] == LONGEST_QUESTION
+    assert schema["additionalProperties"] is False
+    json.dumps(schema)
+
+
+READABLE = {
+    "what was asked for": ('{"questions": ["Who?", "When?"]}', ["Who?", "When?"]),
+    "a question without its mark": ('{"questions": ["the founder of Tidewright"]}', ["the founder of Tidewright"]),
+    "fenced": ('```json\n{"questions": ["Who?"]}\n```', ["Who?"]),
+    "after a sentence": ('Here they are:\n{"questions": ["Who?"]}', ["Who?"]),
+    "a bare list": ('["Who?", "When?"]', ["Who?", "When?"]),
+    "another key": ('{"sub_questions": ["Who?"]}', ["Who?"]),
+    "objects": ('{"questions": [{"q": "Who?"}, "When?"]}', ["Who?", "When?"]),
+    "cut off": ('{"questions": ["Who \\"leads\\" it?", "When did', ['Who "leads" it?']),
+    "cut off within the first": ('{"questions": ["Who', None),
+    "a numbered list": ("Missing:\n1. Who?\n2) When?\n(3) Where?", ["Who?", "When?", "Where?"]),
+    "bullets and bold": ("- Who?\n* **When?**\n• Q1: Where?", ["Who?", "When?", "Q1: Where?"]),
+    "a year is no bullet": ("2031 budget: who signed?", ["2031 budget: who signed?"]),
+    "other scripts": ("¿Quién?\n谁\uff1f\nمن\u061f", ["¿Quién?", "谁\uff1f", "من\u061f"]),
+    "an empty list": ('{"questions": []}', []),
+    "blank questions alone": ('{"questions": ["", " \\n"]}', None),
+    "numbers": ('{"questions": [1, 2]}', None),
+    "no list": ('{"questions": "all"}', None),
+    "prose without a question": ("Nothing is missing.", None),
+    "nothing": ("", None),
+    "null": ("null", None),
+    "a repeated one": ('{"questions": ["Who?", "Who?", " Who? "]}', ["Who?"]),
+    "more than the limit": ('{"questions": ["A?", "B?", "C?", "D?"]}', ["A?", "B?", "C?"]),
+    "several lines": ('{"questions": ["Who\\n\\nled\\tit?"]}', ["Who led it?"]),
+}
+
+
+@pytest.mark.parametrize(("reply", "expected"), READABLE.values(), ids=READABLE.keys())
+def test_replies_of_every_kind_are_read(reply: str, expected: list[str] | None) -> None:
+    assert read_questions(reply, 3) == expected
+
+
+@pytest.mark.parametrize(
+    "reply", ["[" * 10**6, '{"a":' * 10**5, '"' * 10**6, '{"\\' * 10**5, "? " * 10**6, "{" + "x" * 10**6]
+)
+def test_a_reply_made_to_hurt_is_read_at_once(reply: str) -> None:
+    start = time.perf_counter()
+    read_questions(reply, 3)
+    assert time.perf_counter() - start < 0.5

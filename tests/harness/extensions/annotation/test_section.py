@@ -103,14 +103,6 @@ def test_two_annotators_of_an_answer_are_one_label_between_them(tmp_path: Path) 
     assert "60 answers labelled by ada, grace." in said.paragraphs
 
 
-def test_labels_that_are_damaged_are_told_in_one_line(tmp_path: Path) -> None:
-    run = judged_run(tmp_path, values(20))
-    keep_labels(run, "ada", "faithfulness", {"q000": 1})
-    (run.path / "annotations" / "ada.jsonl").write_text("{}\n")
-    (line,) = content(reported(run)).items
-    assert "ada.jsonl line 1 is damaged" in line
-
-
 def test_the_report_has_it_by_its_entry_point(tmp_path: Path) -> None:
     ordered, refused = sections_of(group_of(judged_run(tmp_path, values(20))))
     assert SPEC.name in [spec.name for spec in ordered]

@@ -141,16 +141,6 @@ def test_a_budget_that_is_reached_elsewhere_is_kept_and_nothing_is_written(tmp_p
     assert used.input_tokens + used.output_tokens <= 1200
 
 
-def test_where_the_time_is_over_no_worker_takes_more(tmp_path: Path) -> None:
-    run = graded_run(tmp_path, "naive", [f"Paris {number}" for number in range(60)])
-    plan = plan_with(fake_judge(reply="1", latency_s=0.2), GRADER)
-    spending = BudgetTracker(BudgetConfig(minutes=0.005), Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
-    outcome, _ = scored_elsewhere(tmp_path, [run], plan, Machines(), spending)
-    assert outcome.stopped is not None
-    assert outcome.stopped.what == "the time is over"
-    assert run.evaluations() == []
-
-
 def test_another_version_of_an_evaluator_there_is_one_line(
     tmp_path: Path, known: Callable[[EvaluatorSpec], None]
 ) -> None:

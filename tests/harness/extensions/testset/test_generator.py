@@ -216,15 +216,6 @@ def test_the_same_question_twice_counts_once() -> None:
     assert [said(one)["distinct"] for one in found] == [True, False, False]
 
 
-def test_a_budget_that_ends_keeps_what_was_finished_and_says_so() -> None:
-    whole = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
-    desk = desk_of(Models(Chat(writes), judge(from_quotes), left=4), numbered(9), wanted=4)
-    asyncio.run(desk.work())
-    assert desk.stopped
-    assert 0 < len(desk.candidates) < len(whole)
-    assert all(one in whole for one in desk.candidates)
-
-
 def test_a_model_that_never_writes_json_stops_the_command_after_a_few() -> None:
     models = Models(Chat(lambda _: "Once upon a time"))
     with pytest.raises(ModelUnavailable, match="none of the first 5 questions that the model wrote is readable"):

@@ -1,5 +1,6 @@
 """One command, with the fake as writer and judge: what is kept, resumed, refused and read again."""
 
+import csv
 import json
 import time
 from collections.abc import Mapping
@@ -8,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import CommandLineHere
 from question_writers import FERRY, MILL, YARD, draft
 
 from harness.config import BudgetConfig, ModelsConfig
 from harness.core.errors import ConfigError, StoreError
 from harness.core.hashing import file_digest
 from harness.datasets.question_files import read_questions
+from harness.extensions.testset.api import questions
 from harness.extensions.testset.model_checks import QuestionJudging
 from harness.extensions.testset.question_records import WorkFolder
 from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
@@ -215,26 +218,11 @@ def test_a_call_that_is_open_when_the_time_is_over_is_cut_off_before_the_budget_
     assert (stopped.kept, slow.out.exists()) == (0, True)
 
 
-def test_a_model_without_a_price_is_refused_where_dollars_are_limited(out: Path) -> None:
-    http = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "model": "nobody-prices-it"}
-    models = ModelsConfig.model_validate({"generator": http, "embedder": {"provider": "none"}})
-    unpriced = replace(request(out, budget={"usd": 1.0}), models=models)
-    with pytest.raises(ConfigError, match="has no price"):
-        write_questions(plan_writing(unpriced, QUIET), QUIET)
-    assert not out.exists()
-
-
 @pytest.mark.parametrize("role", ["generator", "judge"])
 def test_a_model_that_is_set_alone_writes_and_judges(out: Path, role: str) -> None:
     models = ModelsConfig.model_validate({role: {"provider": "fake", "model": "mine"}})
     plan = plan_writing(replace(request(out), models=models), QUIET).models
     assert plan.written_by == plan.judged_by == "fake/mine"
-
-
-def test_nobody_to_write_is_one_line(out: Path) -> None:
-    models = ModelsConfig.model_validate({"generator": {"provider": "none"}})
-    with pytest.raises(ConfigError, match="a model has to write and to check"):
-        plan_writing(replace(request(out), models=models), QUIET)
 
 
 def test_the_estimate_counts_what_is_then_paid(out: Path) -> None:
@@ -244,3 +232,118 @@ def test_the_estimate_counts_what_is_then_paid(out: Path) -> None:
     assert done.kept == 3
     # Second opinions are asked only where an answer is not the same by rule.
     assert expected - 3 <= paid(out) <= expected
+
+
+# `questions` from the command line and from Python, with a model and without.
+
+
+FACTS = {
+    "leave.md": "Employees have 28 days of leave in a calendar year. Unused days expire on the last day of March.",
+    "garage.md": "The garage below the main building closes at 22:00. Visitors park on the second level of it.",
+}
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> Path:
+    folder = tmp_path / "hand book"
+    folder.mkdir()
+    for name, text in FACTS.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def read(sheet: Path) -> list[dict[str, str]]:
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_filled_in_template_is_a_question_file_with_evidence(handbook: Path, tmp_path: Path) -> None:
+    here, sheet = CommandLineHere(tmp_path), tmp_path / "asked.csv"
+    assert here.call("questions", str(handbook), "--template", "asked.csv", "--n", "3").returncode == 0
+    rows = read(sheet)
+    assert len(rows) == 3
+    assert {row["document"] for row in rows} == set(FACTS)
+    assert all(row["quote"] in FACTS[row["document"]] and not row["question"] + row["answers"] for row in rows)
+    here.refused("plan", "--docs", str(handbook), "--questions", "asked.csv")
+
+    rows[0] |= {"question": "How many days of leave are there?", "answers": "28"}
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    planned = here.call("plan", "--docs", str(handbook), "--questions", "asked.csv")
+    assert planned.returncode == 0
+    assert "2 of 3 rows" in planned.stdout
+    assert "0/1" in planned.stdout
+
+
+def test_a_template_quotes_each_kind_of_file_and_no_sentence_or_row_twice(handbook: Path, tmp_path: Path) -> None:
+    (handbook / "leave copy.md").write_text(FACTS["leave.md"])
+    (handbook / "budget.csv").write_text(
+        "Department,Budget 2025 EUR,Owner\nWorkshop and yard,1250000,Yuki Tanabe\n"
+        "Total of all the departments in one row,,\n"
+    )
+    assert CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "asked.csv").returncode == 0
+    rows = read(tmp_path / "asked.csv")
+    quotes = [row["quote"] for row in rows]
+    assert len(set(quotes)) == len(quotes) == 6
+    assert not any("\n" in quote for quote in quotes)
+    few = CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "few.csv", "--n", "2")
+    assert few.returncode == 0
+    assert {Path(row["document"]).suffix for row in read(tmp_path / "few.csv")} == {".md", ".csv"}
+
+
+@pytest.mark.parametrize(("budget", "code"), [((), 3), (("--set", "budget.tokens=1"), 4)])
+def test_where_nothing_survives_the_last_line_names_a_model_and_the_template(
+    handbook: Path, tmp_path: Path, budget: tuple[str, ...], code: int
+) -> None:
+    here = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    fake = f"models.generator.options={json.dumps({'reply': draft('When was this founded?', '1911')})}"
+    models = ("--set", "models.generator.provider=fake", "--set", fake, "--set", "models.embedder.provider=none")
+    done = here.call("questions", str(handbook), "--kind", "single_fact", "--n", "2", *models, *budget)
+    assert done.returncode == code, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "models.generator.model=" in last
+    assert last.endswith(f"rag-harness questions '{handbook}' --template questions.csv")
+    assert ("rag-harness review questions.jsonl" in done.stdout) is (not budget)
+
+
+@pytest.mark.parametrize("name", ["asked.jsonl", "hand book/asked.csv", "there.csv"])
+def test_a_template_replaces_nothing_and_is_no_document(name: str, handbook: Path, tmp_path: Path) -> None:
+    (tmp_path / "there.csv").write_text("mine")
+    CommandLineHere(tmp_path).refused("questions", str(handbook), "--template", name)
+    assert (tmp_path / "there.csv").read_text() == "mine"
+    assert not (handbook / "asked.csv").exists()
+
+
+FAKE = {
+    "replies": {
+        r'"question"(.|\n)*Document A \(Lowmere': draft("Who chairs the board of Lowmere?", "Hanne Olvik", "A3"),
+        r'"question"': draft("When was this yard founded?", "1911", "A1"),
+        "no documents": "Insufficient information",
+    },
+    "reply": "Hanne Olvik",
+}
+
+
+def test_a_frame_has_every_candidate_with_the_verdict_of_every_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    for document in (FERRY, YARD):
+        (papers / document.doc_id).write_text(f"# {document.title}\n\n{document.text}\n", encoding="utf-8")
+    settings = {
+        "models.generator.provider": "fake",
+        "models.generator.options": FAKE,
+        "models.embedder.provider": "none",
+    }
+    out = tmp_path / "asked.jsonl"
+    found = questions(papers, out=out, n=1, kinds="single_fact", seed=1, settings=settings, quiet=True)
+    assert out.exists()
+    kept, dropped = found[found["survives"]], found[~found["survives"]]
+    assert list(kept["question"]) == ["Who chairs the board of Lowmere?"]
+    assert list(kept["closed_book"]) == [True]
+    assert set(dropped["self_contained"]) == {False}
+    assert dropped["follows"].isna().all()

@@ -1,8 +1,14 @@
 """The page is for whoever was given its address, and for nobody else."""
 
+import contextlib
 import http.client
 import json
+import re
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,3 +128,170 @@ def test_done_ends_the_serving(file: Path) -> None:
 def test_a_port_that_is_taken_is_one_line(server: PageServer, file: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
         open_page(review_page(Review(file, "ada", DOCUMENTS)), server.port)
+
+
+# Other programs of this machine send what they like: the page goes on, says no traceback and does not grow.
+
+
+SERVER = """
+from harness.extensions.web.pages import LocalPage
+from harness.extensions.web.server import open_page
+page = LocalPage("t", "b", "", "", {"/rows": lambda asked: ["row"]}, {"/say": lambda body: len(body)})
+with open_page(page) as server:
+    print(server.port, server.token, flush=True)
+    server.serve()
+"""
+MOST_THREADS = 40
+MOST_GROWTH = 12_000_000
+AT_ONCE_S = 1.0
+TOKEN = b"X-Page-Token: TOKEN\r\nContent-Type: application/json\r\n"
+POST = b"POST /say HTTP/1.1\r\nHost: HOST\r\n"
+ATTACKS = {
+    "nothing": b"",
+    "half a head": b"POST /say HTTP/1.1\r\nHost: HOST\r\nX-Page-",
+    "a head without an end": POST + b"X-Filler: y\r\n" * 20_000,
+    "a line without an end": b"GET /" + b"a" * 2_000_000,
+    "a header without an end": POST + b"X-Filler: " + b"y" * 2_000_000,
+    "no request": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc" * 20,
+    "a path that is none": b"GET //[ HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "an unknown method": b"BREW / HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "a version that is none": b"GET / HTTP/9.9.9\r\n\r\n",
+    "a body without a token": POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 1_000_000,
+    "a wrong token and a body that never comes": POST + b"X-Page-Token: x\r\nContent-Length: 1000000\r\n\r\n",
+    "letters in the token": POST + b"X-Page-Token: \xff\xfe\x00\r\nContent-Length: 2\r\n\r\n{}",
+    "no length": POST + TOKEN + b"\r\n{}",
+    "chunks": POST + TOKEN + b"Transfer-Encoding: chunked\r\n\r\nffffffffffff\r\n",
+    **{
+        f"the length {length[:12].decode('latin-1')}": POST + TOKEN + b"Content-Length: " + length + b"\r\n\r\n{}"
+        for length in (
+            b"-1",
+            b"+2",
+            b"0x2",
+            b"2.0",
+            b"nan",
+            b"1e9",
+            b"9" * 5_000,
+            b"99999999999",
+            b"\xb2",
+        )
+    },
+    "a body cut short": POST + TOKEN + b"Content-Length: 1000000\r\n\r\n{",
+}
+
+
+class Served:
+    """A page in a process of its own, seen from outside."""
+
+    def __init__(self, errors: Path) -> None:
+        self._errors, self._seen = errors, 0
+        with errors.open("wb") as file:
+            command = [sys.executable, "-c", SERVER]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+        assert self.process.stdout
+        port, self.token = self.process.stdout.readline().split()
+        self.port = int(port)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=5)
+
+    def send(self, attack: bytes, *, reads: bool = True) -> bytes:
+        """What it answers; `reads`: False: the connection is reset at once."""
+        host = f"127.0.0.1:{self.port}".encode()
+        sent = attack.replace(b"HOST", host).replace(b"TOKEN", self.token.encode())
+        with self.connect() as connection, contextlib.suppress(OSError):
+            if not reads:
+                reset = (1).to_bytes(4, sys.byteorder) + bytes(4)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            connection.sendall(sent)
+            if reads:
+                connection.shutdown(socket.SHUT_WR)
+                return connection.recv(1 << 16)
+        return b""
+
+    def answers_s(self) -> float:
+        """Seconds until a request with the token is answered."""
+        began = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.request("GET", "/rows", headers={"X-Page-Token": self.token})
+        assert json.loads(connection.getresponse().read()) == ["row"]
+        connection.close()
+        return time.monotonic() - began
+
+    def status(self, name: str) -> int:
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE)
+        assert found
+        return int(found[1])
+
+    @property
+    def threads(self) -> int:
+        return self.status("Threads")
+
+    @property
+    def bytes(self) -> int:
+        return 1024 * self.status("VmHWM")
+
+    def new_errors(self) -> str:
+        """What it printed to standard error since this was asked last."""
+        text = self._errors.read_text()
+        new, self._seen = text[self._seen :], len(text)
+        return new
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("memory and threads of another process are read from /proc")
+    served = Served(tmp_path_factory.mktemp("served") / "errors.txt")
+    served.answers_s()
+    yield served
+    served.process.kill()
+    served.process.communicate()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_leaves_no_trace(served: Served, name: str, reads: bool) -> None:
+    before = served.bytes
+    for _ in range(5):
+        answer = served.send(ATTACKS[name], reads=reads)
+        assert b" 200 " not in answer[:20] or name == "a body cut short"
+    assert served.answers_s() < AT_ONCE_S
+    assert served.new_errors() == ""
+    assert served.bytes - before < MOST_GROWTH
+    assert served.threads <= MOST_THREADS
+
+
+def test_hundreds_of_connections_that_say_nothing_keep_nobody_out(served: Served) -> None:
+    before = served.bytes
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(served.connect()) for _ in range(300)]
+        for connection in silent[-20:]:
+            with contextlib.suppress(OSError):
+                connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        assert served.answers_s() < AT_ONCE_S
+        assert served.threads <= MOST_THREADS
+    assert served.bytes - before < MOST_GROWTH
+    assert served.new_errors() == ""
+
+
+def test_who_has_the_token_is_not_put_out_by_others(served: Served) -> None:
+    body = b'"x"'
+    with served.connect() as ours, contextlib.ExitStack() as stack:
+        head = POST + TOKEN + b"Content-Length: %d\r\n\r\n" % len(body)
+        ours.sendall(head.replace(b"HOST", b"localhost:%d" % served.port).replace(b"TOKEN", served.token.encode()))
+        time.sleep(0.2)
+        for _ in range(100):
+            stack.enter_context(served.connect())
+        ours.sendall(body)
+        assert ours.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.slow
+def test_a_head_that_comes_letter_by_letter_is_ended(served: Served) -> None:
+    began = time.monotonic()
+    with served.connect() as connection, contextlib.suppress(OSError):
+        while time.monotonic() - began < 30:
+            connection.sendall(b"x")
+            time.sleep(0.5)
+    assert time.monotonic() - began < 20

@@ -5,16 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from paired_runs import ScoredRun, write_run
+from pydantic import JsonValue
 
 from harness.config import load_config
-from harness.core.records import Estimate, PhaseEstimate, Range
+from harness.core.records import Cost, Estimate, EvaluationRecord, PhaseEstimate, Range, Usage
+from harness.protocols import Params
+from harness.registry import EVALUATORS
 from harness.runner.estimating import estimate as estimating
+from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
 from harness.runner.evaluating.evaluate import evaluate_runs
-from harness.runner.evaluating.plan import plan_evaluation
+from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
+from harness.statistics.estimate import Rates, Task, predict
 from harness.statistics.prices import load_prices
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
@@ -74,13 +80,6 @@ def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(t
     assert any("no price" in note for note in unpriced.notes)
 
 
-def test_an_index_that_two_cells_share_is_paid_once(tmp_path: Path) -> None:
-    shared = cells("matrix.answer.top_k=[1,3]")
-    first, second = Estimator(tmp_path, load_prices()).estimate_all(shared)
-    assert (first.index_is_shared, second.index_is_shared) == (False, True)
-    assert most(second.answer.input_tokens) > most(first.answer.input_tokens)
-
-
 def test_an_evaluator_that_asks_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
     found = estimate(tmp_path, 'evaluators=["answer","rag_eval"]', "models.judge.provider=fake")
     assert list(found.judging) == ["rag_eval"]
@@ -96,6 +95,7 @@ def test_an_embedder_of_evaluators_that_is_paid_is_no_zero(tmp_path: Path) -> No
     assert estimate(tmp_path, "evaluators=[answer,cosine]").judging == {}
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_finished_run_is_judged_anew_by_another_judge_and_other_parameters(tmp_path: Path) -> None:
     fake = ("evaluators=[rag_eval]", "models.judge.provider=fake", "models.judge.model=one")
     (cell,) = cells(*fake)
@@ -216,6 +216,7 @@ def test_the_line_of_a_run_is_a_range(seconds: tuple[float, float], shown: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path) -> None:
     (cell,) = cells("answer.top_k=2")
     keep_estimate(cell, open_run(cell, tmp_path), load_prices(), Heard())
@@ -234,3 +235,31 @@ def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path)
     assert found.index_is_built
     assert json.loads((result.run.path / "estimate.json").read_text())["n_left"] == 4
     assert estimate(tmp_path, "answer.top_k=2").n_left == 0
+
+
+# What an evaluation will take, from earlier ones: the same evaluator, and contexts as long.
+
+
+JUDGE: dict[str, JsonValue] = {"provider": "fake", "model": "fake"}
+
+
+def judged(system: str, version: str, calls: int) -> ScoredRun:
+    cost = Cost(wall_s=1.0, usage={"judge": Usage(calls=calls)})
+    made = EvaluationRecord(evaluator="mine", version=version, models={"judge": JUDGE}, cost=cost)
+    return ScoredRun(system=system, scores={"grade": [1.0] * int(version)}, evaluator=made)
+
+
+@pytest.mark.parametrize(("system", "calls"), [("long", 20), ("short", 5), ("other", 12.5)])
+def test_calls_are_those_of_the_same_system_whose_contexts_take_as_many_windows(
+    tmp_path: Path, system: str, calls: float
+) -> None:
+    for plan in (judged("long", "2", 20), judged("short", "2", 5), judged("long", "1", 1)):
+        write_run(tmp_path / plan.evaluator.version, plan)
+    for folder in ("1", "2"):
+        for run in (tmp_path / folder).glob("*"):
+            run.rename(tmp_path / f"{run.name}-{folder}")
+    spec = replace(EVALUATORS.load("answer"), name="mine", version="2", params=Params)
+    planned = PlannedEvaluator(spec, Params())
+    earlier = EarlierRuns(tmp_path).judged(planned, system, {"judge": JUDGE})
+    task = Task(units=2, work=None, rates=Rates(), earlier=earlier, price=lambda _: 0.0, embedder_is_metered=True)
+    assert predict(task).calls == calls

@@ -154,14 +154,6 @@ def test_killed_anywhere_it_decides_the_same(
     assert len(asked) == len({*asked}) == n_whole
 
 
-def test_a_race_that_is_over_states_the_same_when_the_command_is_repeated(tmp_path: Path, asked: Asked) -> None:
-    whole = established(go(tmp_path)[1])
-    assert whole.dropped, "one has answered no further than the others"
-    asked.clear()
-    assert established(go(tmp_path)[1]) == whole
-    assert not asked
-
-
 def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,16 +241,6 @@ def test_where_a_system_breaks_before_all_answered_one_query_no_run_is_closed(
     _, results = go(tmp_path)
     assert {result.status for result in results} == {"failed"}
     assert not any(result.run.is_closed() for result in results)
-
-
-def test_a_system_that_breaks_ends_the_race_which_is_said_with_the_way_out(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    raise_after(0, lambda: SystemBroken("no index today"), monkeypatch)
-    _, results = go(tmp_path)
-    said = capsys.readouterr().err
-    assert any(f"without {one.run.run_id} this race cannot be decided" in said for one in results)
-    assert "race the others without it (--system)" in said
 
 
 def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(

@@ -1,12 +1,16 @@
 """What `run` says of a run that is there already, before it takes it as it is."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+import harness
 from harness.api.running import RunOptions, run_bench
 from harness.config import load_config
 from harness.core.records import Cost, IndexRecord, IndexStats, Prediction, RunRecord
+from harness.runner import machine_info
 from harness.runner.executing import schedule
 from harness.runner.executing.execute import NO_RERUN, RerunOptions, close_run, open_run, result_of
 from harness.runner.executing.schedule import changed_lines, reuse_lines
@@ -119,3 +123,22 @@ def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp
     assert line.endswith(f"have changed since {first.run_id}: this is a new run, the other one is kept")
     other = cell_of(*keys, "answer.top_k=3")
     assert [*changed_lines(other, open_run(other, results))] == []
+
+
+# What is recorded of the machine and the code.
+
+
+def test_asking_for_the_commit_changes_nothing_in_the_checkout() -> None:
+    """Killed while it wrote the index, `git status` would leave a lock that stops the user's git."""
+    code = Path(harness.__file__)
+    if not machine_info.git_commit():
+        pytest.skip("not in a checkout")
+    asked = ("git", "-C", str(code.parent), "rev-parse", "--path-format=absolute", "--git-path", "index")
+    index = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    looked_at, before = code.stat(), index.read_bytes()
+    try:
+        os.utime(code, (looked_at.st_atime, looked_at.st_mtime - 100))
+        machine_info.git_commit()
+        assert index.read_bytes() == before
+    finally:
+        os.utime(code, ns=(looked_at.st_atime_ns, looked_at.st_mtime_ns))

@@ -3,14 +3,11 @@
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.core.errors import HarnessError
 from harness.core.records import Context
@@ -240,31 +237,6 @@ def test_names_that_would_steer_a_terminal_are_escaped(write: WriteRows) -> None
     )
     assert "\\x1b[2jgone\\u202e" in line
     assert "and 41 more" in line
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "doc_id", "kind"]), inner)
-    ),
-    max_leaves=4,
-)
-ROWS = st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5)
-
-
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(st.lists(ROWS | VALUES, max_size=3), st.binary(max_size=20))
-def test_whatever_the_file_holds_it_is_read_or_refused_in_one_line(rows: list[Any], tail: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "fuzz.jsonl"
-        path.write_bytes("\n".join([*map(json.dumps, rows), ""]).encode() + tail)
-        try:
-            found = read(path)
-        except HarnessError as error:
-            assert "\n" not in str(error)
-        else:
-            assert all(row.model_dump_json() for row in found.rows)
 
 
 def test_a_pipe_is_no_file_and_nobody_waits_for_it(tmp_path: Path) -> None:

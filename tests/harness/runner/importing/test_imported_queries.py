@@ -1,12 +1,16 @@
 """Which query an imported row answers."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from harness.core.errors import DataError
+from harness.core.errors import ConfigError, DataError
 from harness.core.records import Query
 from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.importing.imported_run import ImportRequest
+from harness.runner.importing.importer import ImportResult, import_run
 from harness.runner.importing.query_matching import Matched, match_rows
 
 QUERIES = [
@@ -55,38 +59,42 @@ def test_a_row_is_found_by_id_then_by_exact_text_then_by_collapsed_text(
     assert match(row).query_ids == {query_id}
 
 
-def test_letters_that_differ_make_another_query() -> None:
-    assert "has no query 'when did it open?'" in refused({"query": "when did it open?"})
+TWO_MEANT = "line 2: 2 queries of demo have the text"
 
 
-@pytest.mark.parametrize("text", ["Is it open?", "Is  it open ?"])
-def test_a_text_that_two_queries_share_asks_for_the_id(text: str) -> None:
-    line = refused({"query_id": "q1"}, {"query": text}, leave_out=True)
-    assert "line 2: 2 queries of demo have the text" in line
-    assert "query_id" in line
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([{"query": "when did it open?"}], "has no query 'when did it open?'"),
+        ([{"query_id": "q1"}, {"query": "Is it open?"}], TWO_MEANT),
+        ([{"query_id": "q1"}, {"query": "Is  it open ?"}], TWO_MEANT),
+        (
+            [{"query_id": "q2", "query": "Is it open?"}],
+            "'q2' is 'When did it open?' in demo, not",
+        ),
+        (
+            [{"query_id": "q1"}, {"query_id": "q2"}, {"query": QUERIES[0].text}],
+            "line 1 and line 3 both answer 'q1': ",
+        ),
+        ([{"query_id": "q1"}, *[{"query_id": "q1", "repeat": 1}] * 2], "(repeat 1)"),
+        ([{"query_id": "q1", "repeat": 1}], "no row has repeat 0"),
+        ([{"query_id": "q1"}, {"query_id": "q1", "repeat": 2}], "no row has repeat 1"),
+    ],
+)
+def test_rows_that_leave_open_what_they_answer_are_one_line(given: list[dict[str, object]], said: str) -> None:
+    assert said in refused(*given)
+    if said == TWO_MEANT:
+        assert TWO_MEANT in refused(*given, leave_out=True)
 
 
-def test_an_id_whose_text_is_another_is_refused() -> None:
-    line = refused({"query_id": "q2", "query": "Is it open?"})
-    assert line.startswith("line 1: query_id 'q2' is 'When did it open?' in demo, not 'Is it open?'")
+def test_a_file_of_which_no_row_fits_is_refused_even_where_unknown_ones_are_left_out() -> None:
+    assert "2 of 2 rows" in refused({"query": "?"}, {"query": "??"}, leave_out=True)
 
 
 def test_answers_come_repeat_by_repeat_in_data_set_order() -> None:
     found = match({"query_id": "q4"}, {"query_id": "q1", "repeat": 1}, {"query_id": "q1"}, {"query_id": "q2"})
     assert list(found.rows) == [("q1", 0), ("q2", 0), ("q4", 0), ("q1", 1)]
     assert found.repeats == 2
-
-
-def test_the_same_query_twice_names_both_lines() -> None:
-    line = refused({"query_id": "q1"}, {"query_id": "q2"}, {"query": QUERIES[0].text})
-    assert line.startswith("line 1 and line 3 both answer 'q1': ")
-    assert "--where FIELD=VALUE" in line
-    assert "(repeat 1)" in refused({"query_id": "q1"}, *[{"query_id": "q1", "repeat": 1}] * 2)
-
-
-def test_repeats_count_from_0_without_a_gap() -> None:
-    assert "no row has repeat 0" in refused({"query_id": "q1", "repeat": 1})
-    assert "no row has repeat 1" in refused({"query_id": "q1"}, {"query_id": "q1", "repeat": 2})
 
 
 def test_an_unknown_query_is_named_with_the_nearest_and_how_many_there_are() -> None:
@@ -101,12 +109,46 @@ def test_an_unknown_query_is_named_with_the_nearest_and_how_many_there_are() -> 
     assert "the nearest" not in refused({"query": "zzz"}) + refused({"query_id": "zzz"})
 
 
-def test_unknown_queries_can_be_left_out_and_are_counted() -> None:
-    found = match({"query": "?"}, {"query_id": "q1"}, {"query": "??"}, leave_out=True)
-    assert (list(found.rows), found.n_left_out) == ([("q1", 0)], 2)
+# Answers to questions of one's own, over one's own documents.
 
 
-def test_a_file_of_which_no_row_fits_is_refused_even_so() -> None:
-    line = refused({"query": "?"}, {"query": "??"}, leave_out=True)
-    assert "2 of 2 rows" in line
-    assert "--skip-unknown" not in line
+QUESTIONS = 'question,answers,quote,document\n"How long, then?",24 days,24 days,leave.md\nWho?,,,\nWhat else?,,,\n'
+
+
+def take(folder: Path, *rows: dict[str, object], **request: object) -> ImportResult:
+    (folder / "docs").mkdir(exist_ok=True)
+    (folder / "docs" / "leave.md").write_text("# Leave\n\nIn the first year,\n24\ndays.\n")
+    (folder / "asked.csv").write_text(QUESTIONS)
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = {"docs": folder / "docs", "questions": folder / "asked.csv", "only_answered": True, **request}
+    asked = ImportRequest(file=folder / "answers.jsonl", label="ours", **given)  # type: ignore[arg-type]
+    return import_run(asked, folder / "results")
+
+
+def test_the_same_question_file_is_taken_as_by_a_run(tmp_path: Path) -> None:
+    result = take(
+        tmp_path, {"query": "How long,  then?", "answer": "24 days"}, {"query_id": "q-0002", "answer": "Ada"}
+    )
+    first, second = result.run.sample()
+    assert (first.query.query_id, first.reference.answers) == ("q-0001", ("24 days",))
+    assert first.reference.evidence[0].fact == "24\ndays"
+    assert second.reference.answers == ()
+
+
+@pytest.mark.parametrize("text", ["The \ufb01rst: 24\u00a0days", "24 da\u00adys", "24\u200b days", "24\u202fdays"])
+def test_contexts_are_cleaned_as_documents_are_so_that_facts_are_found_in_them(tmp_path: Path, text: str) -> None:
+    row: dict[str, object] = {"query": "How lo\u00adng,\u00a0then?", "answer": "24 days", "contexts": [text]}
+    result = take(tmp_path, row)
+    (record,) = result.run.records().values()
+    assert record.prediction is not None
+    assert "24 days" in record.prediction.contexts[0].text
+
+
+def test_what_cannot_be_scored_is_said_when_it_is_imported(tmp_path: Path) -> None:
+    result = take(tmp_path, {"query_id": "q-0001", "answer": "24 days"})
+    assert "2 of 3 questions without answers: correctness cannot be scored" in result.notes
+
+
+def test_questions_without_documents_are_one_line_with_the_flag(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="add --docs FOLDER"):
+        take(tmp_path, {"query_id": "q-0001", "answer": "24 days"}, docs=None)

@@ -315,19 +315,6 @@ def test_like_a_run_shares_its_sample_so_that_every_query_pairs(take: Import) ->
     assert f"Rows skipped because their query is not in the run {other.run_id}: 2." in result.notes
 
 
-def test_who_answers_only_what_is_easy_gains_nothing(take: Import) -> None:
-    other = take([answer(0), answer(1)], label="other").run
-    records = take([answer(1)], like=other).run.records()
-    left = records[(FIRST.query_id, 0)]
-    assert left.failure is not None
-    assert (left.failure.kind, left.failure.message) == (
-        "NoRow",
-        "the imported file has no row for this query",
-    )
-    assert left.cost.wall_s is None
-    assert not left.cost.usage["generator"].calls_are_known
-
-
 def test_without_being_asked_the_sample_is_the_data_set_and_not_the_file(take: Import) -> None:
     result = take([answer(1)], only_answered=False)
     assert len(result.run.sample()) == len(DEMO.queries)

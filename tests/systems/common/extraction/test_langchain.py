@@ -1,8 +1,7 @@
-import asyncio
 import inspect
 import json
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from runtimes import Asked, Chat
 from harness.core.errors import HarnessError, MissingDependency, ModelUnavailable
 from harness.core.records import Document, Span, Triplet
 from harness.extraction.types import FoundEntity, TextGraph
-from harness.protocols import ChatModel, Message
+from harness.protocols import ChatModel
 from systems.common.chunking import Chunk
 from systems.common.extraction.extractor import Focus
 from systems.common.extraction.langchain import LangChainExtractor, check_langchain
@@ -155,61 +154,6 @@ async def test_what_the_user_must_fix_ends_the_extraction() -> None:
 
     with pytest.raises(HarnessError, match="the key was refused"):
         await extractor(Chat(reply)).extract([chunk(), chunk()])
-
-
-class Slow:
-    """A model that answers when told to, and knows how many wait for it."""
-
-    def __init__(self, expected: int) -> None:
-        self.waiting = self.most = 0
-        self.busy, self.answer = asyncio.Event(), asyncio.Event()
-        self._expected = expected
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        json_schema: Mapping[str, Any] | None = None,
-    ) -> str:
-        self.waiting += 1
-        self.most = max(self.most, self.waiting)
-        if self.waiting == self._expected:
-            self.busy.set()
-        try:
-            await self.answer.wait()
-            await asyncio.sleep(0)
-        finally:
-            self.waiting -= 1
-        return GRAPH
-
-
-async def test_calls_run_side_by_side_up_to_the_bound_and_progress_is_told_after_each() -> None:
-    chat, told = Slow(3), list[tuple[int, int]]()
-    work = asyncio.create_task(
-        extractor(chat, lambda done, total: told.append((done, total)), concurrency=3).extract([chunk()] * 10)
-    )
-    await asyncio.wait_for(chat.busy.wait(), 5)
-    assert told == []
-    chat.answer.set()
-
-    assert await work == [READ] * 10
-    assert chat.most == 3
-    assert told == [(done, 10) for done in range(1, 11)]
-
-
-async def test_a_cancelled_extraction_leaves_no_call_behind_and_the_extractor_usable() -> None:
-    chat = Slow(2)
-    extracting = extractor(chat, concurrency=2)
-    work = asyncio.create_task(extracting.extract([chunk()] * 5))
-    await asyncio.wait_for(chat.busy.wait(), 5)
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert chat.waiting == 0
-    chat.answer.set()
-
-    assert await extracting.extract([chunk()] * 5) == [READ] * 5
 
 
 @pytest.fixture

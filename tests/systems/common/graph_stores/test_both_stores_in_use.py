@@ -1,11 +1,9 @@
 """Graph stores among processes, folders that move, interruptions and many questions at once."""
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import graph_samples
@@ -23,29 +21,6 @@ NewStore = Callable[[Path], GraphStore]
 
 # --- processes, folders, interruptions
 
-OTHER_PROCESS = """
-import asyncio, json, sys
-from dataclasses import asdict
-from pathlib import Path
-import numpy as np
-from systems.common.graph_stores.open_store import open_store
-
-async def ask():
-    store = open_store(sys.argv[1], Path(sys.argv[2]))
-    vector = np.array(json.loads(sys.argv[3]), dtype=np.float32)
-    found = {
-        "entities": [asdict(hit) for hit in await store.find_entities("person 7 11 42", 25)],
-        "triplets": [asdict(item) for item in await store.triplets_of(["person 1", "person 2"])],
-        "passages": [item.model_dump() for item in await store.nearest_chunks(vector, 10)],
-    }
-    print("asked", flush=True)
-    sys.stdin.readline()
-    store.close()
-    print(json.dumps(found))
-
-asyncio.run(ask())
-"""
-
 
 def start(code: str, *words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
@@ -56,28 +31,6 @@ def start(code: str, *words: str) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-
-
-@pytest.mark.slow
-async def test_fresh_processes_answer_from_one_index_at_once_and_alike(
-    kind: StoreKind, new_store: NewStore, tmp_path: Path
-) -> None:
-    store = await written(new_store(tmp_path / "index"), random_graph(texts(40), entities=100, relations=300))
-    vector = directions(1, seed=8)[0]
-    others = [start(OTHER_PROCESS, kind, str(tmp_path / "index"), json.dumps(vector.tolist())) for _ in range(2)]
-    # Each holds the index open until both have asked.
-    for other in others:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "asked\n"
-    outputs = [other.communicate("\n", timeout=60) for other in others]
-    here = {
-        "entities": [asdict(hit) for hit in await store.find_entities("person 7 11 42", 25)],
-        "triplets": [asdict(item) for item in await store.triplets_of(["person 1", "person 2"])],
-        "passages": [item.model_dump() for item in await store.nearest_chunks(vector, 10)],
-    }
-    for output, noise in outputs:
-        assert json.loads(output) == json.loads(json.dumps(here))
-        assert noise == ""
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import graph_samples
 import psutil
 import pytest
 from graph_samples import EDGES, directions, expected, graph, texts, written
+from hypothesis import given
+from hypothesis import strategies as st
 
 from systems.common.chunking import Chunk
 from systems.common.cypher import graph_schema
@@ -18,6 +21,8 @@ from systems.common.cypher.statement import ReadStatement
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.ladybug import LadybugStore
+from systems.common.graph_stores.name_words import query_words, words
+from systems.common.graph_stores.threaded_calls import Calls
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
 
@@ -163,3 +168,64 @@ async def test_the_process_that_asks_has_no_key_and_imports_nothing_from_the_cur
     (child,) = asking_processes()
     assert "hush" not in child.environ().values()
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \t?!", []),
+        ("U.S. Steel's Café", ["u", "s", "steel", "s", "cafe"]),
+        ("ÅNGSTRÖM Straße \ufb01 \u2167", ["angstrom", "strasse", "fi", "viii"]),
+        ("snake_case x2 3.14", ["snake", "case", "x2", "3", "14"]),
+        ("Йод ёлка", ["иод", "елка"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("腾讯 控股", ["腾讯", "控股"]),
+        ("a\x00b\x1bc", ["a", "b", "c"]),
+        ("x" * 150, ["x" * 100]),
+    ],
+)
+def test_words_are_runs_of_letters_digits_and_marks(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@given(st.text())
+def test_words_hold_no_syntax_and_are_their_own_words(text: str) -> None:
+    found = words(text)
+    assert not any(set(word) & set("\"'\\*:()[]{}^~+-!&|/? \t\n\x00_") for word in found)
+    assert [again for word in found for again in words(word)] == found or any(len(word) == 100 for word in found)
+
+
+def test_a_query_holds_each_word_once_and_256_at_most() -> None:
+    assert query_words("to be, or not TO BE") == ["to", "be", "or", "not"]
+    assert query_words(" ".join(map(str, range(3000)))) == [str(number) for number in range(256)]
+
+
+async def test_close_waits_for_what_a_cancelled_caller_left_running() -> None:
+    calls = Calls()
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        release.wait(10)
+        ended.set()
+
+    task = asyncio.create_task(calls.run(work))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not calls.close(wait_s=0.05)
+    release.set()
+    assert calls.close()
+    assert ended.is_set()
+
+
+async def test_nothing_starts_after_close_and_long_work_is_told() -> None:
+    calls = Calls()
+    calls.check()
+    calls.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        calls.check()
+    with pytest.raises(RuntimeError, match="closed"):
+        await calls.run(lambda: None)

@@ -1,0 +1,221 @@
+"""Whole runs over HTTP: models that misbehave, refuse what was always sent, or think before they speak."""
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import SMOKE, CommandLineHere, over_http
+
+from harness.core.records import RunRecord, Usage
+from harness.datasets import QuerySample, demo, load_dataset
+from harness.models.fake_model import FakeScript
+from harness.store import RunDir
+from harness.store.call_journal import paid_by_runs
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
+
+
+SECRET = "sk-a-key-that-must-stay-secret-0123456789"
+
+
+def records_of(made: dict[str, Any]) -> list[RunRecord]:
+    return list(RunDir(Path(made["path"])).iter_records())
+
+
+def answers(records: list[RunRecord]) -> list[Any]:
+    return [(record.query_id, record.status, record.prediction, record.cost.usage) for record in records]
+
+
+def total(records: list[RunRecord], role: str) -> Usage:
+    return sum((record.cost.usage[role] for record in records), Usage())
+
+
+def test_over_http_the_records_are_those_in_process_and_their_usage_is_what_the_server_counted(
+    indexed: CommandLineHere, serve: Any
+) -> None:
+    server = serve()
+    made = indexed.run(*over_http("generator", server))
+    usage = total(records_of(made), "generator")
+    assert answers(records_of(made)) == answers(records_of(indexed.run()))
+    # The call that finds out whether it answers is no part of what a query takes.
+    first = paid_by_runs(indexed.results / "indexes" / "calls.sqlite")[made["run_id"], "generator"]
+    assert server.model.served == {
+        "calls": usage.calls + first.calls,
+        "input_tokens": usage.input_tokens + first.input_tokens,
+        "output_tokens": usage.output_tokens + first.output_tokens,
+        "faults": 0,
+    }
+    assert (usage.calls, first.calls) == (8, 1)
+
+
+def test_a_wrong_key_stops_the_run_in_one_line_and_a_right_one_resumes_it(
+    indexed: CommandLineHere, serve: Any
+) -> None:
+    server = serve(key=SECRET)
+    words = over_http("generator", server, api_key_env="MY_KEY")
+    line = indexed.refused("run", "-c", str(SMOKE), "--quiet", *words, MY_KEY="sk-wrong")
+    assert "refused the key" in line
+    assert "sk-wrong" not in line
+    indexed.env["MY_KEY"] = SECRET
+    assert indexed.run(*words)["n_ok"] == 8
+
+
+def test_a_server_that_is_down_is_one_line_and_nothing_is_lost(here: CommandLineHere, serve: Any) -> None:
+    line = here.refused(
+        "run", "--quiet", "--set", "models.generator.provider=ollama", "--set", "models.generator.model=x",
+        "--set", "models.generator.base_url=http://127.0.0.1:9/v1",
+    )  # fmt: skip
+    assert "cannot reach the generator at http://127.0.0.1:9/v1" in line
+    assert "ollama serve" in line
+
+
+def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
+    indexed: CommandLineHere, serve: Any
+) -> None:
+    # It refuses the key at the eleventh of twenty queries: for the run the same as a server that is gone.
+    sample = load_dataset(demo.SPEC, sample=QuerySample(per_type=5, seed=42))
+    server = serve(FakeScript(fault="http_401", fault_match=re.escape(sample.queries[10].text)))
+    words = [*over_http("generator", server, max_retries=0), "--set", "dataset.sample.per_type=5"]
+    indexed.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
+    (run,) = [RunDir(path) for path in indexed.results.glob("demo--*")]
+    kept = list(run.iter_records())
+    assert 0 < len(kept) < 20
+    assert all(record.status == "ok" for record in kept)
+    server.model.script = FakeScript()
+    again = indexed.run(*words)
+    assert (again["n_ok"], again["n_error"]) == (20, 0)
+    assert list(run.iter_records())[: len(kept)] == kept
+
+
+def test_failed_queries_are_answered_again_only_when_asked(indexed: CommandLineHere, serve: Any) -> None:
+    server = serve(FakeScript(fault="malformed", fault_rate=0.5, seed=1))
+    words = over_http("generator", server, max_retries=0)
+    made = indexed.run(*words)
+    assert made["n_error"] > 0
+    assert made["rc"] == 3
+    server.model.script = FakeScript()
+    assert indexed.run(*words)["n_error"] == made["n_error"]
+    again = indexed.run(*words, "--retry-failed")
+    assert (again["n_ok"], again["n_error"]) == (8, 0)
+    attempts = [record.attempt for record in records_of(again)]
+    assert attempts == [1] * 8 + [2] * made["n_error"]
+
+
+def test_throttling_is_kept_apart_from_latency(indexed: CommandLineHere) -> None:
+    options = ["fault=http_429", "fault_times=1", "retry_after_s=1.0"]
+    words = [word for option in options for word in ("--set", f"models.generator.options.{option}")]
+    made = indexed.run(*words, "--set", "dataset.sample.per_type=1")
+    assert made["n_ok"] == 4
+    for record in records_of(made):
+        wall_s, throttled_s, latency_s = record.cost.wall_s, record.cost.throttled_s, record.cost.latency_s
+        assert wall_s is not None and throttled_s is not None and latency_s is not None
+        # Of the second that was asked for; a clock may read some thousandths less.
+        assert throttled_s > 0.9
+        assert latency_s < wall_s - 0.9
+        assert record.cost.usage["generator"].calls == 1
+
+
+# Models that refuse what was always sent, that think before they speak, and parameters of their own.
+
+
+RUN = ("run", "-c", str(SMOKE), "--quiet")
+
+
+def preflights(results: Path) -> list[Any]:
+    with closing(sqlite3.connect(results / "indexes" / "calls.sqlite")) as journal:
+        return journal.execute("SELECT role, paid_by FROM calls WHERE scope LIKE 'preflight/%'").fetchall()
+
+
+def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_the_run_says_so(
+    indexed: CommandLineHere, serve: Any
+) -> None:
+    server = serve(FakeScript(refuses=("temperature", "max_tokens")))
+    words = over_http("generator", server)
+    done = indexed.call(*RUN, "--set", "limits.concurrency=8", *words)
+    assert done.returncode == 0, done.stderr
+    (run,) = [RunDir(path.parent) for path in indexed.results.glob("*/done.json")]
+    assert [record.status for record in run.iter_records()] == ["ok"] * 8
+    assert run.dialects()["generator"].sent_as == {"temperature=0.0": None, "max_tokens": "max_completion_tokens"}
+    # All that a quiet run says is where its report is.
+    page = indexed.folder / done.stdout.rstrip("\n")
+    assert page in indexed.results.glob("reports/*/report.html")
+    assert "Not sent to the generator fake, which refuses it: temperature=0.0." in (
+        page.with_name("summary.md").read_text()
+    )
+    # The call before the run, which finds out, and those of its queries.
+    assert (server.model.served["calls"], server.model.served["faults"]) == (9, 2)
+    assert preflights(indexed.results) == [("generator", run.run_id)]
+
+
+@pytest.mark.parametrize(
+    ("script", "setting", "line"),
+    [
+        (
+            FakeScript(refuses=("top_k",)),
+            "models.generator.extra.top_k=5",
+            "the generator fake at http://127.0.0.1:{port}/v1 refuses what it is asked (HTTP 400: Unsupported "
+            "parameter: 'top_k' is not supported with this model.): change models.generator (it is sent top_k, "
+            "temperature, seed, max_tokens)",
+        ),
+        (
+            FakeScript(reasoning_tokens=5000),
+            "models.generator.max_tokens=64",
+            "generator fake: the model spent all of max_tokens (64, 64 of them on reasoning) before the first word"
+            " of its reply: raise models.generator.max_tokens, or reasoning_tokens",
+        ),
+        (FakeScript(fault="http_404"), "seed=0", "has no such model or path (HTTP 404"),
+    ],
+    ids=["a parameter", "a limit", "a model"],
+)
+def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(
+    here: CommandLineHere, serve: Any, script: FakeScript, setting: str, line: str
+) -> None:
+    server = serve(script)
+    said = here.refused(*RUN, *over_http("generator", server), "--set", setting)
+    assert line.format(port=server.server_address[1]) in said
+    assert list(here.results.glob("*/manifest.json")) == []
+
+
+FORMATS = (
+    "<think>\n{}\n</think>\n\n{}",
+    "{}\n</think>\n\n{}",
+    "<think>{}</think>\n<answer>\n{}\n</answer>",
+    "[THINK]{}[/THINK]{}",
+    "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
+    "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "analysis{}assistantfinal{}",
+    "<|channel>thought\n{}<channel|>{}<turn|>",
+)
+
+
+def test_eight_formats_of_reasoning_score_as_the_plain_server_and_what_was_removed_is_said(
+    here: CommandLineHere, serve: Any
+) -> None:
+    urls = []
+    for form in ("{1}", *FORMATS):
+        server = serve(FakeScript())
+        answer = server.model._answer
+        # The words of the reasoning would be a right answer to a query.
+        server.model._answer = lambda text, request, form=form, answer=answer: form.format(
+            "Perhaps Marta Lind.", answer(text, request)
+        )
+        urls.append(server.base_url)
+    words = ("-s", "closed-book", "--set", "dataset.sample.per_type=3", *over_http("generator", server))
+    done = here.call(*RUN, *words, "--set", f"matrix={json.dumps({'models.generator.base_url': urls})}")
+    assert done.returncode == 0, done.stderr
+    runs = {RunDir(path.parents[1]) for path in here.results.glob("*/scores/answer.jsonl")}
+    scores, reasoned = {}, {}
+    for run in runs:
+        url = run.manifest().identity["models"]["generator"]["base_url"]
+        rows = map(json.loads, (run.path / "scores" / "answer.jsonl").read_text().splitlines())
+        scores[url] = sorted((row["measure"], row["query_id"], row["value"]) for row in rows)
+        reasoned[url] = sum(bool(record.prediction and record.prediction.trace) for record in run.iter_records())
+    assert len({query for _, query, _ in scores[urls[0]]}) == 12
+    assert [scores[url] == scores[urls[0]] for url in urls] == [True] * 9
+    assert [reasoned[url] for url in urls] == [0] + [12] * 8
+    summary = (here.folder / done.stdout.rstrip("\n")).with_name("summary.md").read_text()
+    assert summary.count("Reasoning was removed from 12 answers") == 8

@@ -1,0 +1,143 @@
+"""Whole runs with a provider and with pipelines that somebody else wrote."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from damaging import WorkersHere
+from journals import usage_by_role
+from plugins import PlugIn
+from teller_server import CLIENT, TellerServer
+
+from harness.config import load_config
+from harness.core.errors import HarnessError
+from harness.core.records import OWN_MODELS, RunRecord, Usage
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+
+pytestmark = pytest.mark.slow
+
+
+Run = Callable[..., CellResult]
+N_QUERIES = 4
+
+
+@pytest.fixture(autouse=True)
+def teller(plug_in: PlugIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider, installed; caches of its own."""
+    plug_in("rag_harness.providers", "teller", CLIENT)
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def run(teller_server: TellerServer, tmp_path: Path) -> Run:
+    """run(*settings): one query of each type of the demo, both models played by the teller."""
+
+    def go(*settings: str) -> CellResult:
+        cell = planned(teller_server, *settings)
+        return run_cell(cell, RunContext(tmp_path / "results", Reporter(quiet=True)))
+
+    return go
+
+
+def planned(server: TellerServer, *settings: str) -> Cell:
+    played = [f"models.{role}.{key}={value}" for role in ("generator", "embedder")
+              for key, value in (("provider", "teller"), ("base_url", server.url))]  # fmt: skip
+    (cell,) = plan_cells(load_config(None, ["dataset.sample.per_type=1", *played, *settings]))
+    return cell
+
+
+def records(result: CellResult) -> list[RunRecord]:
+    return list(result.run.records().values())
+
+
+def used(result: CellResult, role: str) -> Usage:
+    return sum((record.cost.usage[role] for record in records(result)), Usage())
+
+
+def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
+    run: Run, teller_server: TellerServer, tmp_path: Path
+) -> None:
+    result = run()
+    assert (result.status, result.n_ok, result.n_error) == ("done", N_QUERIES, 0)
+    assert [record.prediction and record.prediction.answer for record in records(result)] == [
+        "so it is"
+    ] * N_QUERIES
+    index = result.run.index()
+    assert index is not None
+    paid = usage_by_role(result.run.journal_path)
+    assert paid["generator"] == used(result, "generator")
+    assert paid["embedder"] == used(result, "embedder")
+    assert usage_by_role(tmp_path / "results" / "indexes" / "calls.sqlite") == index.cost.usage
+    assert teller_server.answered.count("tell") == used(result, "generator").calls == N_QUERIES
+    embedded = used(result, "embedder").calls + index.cost.usage["embedder"].calls
+    assert teller_server.answered.count("place") == embedded
+    everything = [used(result, "generator"), used(result, "embedder"), index.cost.usage["embedder"]]
+    assert teller_server.heard == sum(usage.input_tokens for usage in everything)
+    assert teller_server.spoke == used(result, "generator").output_tokens
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_another_server_of_the_same_model_is_another_run(teller_server: TellerServer) -> None:
+    here = planned(teller_server)
+    elsewhere = planned(teller_server, "models.generator.base_url=http://127.0.0.1:9")
+    assert here.run_id != elsewhere.run_id
+    assert here.index_id == elsewhere.index_id
+
+
+# Runs over pipelines of others: what is kept of them, and what a change in the middle does.
+
+
+FAKE = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
+TOLD = {"answer": "Yes", "usage": {"calls": 2, "input_tokens": 30, "output_tokens": 4}}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the command is called; caches are its own."""
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "as it was")  # Set again where models are lent.
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def planned_pipeline(name: str, code: str) -> Cell:
+    Path(f"{name}.py").write_text(code)
+    tree = {"systems": [f"python:{name}:answer"], "models": FAKE, "dataset": {"sample": {"per_type": 1}}}
+    (cell,) = plan_cells(load_config(tree))
+    return cell
+
+
+def run_pipeline(cell: Cell, folder: Path) -> CellResult:
+    with WorkersHere():
+        return run_cell(cell, RunContext(folder / "results", Reporter(quiet=True)))
+
+
+def test_what_is_reported_stands_apart_from_what_was_metered_and_the_index_is_unknown(folder: Path) -> None:
+    cell = planned_pipeline("tells", f"def answer(question): return {TOLD}")
+    result = run_pipeline(cell, folder)
+    usages = [record.cost.usage for record in result.run.iter_records()]
+    assert (result.status, result.n_ok) == ("done", 4)
+    assert usages == [{OWN_MODELS: Usage(calls=2, input_tokens=30, output_tokens=4, unmetered_calls=2)}] * 4
+    index = result.run.index()
+    assert index is not None
+    assert (index.stats.is_elsewhere, index.cost.wall_s) == (True, None)
+    assert index.cost.usage == {OWN_MODELS: Usage(unmetered_calls=1)}
+    assert any("in words of its own" in note for note in result.run.manifest().notes)
+
+
+def test_code_that_changed_since_the_run_began_ends_it_before_a_question_is_mixed(folder: Path) -> None:
+    cell = planned_pipeline("changes", "def answer(question): return 'Yes'")
+    Path("changes.py").write_text("def answer(question): return 'No'")
+    with pytest.raises(HarnessError, match=r"a different version .*: run the same command again"):
+        run_pipeline(cell, folder)
+    assert planned_pipeline("changes", "def answer(question): return 'No'").run_id != cell.run_id
+
+
+def test_a_question_that_raises_used_what_nobody_knows(folder: Path) -> None:
+    result = run_pipeline(planned_pipeline("raises", "def answer(question): raise KeyError('no')"), folder)
+    records = list(result.run.iter_records())
+    assert {record.failure.kind for record in records if record.failure} == {"KeyError"}
+    assert [record.cost.usage for record in records] == [{OWN_MODELS: Usage(unmetered_calls=1)}] * 4
