@@ -15,7 +15,7 @@ from rich.text import Text
 from harness.display import NOTHING, counted, number, printable
 from harness.extensions.runs.summaries import RunSummary
 from harness.report.labels import parameter_labels
-from harness.report.render.terminal import plain
+from harness.report.terminal import plain
 
 _WIDTH = 80
 _GAP = 1

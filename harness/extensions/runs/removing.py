@@ -15,7 +15,7 @@ from rich.filesize import decimal
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError, HarnessError, StoreError
 from harness.display import counted
-from harness.report.render.terminal import plain
+from harness.report.terminal import plain
 from harness.runner.live_run_check import index_ids
 from harness.store import IndexDir, RunDir
 from harness.store.asked_calls import count_calls
