@@ -8,11 +8,9 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from harness.core.errors import need
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -22,25 +20,15 @@ DIMENSIONS = 10
 _MOST_COMPONENTS = 50
 _LEAST_SHARE = 0.1
 """A vector belongs to every component with more than this probability."""
-_FINE_NEIGHBOURS = 10
 _PATIENCE = 5
 """More components are tried until this many more do not improve the criterion."""
-Reduction = Literal["pca", "umap"]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
-
-
-def check_clustering(reduction: Reduction) -> None:
-    """Raise MissingDependency if a library is not installed; fast, because it imports nothing."""
-    need("system-raptor", "sklearn")
-    if reduction == "umap":
-        need("raptor-umap", "umap")
 
 
 @dataclass(frozen=True)
 class SoftClusters:
     """How vectors are divided."""
 
-    reduction: Reduction
     most_tokens: int
     """Maximum tokens of the members of a cluster with more than one."""
     seed: int
@@ -54,30 +42,19 @@ class SoftClusters:
         with warnings.catch_warnings(), threadpool_limits(1):
             # Equal vectors, and mixtures that do not converge: the criterion chooses among what there is.
             warnings.simplefilter("ignore")
-            for coarse in self._components(vectors, np.arange(len(vectors)), math.isqrt(len(vectors))):
-                for fine in self._components(vectors, coarse, _FINE_NEIGHBOURS):
+            for coarse in self._components(vectors, np.arange(len(vectors))):
+                for fine in self._components(vectors, coarse):
                     for part in self._within_limit(vectors, tokens, fine):
                         found.setdefault(tuple(part.tolist()), part)
         return list(found.values())
 
-    def _components(self, vectors: Vectors, members: Numbers, neighbours: int) -> list[Numbers]:
+    def _components(self, vectors: Vectors, members: Numbers) -> list[Numbers]:
         if len(members) <= DIMENSIONS + 1:
             return [members]
-        points = self._reduced(vectors[members], neighbours)
+        points = _reduced(vectors[members])
         shares = _mixture(points, self.seed).predict_proba(points)
         belongs = (shares > _LEAST_SHARE) | (shares == shares.max(axis=1, keepdims=True))
         return [members[column] for column in belongs.T if column.any()]
-
-    def _reduced(self, vectors: Vectors, neighbours: int) -> Any:
-        dimensions = min(DIMENSIONS, vectors.shape[1])
-        if self.reduction == "umap":
-            from umap import UMAP
-
-            umap = UMAP(n_neighbors=neighbours, n_components=dimensions, metric="cosine", random_state=self.seed)
-            return umap.fit_transform(vectors).astype(np.float64)
-        from sklearn.decomposition import PCA
-
-        return PCA(dimensions, svd_solver="covariance_eigh").fit_transform(vectors.astype(np.float64))
 
     def _within_limit(self, vectors: Vectors, tokens: Numbers, members: Numbers) -> Iterator[Numbers]:
         """The cluster, divided by k-means until its parts keep to the limit."""
@@ -92,6 +69,13 @@ class SoftClusters:
         # Equal vectors cannot be told apart.
         for group in groups if len(groups) > 1 else np.array_split(members, 2):
             yield from self._within_limit(vectors, tokens, group)
+
+
+def _reduced(vectors: Vectors) -> Any:
+    from sklearn.decomposition import PCA
+
+    dimensions = min(DIMENSIONS, vectors.shape[1])
+    return PCA(dimensions, svd_solver="covariance_eigh").fit_transform(vectors.astype(np.float64))
 
 
 def _mixture(points: Any, seed: int) -> Any:

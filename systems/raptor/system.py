@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, need
 from harness.core.hashing import short_digest
 from harness.core.records import (
     Context,
@@ -28,7 +28,7 @@ from systems.common.expected_calls import answer_call, characters_of, passages_o
 from systems.common.passages import PassageParams, Passages, SearchedParams, check_passages, index_stats
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, place_of
-from systems.common.soft_clusters import DIMENSIONS, Reduction, SoftClusters, check_clustering
+from systems.common.soft_clusters import DIMENSIONS, SoftClusters
 from systems.common.summaries import SummaryWriter, summary_messages
 from systems.common.summary_tree import Summary, Tree, TreeBuilder
 
@@ -46,8 +46,6 @@ class IndexParams(SearchedParams):
     """Maximum estimated tokens that a summary is written from."""
     max_layers: int = Field(5, ge=1, le=10)
     """Maximum layers of summaries."""
-    reduction: Reduction = "pca"
-    """How vectors are reduced to ten dimensions before they are clustered; `umap`: as in the paper."""
 
 
 class AnswerParams(SearchParams):
@@ -81,7 +79,7 @@ class RaptorSystem:
         with self._runtime.stage("chunk"):
             chunks = list(iter_chunks(corpus, params))
             texts = [params.searched_text(chunk) for chunk in chunks]
-        clusters = SoftClusters(params.reduction, params.cluster_tokens, self._runtime.seed)
+        clusters = SoftClusters(params.cluster_tokens, self._runtime.seed)
         writer = SummaryWriter(chat, params.summary_tokens, params.cluster_tokens)
         mark = f"{short_digest([document.doc_id for document in corpus])}/"
         builder = TreeBuilder(self._runtime, passages, clusters, writer, mark)
@@ -162,7 +160,7 @@ class RaptorSystem:
 
 def _preflight(index: IndexParams, answer: AnswerParams) -> None:
     check_passages(PassageParams(splitter=index.splitter), answer)
-    check_clustering(index.reduction)
+    need("system-raptor", "sklearn")
     if answer.tree == "traversal" and (answer.search != "dense" or answer.rerank):
         raise ConfigError(
             "answer.tree=traversal compares vectors, layer by layer", "leave answer.search and answer.rerank out"
