@@ -114,7 +114,7 @@ def test_frequent_sentences_are_chosen_and_then_those_that_say_something_else() 
 
 
 def test_clusters_of_equal_vectors_keep_to_the_limit_and_hold_every_vector() -> None:
-    clusters = SoftClusters("pca", most_tokens=30, seed=1).of(np.ones((40, 5), dtype=np.float32), np.full(40, 10))
+    clusters = SoftClusters(most_tokens=30, seed=1).of(np.ones((40, 5), dtype=np.float32), np.full(40, 10))
     assert all(len(cluster) <= 3 for cluster in clusters)
     assert set(np.concatenate(clusters)) == set(range(40))
 
