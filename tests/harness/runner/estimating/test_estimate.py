@@ -9,7 +9,8 @@ import pytest
 from harness.config import load_config
 from harness.core.records import Estimate, PhaseEstimate, Range
 from harness.runner.estimating import estimate as estimating
-from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
+from harness.runner.estimating.estimate import Estimator, keep_estimate
+from harness.runner.estimating.estimate_text import in_one_line
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
@@ -139,7 +140,7 @@ def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_inde
     assert other.expected
     parts = (dearest.expected.index.embedded_texts, other.expected.index.embedded_texts)
     assert by_rules.expected.index.embedded_texts == sum(parts)
-    assert "at most: every query goes to naive top_k=50" in by_rules.answer.notes
+    assert "an upper bound: every query goes to naive top_k=50" in by_rules.answer.notes
 
 
 def test_a_router_that_asks_a_model_for_the_type_is_expected_to_pay_for_that(tmp_path: Path) -> None:
