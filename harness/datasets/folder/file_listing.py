@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.core.bounded_files import open_plain
-from harness.core.errors import DataError
+from harness.core.errors import DataError, nearest_file
 from harness.core.sanitize import visible
 from harness.datasets.folder.ignore_rules import OF_A_TOOL, IgnoreRules
 
@@ -54,6 +54,8 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
     for one in found:
         if one.why:
             listing.skipped.append(Skipped(one.name, one.why))
+        elif one.name.rpartition("/")[2].startswith("~$"):
+            listing.skipped.append(Skipped(one.name, "lock file of an office program"))
         elif one.name in listing.files:
             listing.skipped.append(Skipped(one.name, "same name as another file after Unicode normalisation"))
         else:
@@ -70,7 +72,8 @@ def check_folder(folder: Path) -> None:
     except (OSError, ValueError):
         what = "cannot be accessed"
     if what:
-        raise DataError(f"{folder} {what}", "name a folder of documents")
+        fix = "name a folder of documents"
+        raise DataError(f"{folder} {what}", nearest_file(folder, fix) if what == "does not exist" else fix)
 
 
 def check_file(file: Path) -> None:
@@ -78,7 +81,8 @@ def check_file(file: Path) -> None:
     try:
         open_plain(file).close()
     except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
+        fix = nearest_file(file, "name a file of questions")
+        raise DataError(f"{file} cannot be read: {error.strerror}", fix) from error
 
 
 @dataclass(frozen=True)
