@@ -144,7 +144,9 @@ def run_benches(
         for place, checked in enumerate(all_checked):
             if benches:
                 if _is_stage(benches[-1], all_checked[place:]):
-                    on_stage_end(benches[-1])
+                    # Minutes that both configs share are for their runs.
+                    with benches[-1].spending.paused():
+                        on_stage_end(benches[-1])
                 reporter.say(_next_line(checked, options.results))
                 same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]
                 checked.spending.begin(same[0].spending if same else None)
@@ -206,7 +208,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     if sum(not cell.spec.baseline for cell in cells) > 1:
         for line in pace_lines(race):
             reporter.say(line)
-    if len(cells) > 1:
+    if len(cells) > 1 or config.budget.is_limited:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     _fetch_weights(checked.unfinished, options.results, reporter, spending)
     context = RunContext(

@@ -268,7 +268,10 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
         if any(estimate.n_left for estimate in estimates):
             budget = cells[0].config.budget
             allowed = likely_answers(budget, estimates)
-            what = f"all {len(cells)} runs{' without the budget' if allowed else ''}{_without_judges(estimates)}"
+            if len(cells) == 1 and not allowed:
+                return  # Its own estimate says as much.
+            runs = f"all {len(cells)} runs" if len(cells) > 1 else "the run"
+            what = f"{runs}{' without the budget' if allowed else ''}{_without_judges(estimates)}"
             end = f"; the budget of {budget_text(budget)} is likely to allow {allowed}" if allowed else ""
             reporter.say(f"estimate of {what}: {in_one_line(estimates)}{end}")
 

@@ -190,7 +190,7 @@ def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read
     }
     assert "hidden (1)" in corpus.notes[2]
     assert corpus.notes[1].startswith(
-        "files or rows skipped (4; plan lists them): a link, which is not followed (2); a pipe"
+        "files or rows skipped (5; plan lists them): a link, which is not followed (2); a pipe"
     )
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.config import load_config
+from harness.config import BudgetConfig, load_config
 from harness.core.records import Estimate, PhaseEstimate, Range
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.estimate import Estimator, keep_estimate
-from harness.runner.estimating.estimate_text import in_one_line
+from harness.runner.estimating.estimate_text import in_one_line, likely_answers
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
@@ -214,6 +214,17 @@ def test_the_line_of_a_run_is_a_range(seconds: tuple[float, float], shown: str) 
     )
     found = Estimate(run_id="r", index=phase, answer=phase, n_answers=1, n_left=1)
     assert in_one_line([found]) == f"{shown}, 410,000-490,000 tokens, $1.00-2.00; from 4 earlier runs"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "shown"), [(1, "roughly 4 of 20"), (0.2, "a few of 20"), (16, "16 to 20 of 20"), (20, "")]
+)
+def test_a_budget_is_said_to_allow_a_number_or_a_narrow_range(minutes: float, shown: str) -> None:
+    index = PhaseEstimate(calls=0, seconds=Range(low=0, high=0))
+    answers = PhaseEstimate(calls=20, seconds=Range(low=60, high=1200))
+    found = Estimate(run_id="r", index=index, answer=answers, n_answers=20, n_left=20)
+    allowed = likely_answers(BudgetConfig(minutes=minutes), [found])
+    assert allowed.removesuffix(" answers per system") == shown
 
 
 @pytest.mark.slow
