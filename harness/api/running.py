@@ -147,7 +147,8 @@ def run_benches(
                     # Minutes that both configs share are for their runs.
                     with benches[-1].spending.paused():
                         on_stage_end(benches[-1])
-                reporter.say(_next_line(checked, options.results))
+                if checked.unfinished:
+                    reporter.say(_next_line(checked, options.results))
                 same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]
                 checked.spending.begin(same[0].spending if same else None)
             benches.append(_run(checked, options, reporter, executors))
