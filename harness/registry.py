@@ -4,6 +4,7 @@ A plug-in that cannot be imported, or a name claimed by two packages, is an erro
 used; everything else works.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -55,7 +56,7 @@ class PluginKind(Generic[T]):
         if not found:
             raise ConfigError(f"no {self.noun} is registered", "reinstall: run `make setup`, or pip install again")
         if name not in found:
-            raise ConfigError(f"unknown {self.noun} '{name}'", nearest(name, found))
+            raise ConfigError(f"unknown {self.noun} '{name}'", self._hint(name, found))
         value = self._import(name, found[name])
         kind = self.type()
         if not isinstance(value, kind):
@@ -65,6 +66,14 @@ class PluginKind(Generic[T]):
             what = f"{self._called(name, found[name])} calls itself '{own}'"
             raise ConfigError(what, "register it under that name")
         return value
+
+    def _hint(self, name: str, found: Iterable[str]) -> str:
+        """The plug-in that is also known by this name, else the nearest name."""
+        plain = re.sub(r"[^a-z0-9]", "", name.lower())
+        for spec in self.load_all()[0]:
+            if plain in (re.sub(r"[^a-z0-9]", "", other) for other in getattr(spec, "also_called", ())):
+                return f"did you mean '{getattr(spec, 'name', '')}'?"
+        return nearest(name, found)
 
     def load_all(self) -> tuple[list[T], list[HarnessError]]:
         """Every plug-in that can be loaded, by name, and why the others cannot."""

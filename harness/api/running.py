@@ -1,7 +1,7 @@
 """A whole benchmark: plan, run, evaluate."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +12,19 @@ from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
+from harness.runner.estimating.estimate_text import budget_text
+from harness.runner.estimating.model_speed import missing_bytes
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
+from harness.runner.executing.execute import (
+    CellResult,
+    RerunOptions,
+    RunContext,
+    check_needs,
+    fetch_models,
+    models_left,
+)
 from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
@@ -39,6 +48,8 @@ class RunOptions:
     opens_holdout: bool = False
     """Ask the held-out queries of the samples instead of the others."""
     quiet: bool = False
+    note: str = ""
+    """A line to print before the first run, once everything is checked."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +116,15 @@ class Benchmark:
         return [*lines, *reached]
 
 
-def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Benchmark]:
+def run_benches(
+    configs: Sequence[BenchConfig],
+    options: RunOptions,
+    on_stage_end: Callable[[Benchmark], None] = lambda _: None,
+) -> list[Benchmark]:
     """Run the configs in order, up to the one that its budget stops. All are checked before the first one starts.
 
-    They share one report, so they must name the same price table.
+    They share one report, so they must name the same price table. `on_stage_end` is called when a scored config
+    without a generator ends before others with one: they are never compared with it, so its verdict is final.
     """
     if len({config.prices for config in configs}) > 1:
         raise ConfigError(
@@ -123,18 +139,57 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
         compared = [one.cells for one in all_checked if sum(not cell.spec.baseline for cell in one.cells) > 1]
         notes = [line for one in all_checked for line in language_lines(one.cells)]
         for line in (
+            *([options.note] if options.note else []),
             *dict.fromkeys(notes),
             *size_lines(size for cells in compared for size in sample_sizes(cells)),
         ):
             reporter.say(line)
-        for checked in all_checked:
+        for place, checked in enumerate(all_checked):
             if benches:
+                if _is_stage(benches[-1], all_checked[place:]):
+                    # Minutes that both configs share are for their runs.
+                    with benches[-1].spending.paused():
+                        on_stage_end(benches[-1])
+                if checked.unfinished:
+                    reporter.say(_next_line(checked, options.results))
                 same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]
                 checked.spending.begin(same[0].spending if same else None)
             benches.append(_run(checked, options, reporter, executors))
             if benches[-1].stopped:
                 break
     return benches
+
+
+def _is_stage(ended: Benchmark, rest: Sequence["_Checked"]) -> bool:
+    return (
+        ended.outcome is not None
+        and ended.config.models.generator.is_none
+        and not any(checked.config.models.generator.is_none for checked in rest)
+    )
+
+
+def _next_line(checked: "_Checked", results: Path) -> str:
+    """Who answers the next config, with the parameters that it sets, and the size of a download."""
+    names = dict.fromkeys(
+        " ".join([cell.spec.name, *(f"{key}={value}" for key, value in configured(cell).items())])
+        for cell in checked.cells
+    )
+    queries = {cell.dataset.digest: len(cell.dataset.queries) for cell in checked.cells}
+    n, n_systems = sum(queries.values()), len(names)
+    facts = [f"{n:,} {'query' if n == 1 else 'queries'}"]
+    if limits := budget_text(checked.config.budget):
+        facts.append(f"at most {limits}")
+    models = {repr(model): model for cell in checked.unfinished for model in models_left(cell, results).values()}
+    if size := sum(missing_bytes(model) for model in models.values()):
+        facts.append(f"after a download of {size / 1e6:,.0f} MB")
+    verb = "search" if checked.config.models.generator.is_none else "answer"
+    who = f"{n_systems} systems {verb}" if n_systems > 1 else f"1 system {verb}s"
+    return f"next, {who}: {', '.join(names)}; {', '.join(facts)}"
+
+
+def configured(cell: Cell) -> dict[str, object]:
+    """The answer parameters that the config sets, such as the search."""
+    return cell.answer_params.model_dump(mode="json", exclude_unset=True)
 
 
 def _refuse_taken_names(all_checked: Sequence["_Checked"], results: Path) -> None:
@@ -157,7 +212,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     if sum(not cell.spec.baseline for cell in cells) > 1:
         for line in pace_lines(race):
             reporter.say(line)
-    if len(cells) > 1:
+    if len(cells) > 1 or config.budget.is_limited:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     _fetch_weights(checked.unfinished, options.results, reporter, spending)
     context = RunContext(

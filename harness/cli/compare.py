@@ -7,10 +7,12 @@ from pathlib import Path
 
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
+from harness.core.errors import ConfigError
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.comparison.output import comparison_json, render_comparison, write_comparison
 from harness.report.verdict.findings import evidence_that_ranks
-from harness.store import find_runs
+from harness.store import RunDir, find_runs
+from harness.store.run_lookup import is_being_written
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ def compare(names: Sequence[str], options: CompareOptions) -> None:
     against = find_runs(options.results, [options.against]) if options.against is not None else []
     choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)
+    _refuse_running(runs, against)
     prices = prices_of_runs([*runs, *against], options.prices)
     comparison = compare_runs(runs, prices, choice, evidence_that_ranks)
     written = write_comparison(comparison, options.out) if options.out else None
@@ -47,3 +50,14 @@ def compare(names: Sequence[str], options: CompareOptions) -> None:
     render_comparison(comparison, console, full=options.full)
     if written:
         console.print(f"comparison: {written}", soft_wrap=True)
+
+
+def _refuse_running(runs: Sequence[RunDir], against: Sequence[RunDir]) -> None:
+    """Reject a comparison that lacks a run which is still being answered: there is nothing to resume."""
+    unfinished = [run for run in (*against, *runs) if not run.is_closed()]
+    running = [run for run in unfinished if is_being_written(run)]
+    if running and (len(runs) - len(unfinished) < 2 or any(run in against for run in running)):
+        raise ConfigError(
+            f"{running[0].run_id} is still running, and a comparison takes finished runs",
+            "wait until it ends, then compare again",
+        )

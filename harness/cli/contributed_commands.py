@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer import Typer
 from typer.core import TyperGroup
 
 from harness.cli.console import complain, open_console
-from harness.core.errors import RunInterrupted
+from harness.core.errors import ConfigError, RunInterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from harness.protocols import AnswerChoice, OpenedAnswer
 
@@ -25,11 +25,16 @@ class CommandsByJob(TyperGroup):
     """Groups the commands in `--help` by job."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Say that a command was interrupted; Typer would end it without a word."""
+        """Say that a command was interrupted, and which runs there are if none was named."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise RunInterrupted("interrupted") from None
+        except Exception as error:
+            # Typer's click has no public name for a missing argument.
+            if getattr(getattr(error, "param", None), "metavar", None) == "RUN":
+                _refuse_missing_run(error)
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write one section per job; each line is the command's first sentence."""
@@ -42,6 +47,15 @@ class CommandsByJob(TyperGroup):
             ]
             with formatter.section(f"{job.capitalize()}"):
                 formatter.write_dl(rows)
+
+
+def _refuse_missing_run(error: Any) -> None:
+    from harness.store.run_lookup import newest_text
+
+    results = error.ctx.params.get("results") or Path("results")
+    path = error.ctx.command_path
+    fix = newest_text(results, path if path.count(" ") == 1 else "")  # Not `runs rm`.
+    raise ConfigError(f"no RUN is named, of those under {results}", fix) from None
 
 
 class PluggedRuntime:

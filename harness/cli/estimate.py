@@ -11,10 +11,12 @@ from harness.api.config_building import price_table
 from harness.cli.console import open_console
 from harness.config import BenchConfig
 from harness.core.records import Estimate, PhaseEstimate
-from harness.display.text_format import NOTHING, counted, duration
-from harness.runner.estimating.estimate import (
-    Estimator,
-    calibrate_models,
+from harness.display.text_format import NOTHING
+from harness.report.labels import labels
+from harness.runner.estimating.estimate import Estimator, calibrate_models
+from harness.runner.estimating.estimate_text import (
+    budget_text,
+    likely_answers,
     minutes_text,
     start_of,
     tokens_of,
@@ -24,7 +26,7 @@ from harness.runner.estimating.sample_size_notice import sample_sizes, size_line
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
-from harness.statistics.estimate import NO_TIME, phases_left, totals
+from harness.statistics.estimate import phases_left, totals
 
 _WIDTH, _LEAST_NAME = 80, 16
 _COLUMNS = ("index", "answers", "total", "tokens", "$")
@@ -38,6 +40,8 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     with reporter.reading() as progress:
         planned = [(config, plan_cells(config, progress)) for config in configs]
     every_cell = [cell for _, cells in planned for cell in cells]
+    ids = {cell.run_id: cell.identity for cell in every_cell}
+    names = dict(zip(ids, labels(list(ids.values())), strict=True))
     left_out = calibrate_models(every_cell, reporter, measure=calibrate)
     estimated = list(_estimates(planned, results))
     estimates = [estimate for _, own in estimated for estimate in own]
@@ -57,7 +61,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         phases = phases_left(estimate)
         without = {"index": "shared" if estimate.index_is_shared and phases else "done", "answer": "done"}
         cells = [_minutes(phases[name]) if name in phases else text for name, text in without.items()]
-        rows.append((estimate.run_id, *cells, *_sums(phases.values(), [estimate])))
+        rows.append((names[estimate.run_id], *cells, *_sums(phases.values(), [estimate])))
     judging = [phase for estimate in estimates for phase in estimate.judging.values()]
     for name, judged in _by_evaluator(estimates).items():
         rows.append((f"judging: {name}", "", "", *_sums(judged)))
@@ -71,7 +75,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     console.print(table, width=width)
     for line in dict.fromkeys(line for config, own in estimated for line in _limits(config, own)):
         console.print(line, soft_wrap=True)
-    for note in dict.fromkeys((*left_out, *_notes(estimates), *size_lines(sizes), *race)):
+    for note in dict.fromkeys((*left_out, *_notes(estimates, names), *size_lines(sizes), *race)):
         console.print(f"note: {note}", soft_wrap=True)
 
 
@@ -112,36 +116,10 @@ def _limits(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]
         yield "total: a race eliminates systems and may end earlier"
     elif left > 1:
         yield "total: the runs share this machine, so their times add up"
-    budget = config.budget
-    limits = [] if budget.minutes is None else [duration(60 * budget.minutes)]
-    limits += [] if budget.usd is None else [f"${budget.usd:g}"]
-    limits += [] if budget.tokens is None else [f"{budget.tokens:,} tokens"]
-    if limits:
-        yield f"budget: ends after at most {' or '.join(limits)} with this budget"
-        yield from _few_answered(config, estimates)
-
-
-def _few_answered(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]:
-    """How many queries each system is likely to answer within the budget, unless it is enough for all."""
-    n = max(estimate.n_left for estimate in estimates)
-    phases = [phases_left(estimate) for estimate in estimates]
-    fixed = totals([one["index"] for one in phases if "index" in one], start_of(estimates))
-    answers = totals([one["answer"] for one in phases if "answer" in one])
-    budget = config.budget
-    limits: list[tuple[float | None, tuple[str, ...]]] = [
-        (None if budget.minutes is None else 60 * budget.minutes, ("seconds",)),
-        (budget.usd, ("usd",)),
-        (budget.tokens, ("input_tokens", "output_tokens")),
-    ]
-    least = most = float(n)
-    for limit, names in limits:
-        before, each = (sum((one[name].value or NO_TIME for name in names), NO_TIME) for one in (fixed, answers))
-        if limit is not None:
-            least = min(least, n * max(0.0, limit - before.high) / each.high if each.high else n)
-            most = min(most, n * max(0.0, limit - before.low) / each.low if each.low else n)
-    if int(least) < n:
-        span = f"{int(least):,}" if int(least) == int(most) else f"{int(least):,} to {int(most):,}"
-        yield f"budget: likely to allow {span} of {counted(n, 'answer')} per system"
+    if limits := budget_text(config.budget):
+        yield f"budget: ends after at most {limits} with this budget"
+        if allowed := likely_answers(config.budget, estimates):
+            yield f"budget: likely to allow {allowed}"
 
 
 def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate]]:
@@ -152,8 +130,8 @@ def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate
     return judging
 
 
-def _notes(estimates: Sequence[Estimate]) -> list[str]:
-    """The basis and the notes of all runs, each once. One that is not about all runs starts with the id of
+def _notes(estimates: Sequence[Estimate], names: Mapping[str, str]) -> list[str]:
+    """The basis and the notes of all runs, each once. One that is not about all runs starts with the label of
     its run, or with the systems of several.
     """
     about: dict[str, list[str]] = {}
@@ -171,7 +149,7 @@ def _notes(estimates: Sequence[Estimate]) -> list[str]:
             about.setdefault(note, []).append(estimate.run_id)
     systems = {one.run_id: one.run_id.split("--")[-2] for one in estimates}
     return [
-        f"{ids[0] if len(ids) == 1 else ', '.join(dict.fromkeys(systems[name] for name in ids))}: {note}"
+        f"{names[ids[0]] if len(ids) == 1 else ', '.join(dict.fromkeys(systems[one] for one in ids))}: {note}"
         if len(ids) < len(estimates)
         else note
         for note, ids in about.items()

@@ -227,13 +227,19 @@ def run(
       open $(rag-harness run -q -c rag-harness.yaml)
     """
     from harness.api.running import RunOptions
-    from harness.cli.run import RunOutput, run_all
+    from harness.cli.run import RunOutput, default_data_note, run_all
 
     said = [*(settings or ()), *executor_settings(executor, ray_address)]
     chosen = (dataset, docs, questions, include, field)
     resolved = chosen_configs(config, system, chosen, said, measure=measure, name=name)
+    is_named = config or dataset or docs or any("dataset." in one for one in said)
     options = RunOptions(
-        results, retry_failed=retry_failed, fresh_index=fresh_index, records_only=records_only, quiet=quiet
+        results,
+        retry_failed=retry_failed,
+        fresh_index=fresh_index,
+        records_only=records_only,
+        quiet=quiet,
+        note="" if is_named else default_data_note(resolved[0].dataset.name),
     )
     raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json, full)))
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +57,10 @@ def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOpt
     return short_digest([__version__, commit, found, verdicts, list(options.formats), options.beside])
 
 
+def _runs_of(chapter: Chapter) -> set[str]:
+    return {view.run.run_id for view in chapter.group.views}
+
+
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
     """Write and print the report of the named runs."""
     check_report()
@@ -64,9 +68,20 @@ def report_runs(names: Sequence[str], options: ReportOptions) -> None:
     print_report(runs, options, prices_of_runs(runs, options.prices), open_console())
 
 
-def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> Path:
-    """Write the report to `out` (default: results/reports/<id of these runs>), print the verdict, return the path
-    of the page.
+def print_report(
+    runs: Sequence[RunDir],
+    options: ReportOptions,
+    prices: Prices,
+    console: Console,
+    *,
+    told: Collection[str] = (),
+    is_last: bool = True,
+) -> tuple[Path, list[Chapter]]:
+    """Write the report to `out` (default: results/reports/<id of these runs>) and print the verdict. Returns the
+    path of the page, and its chapters.
+
+    A group of runs whose verdict the command already printed (`told`) is one line. `is_last`: whether the next
+    command is printed.
     """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
     published = read_published(options.beside) if options.beside else None
@@ -80,5 +95,9 @@ def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices,
         verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
         sys.stdout.write(json.dumps(verdicts, indent=2) + "\n")
     else:
-        render_terminal(chapters, console, full=options.full, page=page)
-    return page
+        new = [chapter for chapter in chapters if not _runs_of(chapter) <= set(told)] or chapters
+        for chapter in chapters:
+            if chapter not in new:
+                console.print(f"{chapter.findings.verdict.dataset}: its verdict is above", soft_wrap=True)
+        render_terminal(new, console, full=options.full, page=page, then=is_last)
+    return page, chapters

@@ -1,19 +1,25 @@
 """`rag-harness run`."""
 
 import json
+import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.api.running import Benchmark, RunOptions, run_benches
+from harness.api.running import Benchmark, RunOptions, configured, run_benches
 from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import conclude, resumable, say_stopped
-from harness.config import BenchConfig
+from harness.config import OWN_DOCUMENTS, BenchConfig
 from harness.core.errors import EXIT_TOLERANCE
 from harness.runner.executing.execute import CellResult
 from harness.runner.executor import needs_own_process
+from harness.runner.plan import Cell
+
+if TYPE_CHECKING:
+    from harness.report.chapter import Chapter
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,14 @@ class RunOutput:
     """Print all tables and notes."""
 
 
+def default_data_note(dataset: str) -> str:
+    """What runs if no data was named."""
+    return (
+        f"no --docs, --dataset or --config given, so this runs the data set '{dataset}' of this package. "
+        "Your documents: rag-harness run --docs FOLDER --questions FILE"
+    )
+
+
 def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutput) -> int:
     """Run all configs, evaluate, write one report. Returns the exit code."""
     if not options.records_only:
@@ -35,9 +49,10 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
     if needs_own_process(configs) and (code := run_in_child()) is not None:
         return code
     with resumable("all answers are kept"):
-        benches = run_benches(configs, options)
+        told: list[Benchmark] = []
+        benches = run_benches(configs, options, lambda stage: told.append(_tell_stage(stage, options, shown)))
         if any(bench.outcome for bench in benches):
-            _report(benches, options, shown)
+            _report(benches, options, shown, [run.run_id for stage in told for run in stage.runs])
     if shown.as_json:
         runs = [_as_json(result) for bench in benches for result in bench.results]
         sys.stdout.write(json.dumps({"runs": runs}) + "\n")
@@ -54,20 +69,48 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
     return EXIT_TOLERANCE if any(bench.failed for bench in benches) else code
 
 
-def _report(benches: Sequence[Benchmark], options: RunOptions, shown: RunOutput) -> None:
+def _tell_stage(stage: Benchmark, options: RunOptions, shown: RunOutput) -> Benchmark:
+    """Print the verdict of a stage before the next one begins, which may take minutes and a download."""
+    chapters = _report([stage], options, replace(shown, out=None), is_last=False)
+    if stage.config.dataset.name == OWN_DOCUMENTS:
+        recommended = {chapter.findings.verdict.recommended_run for chapter in chapters}
+        for cell in (cell for cell in stage.cells if cell.run_id in recommended):
+            open_console(stderr=True, quiet=options.quiet).print(_answers_with(cell), soft_wrap=True)
+    return stage
+
+
+def _report(
+    benches: Sequence[Benchmark],
+    options: RunOptions,
+    shown: RunOutput,
+    told: Collection[str] = (),
+    *,
+    is_last: bool = True,
+) -> "list[Chapter]":
+    """`told`: the runs whose verdict was printed."""
     from harness.cli.report import ReportOptions, print_report
 
     console = open_console(stderr=shown.as_json, quiet=options.quiet)
     runs = [run for bench in benches for run in bench.runs]
-    page = print_report(
+    page, chapters = print_report(
         runs,
         ReportOptions(shown.out, options.results, full=shown.full, keep_current=True),
         benches[-1].spending.prices,
         console,
+        told=told,
+        is_last=is_last,
     )
-    if options.quiet and not shown.as_json:
+    if is_last and options.quiet and not shown.as_json:
         # The only output, so that a shell can open the page; printed unchanged.
         sys.stdout.write(f"{page}\n")
+    return chapters
+
+
+def _answers_with(cell: Cell) -> str:
+    """How to answer with the retrieval that was recommended: the answers of the same command have their own."""
+    said = [f"--set {shlex.quote(f'answer.{key}={value}')}" for key, value in configured(cell).items()]
+    command = " ".join([same_command(), "-s", shlex.quote(cell.spec.name), *said])
+    return f"to answer with this search instead of those below: {command}"
 
 
 def _as_json(result: CellResult) -> dict[str, object]:

@@ -141,6 +141,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words) or 'none'}"
 
 
+def nearest_file(path: Path, otherwise: str) -> str:
+    """A hint with the name nearest to a missing file or folder, in the folder where it was looked for."""
+    try:
+        names = [one.name for one in path.parent.iterdir()]
+    except (OSError, ValueError):
+        names = []
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return f"did you mean '{path.parent / close[0]}'?" if close else otherwise
+
+
 @contextmanager
 def explained_io(doing: str, path: Path) -> Iterator[None]:
     """Turn an OSError (full disk, no permission) into a `StoreError` of one line."""

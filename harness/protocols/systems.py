@@ -254,6 +254,8 @@ class SystemSpec:
     or checked, and not part of the run id; one that index() does not name is not part of the index id."""
     answer_roles: frozenset[Role] | Callable[[Any, Any], frozenset[Role]]
     """The model roles that load() and answer() call, or a function of index_params and answer_params."""
+    also_called: tuple[str, ...] = ()
+    """Lower-case names that papers and tools give this architecture; an unknown name among them suggests it."""
     index_kind: str = ""
     """Systems with the same kind share stored indexes; empty: only this system's (name/version)."""
     weights: Callable[[Any], Mapping[str, str]] | None = None

@@ -109,6 +109,8 @@ def dataset_params(spec: DatasetSpec, config: DatasetConfig) -> Params | None:
     for key in places:
         if key not in known:
             fix = f"drop {DATASET_PLACES[key]} or dataset.{key}, or choose a data set with this option"
+            if key == "questions":
+                fix = f"name the documents that they are about: add {DATASET_PLACES['path']}, without --dataset"
             raise ConfigError(f"{spec.name} has no option dataset.{key}", fix)
     for key in config.options:
         if key not in options:

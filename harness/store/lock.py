@@ -44,6 +44,22 @@ def shared(path: Path, *, wait_s: float = 3600.0) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock file `path`, as far as can be told; creates and waits for nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
 def _acquire(descriptor: int, protected: Path, wait_s: float, how: int = fcntl.LOCK_EX) -> None:
     deadline = time.monotonic() + wait_s
     while True:

@@ -1,12 +1,16 @@
 """Finds runs by name. A copy of a run directory, such as a backup, is not a second run."""
 
+import difflib
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.core.errors import ConfigError, StoreError, nearest
+from harness.core.errors import ConfigError, StoreError
 from harness.core.hashing import file_digest
+from harness.store import lock
 from harness.store.run_dir import RunDir
+
+_MOST_LISTED = 5
 
 
 def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
@@ -42,13 +46,32 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
         listed = ", ".join(f"{path.name} ({own})" if (own := names.get(path)) else path.name for path in fitting)
         raise ConfigError(f"'{name}' matches {len(fitting)} runs", f"name one: {listed}")
     every = [*(path.name for path in known), *filter(None, names.values())]
-    raise ConfigError(f"no run '{name}' under {results}", nearest(name, every))
+    if close := difflib.get_close_matches(name, every, n=1, cutoff=0.5):
+        raise ConfigError(f"no run '{name}' under {results}", f"did you mean '{close[0]}'?")
+    raise ConfigError(f"no run '{name}' under {results}", newest_text(results))
+
+
+def newest_text(results: Path, command: str = "") -> str:
+    """What to type instead of an unknown run, or, after `command`, of none: the newest runs under `results`."""
+    written = {path.parent.name: path.stat().st_mtime for path in results.glob("*/manifest.json")}
+    if not written:
+        return "runs belong to the folder in which they were made: go there, or add --results FOLDER"
+    names = sorted(written, key=lambda name: written[name], reverse=True)
+    more = f" and {len(names) - _MOST_LISTED:,} more (rag-harness runs list)" if len(names) > _MOST_LISTED else ""
+    n_needed = 2 if command.endswith(" compare") else 1
+    example = f", such as {command} {' '.join(names[:n_needed])}" if command else ""
+    return f"the newest are {', '.join(names[:_MOST_LISTED])}{more}{example}"
 
 
 def name_for(run: RunDir) -> str:
     """What a command typed in this folder calls a run: its id, or its path if it is not in ./results."""
     is_here = (Path("results") / run.path.name).resolve() == run.path.resolve()
     return shlex.quote(run.path.name if is_here else str(run.path))
+
+
+def is_being_written(run: RunDir) -> bool:
+    """Whether another process holds the writer's lock of a run, such as one that answers."""
+    return lock.is_held(run.path / ".lock")
 
 
 def runs_called(results: Path, name: str) -> list[str]:

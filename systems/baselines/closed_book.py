@@ -35,6 +35,7 @@ SPEC = SystemSpec(
     name="closed-book",
     version="1",
     summary="lower baseline: no retrieval, the model answers from its own knowledge",
+    also_called=("no-rag", "no-retrieval", "llm", "llm-only"),
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=ClosedBookSystem,

@@ -61,6 +61,7 @@ SPEC = SystemSpec(
     name="gold",
     version="1",
     summary="upper baseline: the reference evidence as context, like perfect retrieval",
+    also_called=("oracle", "gold-evidence", "perfect-retrieval"),
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=GoldSystem,

@@ -44,7 +44,7 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
         searches=int(answer.by_meaning),
         most=""
         if answer.rank != "meaning"
-        else "as many sentences as triplets, none of which stands in a passage",
+        else "as many sentences as triplets, and no passage contains any of them",
         notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
     )
 

@@ -80,6 +80,7 @@ SPEC = SystemSpec(
     name="community",
     version="4",
     summary="graph, communities, reports (nano-graphrag): map over reports and reduce, or search near entities",
+    also_called=("graphrag", "microsoft-graphrag", "ms-graphrag", "nano-graphrag"),
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=CommunitySystem,

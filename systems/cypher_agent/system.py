@@ -124,6 +124,7 @@ SPEC = SystemSpec(
     name="cypher-agent",
     version="4",
     summary="the model queries a graph in Cypher, read-only, with one repair; otherwise the top k passages",
+    also_called=("text2cypher", "text-to-cypher", "cypher", "neo4j"),
     index_params=AgentIndexParams,
     answer_params=AnswerParams,
     build=CypherAgentSystem,

@@ -51,6 +51,7 @@ SPEC = SystemSpec(
     name="kg",
     version="2",
     summary="a knowledge graph of the corpus: triplets of the question's entities, and the top k passages",
+    also_called=("knowledge-graph", "graph", "kg-rag", "triplets"),
     index_params=GraphIndexParams,
     answer_params=GraphSearchParams,
     build=KgSystem,

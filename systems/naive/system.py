@@ -42,6 +42,7 @@ SPEC = SystemSpec(
     name="naive",
     version="1",
     summary="chunk, retrieve the top k passages by embeddings or keywords, generate once",
+    also_called=("rag", "vector", "vector-rag", "dense", "basic", "vanilla", "hybrid", "bm25"),
     index_params=PassageParams,
     answer_params=AnswerParams,
     build=NaiveSystem,

@@ -125,6 +125,7 @@ SPEC = SystemSpec(
     name="recursive",
     version="1",
     summary="retrieve in rounds, each with sub-questions about missing information, generate once",
+    also_called=("iterative", "multi-hop", "sub-questions"),
     index_params=PassageParams,
     answer_params=AnswerParams,
     build=RecursiveSystem,

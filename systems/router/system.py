@@ -62,6 +62,7 @@ SPEC = SystemSpec(
     name="router",
     version="1",
     summary="classify a question, and send it to the system that the policy names for its type",
+    also_called=("adaptive", "adaptive-rag", "routing"),
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=RouterSystem,

@@ -49,6 +49,7 @@ def test_every_registered_name_loads_and_calls_itself_by_it() -> None:
     ("load", "noun", "wrong", "right"),
     [
         (registry.SYSTEMS.load, "system", "niave", "naive"),
+        (registry.SYSTEMS.load, "system", "Graph_RAG", "community"),
         (registry.DATASETS.load, "data set", "demmo", "demo"),
         (registry.EVALUATORS.load, "evaluator", "anwser", "answer"),
     ],

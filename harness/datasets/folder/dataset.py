@@ -41,7 +41,8 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
     return RawDataset(
         documents=corpus.documents,
         rows=asked.rows,
-        notes=(*corpus.notes, *asked.notes),
+        # The terminal shows the first notes only.
+        notes=tuple(sorted((*corpus.notes, *asked.notes), key=lambda note: not note.startswith("warning:"))),
         title=params.path.resolve().name,
         answer_style="sentence" if asked.are_sentences else None,
         primary_measure="token_f1" if asked.are_sentences else "",

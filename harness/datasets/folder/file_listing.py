@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.core.bounded_files import open_plain, read_plain
-from harness.core.errors import ConfigError, DataError
+from harness.core.errors import ConfigError, DataError, nearest_file
 from harness.core.sanitize import visible
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
     for name, path, why in found:
         if why:
             listing.skipped.append(Skipped(name, why))
+        elif name.rpartition("/")[2].startswith("~$"):
+            listing.skipped.append(Skipped(name, "lock file of an office program"))
         elif name in listing.files:
             listing.skipped.append(Skipped(name, "same name as another file after Unicode normalisation"))
         else:
@@ -184,7 +186,8 @@ def check_folder(folder: Path) -> None:
     except (OSError, ValueError):
         what = "cannot be accessed"
     if what:
-        raise DataError(f"{folder} {what}", "name a folder of documents")
+        fix = "name a folder of documents"
+        raise DataError(f"{folder} {what}", nearest_file(folder, fix) if what == "does not exist" else fix)
 
 
 def check_file(file: Path) -> None:
@@ -192,7 +195,8 @@ def check_file(file: Path) -> None:
     try:
         open_plain(file).close()
     except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
+        fix = nearest_file(file, "name a file of questions")
+        raise DataError(f"{file} cannot be read: {error.strerror}", fix) from error
 
 
 def _walk(

@@ -65,6 +65,7 @@ def read_questions(
     asked, about_columns = parse_rows(path, table, fields)
     ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
+    _refuse_foreign_names(path, asked, finder)
     held = [_hold(question, finder) for question in asked]
     _refuse_foreign(path, asked, held)
     rows = tuple(
@@ -109,7 +110,7 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
         doc_id = finder.document(item.document, item.quote) if item.document else None
         if item.document and doc_id is None:
             what = f"{question.where}: no document has the name '{shortened(item.document, 120)}'"
-            raise DataError(what, f"{finder.what_else(item.document)} (or remove 'evidence' from this question)")
+            raise DataError(what, f"{finder.what_else(item.document)} (column '{item.column}')")
         doc_id = doc_id or next(filter(None, map(finder.document, item.maybe)), None)
         if doc_id is None and item.quote:
             holders = finder.holders(item.quote)
@@ -126,6 +127,18 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
     elif lost or not all(item.fact for item in evidence):
         evidence = [Evidence(doc_id=doc_id, fact="") for doc_id in doc_ids]
     return _Held(tuple(dict.fromkeys(evidence)), doc_ids, lost)
+
+
+def _refuse_foreign_names(path: Path, asked: Sequence[AskedQuestion], finder: QuoteFinder) -> None:
+    """Reject a file of which several documents are named and none exists: it belongs to other documents."""
+    named = {item.document: item for question in asked for item in question.evidence if item.document}
+    if len(named) > 1 and not any(finder.knows(name) for name in named):
+        first, item = next(iter(named.items()))
+        raise DataError(
+            f"{path}: none of the {len(named):,} documents named in '{item.column}' is there, the first is "
+            f"'{shortened(first, 120)}', so the questions seem to be about other documents",
+            finder.what_else(first),
+        )
 
 
 def _refuse_foreign(path: Path, asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> None:

@@ -8,13 +8,14 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from harness.core.errors import nearest
 from harness.core.languages import YES_NO
 from harness.core.records import Document
 from harness.core.scripts import UNSPACED
+from harness.datasets.column_names import listed_names
 from harness.datasets.folder.file_listing import shown_text
 from harness.datasets.folder.text_cleanup import plain
 
@@ -67,8 +68,13 @@ class QuoteFinder:
         meant = sorted(self._called.get(_plain(name), ()))
         if len(meant) > 1:
             return f"say which: '{meant[0]}' or '{meant[1]}'"
-        said = nearest(name[:200], self._texts)
-        return said if len(said) < 300 else "use a name from the list of documents"
+        close = get_close_matches(_plain(name[:200]), self._called, n=1, cutoff=0.5)
+        near = f"did you mean '{shown_text(min(self._called[close[0]]))}'? " if close else ""
+        return f"{near}documents: {listed_names(sorted(self._texts))}"
+
+    def knows(self, name: str) -> bool:
+        """Whether a document, a part of one, or a skipped file has this name."""
+        return any(_plain(name) in known for known in (self._called, self._parts, self._skipped))
 
     def verbatim(self, doc_id: str, quote: str) -> str | None:
         """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the

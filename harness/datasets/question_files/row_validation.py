@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
@@ -35,6 +35,8 @@ class AskedQuote:
     document: str
     maybe: tuple[str, ...] = ()
     """Names that another tool gives the document; it need not have any of them."""
+    column: str = field(default="evidence", compare=False)
+    """The column of the file that names the document."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,9 @@ def _parse(row: FieldRow, columns: Columns) -> AskedQuestion:
     answers = tuple(dict.fromkeys((*gold.answers, *others)))
     is_unanswerable = gold.is_unanswerable or _is_unanswerable(row, columns)
     cited, has_alternatives = _cited(row, columns)
-    evidence = (*_evidence(row.where, columns.value(row, "evidence")), *_columns(row), *cited)
+    evidence_in = columns.roles.get("evidence", ("evidence",))[0]
+    listed = (replace(one, column=evidence_in) for one in _evidence(row.where, columns.value(row, "evidence")))
+    evidence = (*listed, *_columns(row), *cited)
     return AskedQuestion(
         where=row.where,
         text=as_text(row.where, columns.roles["question"][0], question).strip(),
@@ -226,8 +230,13 @@ def _columns(row: FieldRow) -> Iterator[AskedQuote]:
     pairs: dict[int, dict[str, str]] = {}
     for name, value in row.fields.items():
         if (found := _NUMBERED.fullmatch(name)) and not is_missing(value):
-            pairs.setdefault(int(found[2] or 1), {})[found[1]] = as_text(row.where, name, value).strip()
-    quotes = (AskedQuote(pair.get("quote", ""), pair.get("document", "")) for _, pair in sorted(pairs.items()))
+            pair = pairs.setdefault(int(found[2] or 1), {})
+            pair[found[1]] = as_text(row.where, name, value).strip()
+            pair[f"{found[1]} in"] = name
+    quotes = (
+        AskedQuote(pair.get("quote", ""), pair.get("document", ""), column=pair.get("document in", ""))
+        for _, pair in sorted(pairs.items())
+    )
     return (one for one in quotes if one.quote or one.document)
 
 

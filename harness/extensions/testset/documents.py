@@ -34,6 +34,13 @@ _SHORTEST_QUOTE = 20
 _TEMPLATE_COLUMNS = ("question", "answers", "quote", "document")
 _USUAL_QUOTE = 40
 """Characters of the quotes of a template: enough to ask about."""
+_MOST_LINES, _FULL_LINE = 4, 40
+"""Lines of a quote of a template, and the fewest characters of those that continue on the next line."""
+_SENTENCE_ENDS = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964][\"')\]\u201d\u2019]*\s*$")
+_MAIL_HEADER = re.compile(
+    r"\s*(?:from|to|cc|bcc|subject|date|sent|reply-to|von|an|betreff|gesendet|de|para|asunto|objet)\s?: ",
+    re.IGNORECASE,
+)
 _ABBREVIATED = (
     r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No|Jr|Sr|Co)\.)(?<!\b(?:Mrs|Inc|Ltd|etc)\.)(?<!\bProf\.)"
     r"(?<!\b(?:e\.g|i\.e)\.)"
@@ -109,8 +116,14 @@ def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n
 
 
 def _spread(documents: Sequence[Document], n: int, random: Random) -> list[int]:
-    """The places of up to `n` documents: one of each kind of file first, then any."""
-    order = random.sample(range(len(documents)), len(documents))
+    """The places of up to `n` documents: one of each kind of file first, then any. Of documents with the same text
+    one, and only after all others: retrieving the other does not count.
+    """
+    places: dict[str, list[int]] = {}
+    for place, document in enumerate(documents):
+        places.setdefault(document.text, []).append(place)
+    order = random.sample([same[0] for same in places.values()], len(places))
+    order.sort(key=lambda place: len(places[documents[place].text]) > 1)
     first: dict[str, int] = {}
     for place in order:
         first.setdefault(Path(documents[place].doc_id.partition("#")[0]).suffix.lower(), place)
@@ -118,11 +131,22 @@ def _spread(documents: Sequence[Document], n: int, random: Random) -> list[int]:
 
 
 def _template_quotes(document: Document, random: Random) -> list[str]:
-    """Its sentences in random order."""
+    """Its sentences and rows of tables in random order; other lines only if it has none of them."""
     passages = passages_of(document.text)
     sentences = [one for part in random.sample(passages, min(20, len(passages))) for one in sentences_of(part)]
-    usual = [one for one in dict.fromkeys(sentences) if len(one) >= _USUAL_QUOTE]
-    return random.sample(usual, len(usual))
+    usual = [one for one in dict.fromkeys(sentences) if len(one) >= _USUAL_QUOTE and _is_prose(one)]
+    whole = [one for one in usual if is_table_row(one) or _SENTENCE_ENDS.search(one)] or usual
+    return random.sample(whole, len(whole))
+
+
+def _is_prose(quote: str) -> bool:
+    """Not a header of a mail, nor a block of short lines such as an address. Lines of a PDF end where they are
+    full.
+    """
+    *full, _ = quote.splitlines()
+    return (
+        not _MAIL_HEADER.match(quote) and len(full) < _MOST_LINES and all(len(one) >= _FULL_LINE for one in full)
+    )
 
 
 def date_of(document: Document) -> str:

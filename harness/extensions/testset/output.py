@@ -90,7 +90,7 @@ def print_template(path: Path, options: WriteOptions) -> int:
     n = write_template(path, options.folder, documents, n=options.total, seed=options.seed)
     console = open_console()
     for line in (
-        f"{path}: {n} quotes. Write a question and its answer beside those you can ask about.",
+        f"{path}: {counted(n, 'quote')}. Write a question and its answer beside those you can ask about.",
         "Rows without a question are skipped. Twenty questions show large differences.",
         "An unanswerable question: add a row with the answer 'Insufficient information.' and no quote.",
     ):

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from harness.cli.console import open_console
 from harness.core.current_process import user_name
-from harness.core.errors import ConfigError, DataError
+from harness.core.errors import ConfigError, DataError, nearest_file
 from harness.datasets.question_files.row_validation import AskedQuote
 from harness.datasets.table_reading import FieldRow, read_table
 from harness.display.csv_sheets import read_cell, sheet_text
@@ -108,7 +108,9 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
             read, _ = read_documents(docs, tell)
         documents = {document.doc_id: document for document in read}
     if not file.is_file():
-        raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
+        raise ConfigError(
+            f"no question file {file}", nearest_file(file, "write one: rag-harness questions FOLDER")
+        )
     with question_file_lock(file):
         # A link stays a link: the file it points to is written.
         yield Review(file.resolve() if file.is_symlink() else file, name, documents)

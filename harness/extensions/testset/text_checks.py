@@ -8,6 +8,7 @@ from harness.core.records import Evidence
 from harness.core.scripts import word_count
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict, normalise
+from harness.evaluators.novel_tokens import content_words
 from harness.extensions.testset.documents import is_table_row
 from harness.extensions.testset.question_records import PAIRED, Candidate, QuestionCheck
 
@@ -72,6 +73,11 @@ _OVER_ALL = re.compile(
 _COUNTED = re.compile(r"\b(?:how many|(?:the|what) number of)\b", re.IGNORECASE)
 """English only, as the other rules about words."""
 
+_CHOICE = re.compile(
+    r"\b(?:or|oder|ou|o|eller|lub|czy|или)\b|还是|還是|それとも|또는|\bأم\b|\bया\b", re.IGNORECASE
+)
+"""Between two options that a question names."""
+
 _NEAR = 0.9
 """Cosine of two questions. Questions that differ in one name reach it too, so answer or quote must also match."""
 
@@ -99,6 +105,10 @@ def _no_answer(kind: str, question: str, answer: str) -> str:
     is_amount = bool(_DIGIT.search(answer)) and word_count(answer) <= _LONGEST_AMOUNT
     if kind in {"comparison", "temporal"} and not gives_away(question, answer) and not is_amount:
         return "its answer is neither a date or number nor one of the two that it names"
+    said, asked = set(content_words(answer)), set(content_words(question))
+    is_choice = is_verdict(answer) or kind in {"comparison", "temporal"} or _CHOICE.search(question)
+    if said and said <= asked and not is_choice:
+        return "its answer only repeats words of the question"
     return ""
 
 

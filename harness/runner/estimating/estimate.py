@@ -1,7 +1,7 @@
 """Estimates the cost of configurations from the expectations of their systems, corrected by earlier runs."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -11,10 +11,10 @@ from typing import Any
 from harness.config import ModelConfig
 from harness.core.current_process import usable_cores
 from harness.core.records import Estimate, Expected, PhaseEstimate, Range, Work
-from harness.display.text_format import duration, short_number
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns
+from harness.runner.estimating.estimate_text import budget_text, in_one_line, likely_answers
 from harness.runner.estimating.model_speed import (
     ModelSpeed,
     calibrate,
@@ -30,12 +30,9 @@ from harness.statistics.estimate import (
     NO_TIME,
     Earlier,
     Rates,
-    Sum,
     Task,
     measured_range,
-    phases_left,
     predict,
-    totals,
 )
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import IndexDir, RunDir
@@ -246,7 +243,7 @@ def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
 def _assumed(expected: Expected | None) -> tuple[str, ...]:
     if expected is None:
         return ()
-    return (f"at most: {expected.most}", *expected.notes) if expected.most else expected.notes
+    return (f"an upper bound: {expected.most}", *expected.notes) if expected.most else expected.notes
 
 
 def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:
@@ -269,9 +266,14 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
     with _errors_as_notes(reporter):
         estimates = estimator.estimate_all(cells)
         if any(estimate.n_left for estimate in estimates):
-            reporter.say(
-                f"estimate of all {len(cells)} runs{_without_judges(estimates)}: {in_one_line(estimates)}"
-            )
+            budget = cells[0].config.budget
+            allowed = likely_answers(budget, estimates)
+            if len(cells) == 1 and not allowed:
+                return  # Its own estimate says as much.
+            runs = f"all {len(cells)} runs" if len(cells) > 1 else "the run"
+            what = f"{runs}{' without the budget' if allowed else ''}{_without_judges(estimates)}"
+            end = f"; the budget of {budget_text(budget)} is likely to allow {allowed}" if allowed else ""
+            reporter.say(f"estimate of {what}: {in_one_line(estimates)}{end}")
 
 
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
@@ -306,58 +308,3 @@ def _errors_as_notes(reporter: Reporter) -> Iterator[None]:
         yield
     except Exception as error:
         reporter.say(f"  note: no estimate ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
-
-
-def in_one_line(estimates: Sequence[Estimate]) -> str:
-    """`3-12 min, 410,000-480,000 tokens, $0.00; from 4 earlier runs`."""
-    phases = [phase for estimate in estimates for phase in phases_left(estimate).values()]
-    summed = totals(phases, start_of(estimates))
-    tokens = tokens_of(summed)
-    asking = [phase for phase in phases if phase.calls != 0 or phase.embedder_tokens] or phases
-    words = [
-        minutes_text(summed["seconds"]) or "an unknown time",
-        f"{tokens} tokens" if tokens else "unknown tokens",
-        f"${usd}" if (usd := usd_text(summed["usd"])) else "unknown dollars",
-    ]
-    return f"{', '.join(words)}; from {' and '.join(dict.fromkeys(phase.basis for phase in asking))}"
-
-
-def start_of(estimates: Iterable[Estimate]) -> Range:
-    """The seconds to start all these runs."""
-    return sum((estimate.start for estimate in estimates if estimate.n_left), NO_TIME)
-
-
-def minutes_text(seconds: Sum) -> str:
-    """`3-5 min`, `2 h 10 min - 3 h`; `at least 3 min` if a part is unknown, empty if all are."""
-    if seconds.value is None:
-        return ""
-    low, high = duration(seconds.value.low), duration(seconds.value.high)
-    if not seconds.is_whole:
-        return f"at least {low}"
-    if low == high:
-        return low
-    (least, unit), (most, other) = low.rsplit(" ", 1), high.rsplit(" ", 1)
-    return f"{least}-{most} {unit}" if unit == other and " " not in least + most else f"{low} - {high}"
-
-
-def tokens_of(summed: Mapping[str, Sum]) -> str:
-    """Prompt and completion tokens together, in short: `120,000-150,000`, `0.9-1.7 million`."""
-    parts = [summed[name] for name in ("input_tokens", "output_tokens")]
-    known = [one.value for one in parts if one.value is not None]
-    if not known:
-        return ""
-    total, is_whole = sum(known, NO_TIME), all(one.is_whole for one in parts)
-    scale, unit = (1e6, " million") if total.high >= 1e6 else (1, "")
-    low, high = (short_number(value / scale) for value in (total.low, total.high))
-    return ("" if is_whole else "≥ ") + (low if low == high or not is_whole else f"{low}-{high}") + unit
-
-
-def usd_text(usd: Sum) -> str:
-    """`0.02-0.05`; empty if it is unknown."""
-    if usd.value is None:
-        return ""
-    low, high = (
-        f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.1g}"
-        for value in (usd.value.low, usd.value.high)
-    )
-    return ("" if usd.is_whole else "≥ ") + (low if low == high or not usd.is_whole else f"{low}-{high}")

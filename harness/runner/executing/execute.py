@@ -176,7 +176,7 @@ def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[
 
 def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
     """Download the weights of the models that are still needed; returns these models."""
-    models = _models_left(cell, results)
+    models = models_left(cell, results)
     fetch_weights(reporter, *models.values())
     for one in (cell, *(routed.cell for routed in cell.routed)):
         fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
@@ -211,7 +211,7 @@ def check_needs(cell: Cell, results: Path) -> None:
     """HarnessError if a server or package that is still needed is missing. Makes no paid call."""
     for one in (cell, *(routed.cell for routed in cell.routed)):
         check_system(one.spec, one.index_params, one.answer_params)
-    for model in _models_left(cell, results).values():
+    for model in models_left(cell, results).values():
         check_reachable(model)
 
 
@@ -246,7 +246,7 @@ def result_of(run: RunDir) -> CellResult:
     return CellResult(run, "done", n_ok, n_error)
 
 
-def _models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
+def models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
     """The models that the remaining phases call."""
     is_built = all(index.record() is not None for index in index_dirs(cell, results))
     roles = cell.roles.answer if is_built else cell.roles.index | cell.roles.answer

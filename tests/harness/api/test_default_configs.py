@@ -6,7 +6,7 @@ import pytest
 
 from harness.api.config_building import DatasetChoice, bench_config, bench_configs
 from harness.api.run_status import planned_cells
-from harness.api.running import RunOptions, run_bench, run_benches
+from harness.api.running import Benchmark, RunOptions, run_bench, run_benches
 from harness.api.runs import Runs
 from harness.config import BenchConfig
 from harness.config.shipped_files import shipped_configs
@@ -163,3 +163,24 @@ def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own
     assert ends[0] is None and ends[1] is not None and ends[3] is not None
     assert ends[1] == pytest.approx(ends[2], abs=1.0)
     assert ends[3] > ends[1] + 600
+
+
+def test_retrieval_is_scored_and_told_before_the_answers_begin(tmp_path: Path) -> None:
+    def config(provider: str) -> BenchConfig:
+        return bench_config(
+            {
+                "systems": ["naive"],
+                "dataset": {"name": "demo", "sample": {"per_type": 1}},
+                "models": {"generator": {"provider": provider}, "embedder": {"provider": "fake"}},
+                "evaluators": ["retrieval"],
+            }
+        )
+
+    told: list[tuple[str, ...]] = []
+
+    def on_stage_end(stage: Benchmark) -> None:
+        assert stage.outcome is not None
+        told.append(tuple(path.parent.name for path in tmp_path.glob("*/manifest.json")))
+
+    benches = run_benches([config("none"), config("fake")], RunOptions(tmp_path, quiet=True), on_stage_end)
+    assert told == [(benches[0].runs[0].run_id,)]

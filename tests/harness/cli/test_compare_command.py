@@ -8,6 +8,8 @@ import pytest
 from command_line import CommandLine, CommandLineHere
 from paired_runs import ScoredRun, write_run
 
+from harness.store import lock
+
 pytestmark = pytest.mark.slow
 
 
@@ -133,6 +135,23 @@ def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
     for texts in (labels, [verdict["dataset"] for verdict in verdicts]):
         assert len({*texts}) == 3
         assert ["1 document more" in text for text in texts] == [False, True, False]
+
+
+def test_a_run_that_is_being_answered_is_waited_for_and_not_resumed(cli: CommandLine) -> None:
+    first, second = names(cli, 35, 34)
+    (cli.results / second / "done.json").unlink()
+    with lock.exclusive(cli.results / second / ".lock"):
+        assert "is still running" in cli.refused("compare", first, second)
+    assert "is unfinished" in cli.refused("compare", first, second)
+
+
+def test_without_a_run_the_newest_are_listed_and_without_any_the_option_that_finds_them(cli: CommandLine) -> None:
+    first, second = names(cli, 35, 34)
+    for command in ("show", "report", "compare"):
+        line = cli.refused(command)
+        assert first in line and second in line
+    assert "--results FOLDER" in cli.refused("show", "--results", "elsewhere")
+    assert "--results FOLDER" in cli.refused("show", "nothing", "--results", "elsewhere")
 
 
 # `rag-harness correlate` and `rag-harness sensitivity` as a user calls them.

@@ -26,7 +26,7 @@ def test_a_table_of_at_most_80_columns_holds_each_run_and_the_total_and_no_run_i
     table = lines[: next(i for i, line in enumerate(lines) if line.startswith("total")) + 1]
     assert max(map(len, table)) <= 80
     assert all(name in table[0] for name in ("configuration", "index", "answers", "total", "tokens", "$"))
-    assert sum(line.startswith("demo--naive--") for line in table) == 2
+    assert [line.split()[:2] for line in table[1:-1]] == [["naive", "top_k=1"], ["naive", "top_k=2"]]
     assert any("10 min" in line for line in lines if line.startswith("budget"))
     assert any("demo, 8 queries, 2 runs, 1 pair" in line and "20 points about" in line for line in lines)
     assert [path.name for path in cli.folder.iterdir()] == ["cache"]

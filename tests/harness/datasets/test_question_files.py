@@ -287,6 +287,16 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
         "a.csv",
         "no document has the name 'leaves.md': did you mean 'leave.md'",
     ),
+    "a second document": (
+        "question,quote,document,quote_2,document_2\na?,,leave.md,,wharf.md\n",
+        "a.csv",
+        "(column 'document_2')",
+    ),
+    "other documents": (
+        "question,document\na?,deep/water.pdf\nb?,sand.pdf\n",
+        "a.csv",
+        "none of the 2 documents named in 'document' is there",
+    ),
     "more cells": ("question,answers\na?,b\nwhy, then?,c\n", "a.csv", "line 3 has 3 cells, the first line has 2"),
     "an open quote": ('question\n"a?\nb?\n', "a.csv", "line 2 is not CSV"),
     "two columns": ("question,quote,quote\na?,b,c\n", "a.csv", "two columns 'quote'"),

@@ -172,6 +172,7 @@ def test_what_was_lost_before_or_is_left_out_is_counted(tmp_path: Path) -> None:
 
 def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read(tmp_path: Path) -> None:
     folder = put(tmp_path / "in", ok_dot_txt="ok", x_dot_bin="x")
+    (folder / "~$port.docx").write_text("ada")
     put(folder / ".git", config_dot_txt="secret")
     put(tmp_path, outside_dot_txt="secret")
     (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
@@ -185,10 +186,11 @@ def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read
         "round": "a link, which is not followed",
         "pipe.txt": "a pipe or device, not a file",
         "x.bin": "unsupported kind: .bin",
+        "~$port.docx": "lock file of an office program",
     }
     assert "hidden (1)" in corpus.notes[2]
     assert corpus.notes[1].startswith(
-        "files or rows skipped (4; plan lists them): a link, which is not followed (2); a pipe"
+        "files or rows skipped (5; plan lists them): a link, which is not followed (2); a pipe"
     )
 
 

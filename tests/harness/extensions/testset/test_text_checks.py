@@ -76,6 +76,21 @@ def test_what_is_no_question_with_a_short_answer_has_no_form(question: str, answ
     assert well_formed("single_fact", "When was the Tarnby yard founded?", "1911").passed
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "passed"),
+    [
+        ("What is the name of the data protection officer?", "data protection officer", False),
+        ("Who manages the Tarnby yard?", "The yard's manager, Joren Brask", True),
+        ("Does the ferry run on Sundays?", "No", True),
+        ("Is the Curlew a ferry or a trawler?", "a ferry", True),
+    ],
+)
+def test_an_answer_that_says_no_more_than_its_question_is_none_unless_the_question_offers_it(
+    question: str, answer: str, *, passed: bool
+) -> None:
+    assert well_formed("single_fact", question, answer).passed is passed
+
+
 def test_what_has_no_answer_needs_none() -> None:
     assert well_formed("unanswerable", "Who designed the Curlew?", "").passed
 

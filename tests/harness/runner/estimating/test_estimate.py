@@ -8,13 +8,14 @@ import pytest
 from paired_runs import ScoredRun, write_run
 from pydantic import JsonValue
 
-from harness.config import load_config
+from harness.config import BudgetConfig, load_config
 from harness.core.records import Cost, Estimate, EvaluationRecord, PhaseEstimate, Range, Usage
 from harness.protocols import Params
 from harness.registry import EVALUATORS
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.earlier_runs import EarlierRuns
-from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
+from harness.runner.estimating.estimate import Estimator, keep_estimate
+from harness.runner.estimating.estimate_text import in_one_line, likely_answers
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
@@ -139,7 +140,7 @@ def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_inde
     assert other.expected
     parts = (dearest.expected.index.embedded_texts, other.expected.index.embedded_texts)
     assert by_rules.expected.index.embedded_texts == sum(parts)
-    assert "at most: every query goes to naive top_k=50" in by_rules.answer.notes
+    assert "an upper bound: every query goes to naive top_k=50" in by_rules.answer.notes
 
 
 def test_a_router_that_asks_a_model_for_the_type_is_expected_to_pay_for_that(tmp_path: Path) -> None:
@@ -213,6 +214,17 @@ def test_the_line_of_a_run_is_a_range(seconds: tuple[float, float], shown: str) 
     )
     found = Estimate(run_id="r", index=phase, answer=phase, n_answers=1, n_left=1)
     assert in_one_line([found]) == f"{shown}, 410,000-490,000 tokens, $1.00-2.00; from 4 earlier runs"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "shown"), [(1, "roughly 4 of 20"), (0.2, "a few of 20"), (16, "16 to 20 of 20"), (20, "")]
+)
+def test_a_budget_is_said_to_allow_a_number_or_a_narrow_range(minutes: float, shown: str) -> None:
+    index = PhaseEstimate(calls=0, seconds=Range(low=0, high=0))
+    answers = PhaseEstimate(calls=20, seconds=Range(low=60, high=1200))
+    found = Estimate(run_id="r", index=index, answer=answers, n_answers=20, n_left=20)
+    allowed = likely_answers(BudgetConfig(minutes=minutes), [found])
+    assert allowed.removesuffix(" answers per system") == shown
 
 
 @pytest.mark.slow
