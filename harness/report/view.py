@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
-from harness.display import printable
+from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure
 from harness.report.group_notes import (
@@ -141,19 +141,21 @@ class RunView:
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @cached_property
-    def refuses_most(self) -> bool:
-        """Whether more than half of the answerable queries: its costs are then those of refusals."""
+    def abstains_on(self) -> str:
+        """`3 of 4 answerable queries`, if more than half: its costs are then those of abstentions; else empty."""
         references = (row.reference for row in self.sample.values())
         answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
-        return 2 * sum(self.became(query_id, ABSTAINED) for query_id in answerable) > len(answerable)
+        n = sum(self.became(query_id, ABSTAINED) for query_id in answerable)
+        whole = counted(len(answerable), "answerable query", "answerable queries")
+        return f"{n:,} of {whole}" if 2 * n > len(answerable) else ""
 
     @property
     def why_unpriced(self) -> str:
         """Why the cost of its answers cannot be compared, as words to follow its name; empty if it can."""
         if self.fails_too_often:
             return "failed too often for its costs to be compared"
-        if self.refuses_most:
-            return "refused most answerable queries, so that its costs are not those of answers"
+        if self.abstains_on:
+            return f"abstained on {self.abstains_on}, so its costs are not those of answers"
         return ""
 
     def why_not_compared(self, measure: str) -> str:
