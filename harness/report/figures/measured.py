@@ -194,7 +194,7 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     labels = found_labels(group, measure)
     if not runs or not labels:
         return None
-    names = marks.names_ofruns
+    names = marks.names_of(runs)
     looks = {printable(label.title): _style(measure, label) for label in labels}
     besides_in = 0.75 + 0.17 * -(-len(labels) // marks.columns_of([*looks], _KEY_LETTERS))
     drawn, (axes,) = marks.row_figure(
@@ -252,7 +252,7 @@ def _draw_panels(
     """One run: a row for each measure; several: a panel for each, `beside` each other (0: as suits them)."""
     if len(runs) == 1:
         return _one_run(new_figure, runs[0], panels, limits)
-    names = marks.names_ofruns
+    names = marks.names_of(runs)
     columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
     line_in = 0.62 + marks.row_height(names) * len(runs)
     figure, grid = marks.panel_grid(new_figure, len(panels), columns, 0.3, line_in)
