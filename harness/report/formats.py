@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from harness.display import Entry, Section, Table, counted, file_name, format_value, printable
 from harness.display.text_format import csv_name, markdown
+from harness.report.group_notes import what_differs
 from harness.report.view import Group
 from harness.statistics import Aggregate
 
@@ -221,8 +222,8 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
         lines += [f"{counted(n_runs, 'run')} over {counted(len(chapters), 'data set selection')}.", ""]
     if len(chapters) > 1:
         lines += [
-            "**Not comparable across sections:** the runs were made over different queries or documents, or some "
-            "of them without a generator, so each selection has its own tables and figures.",
+            f"**Not comparable across sections** ({prose(what_differs([one.group for one in chapters]))}): each "
+            "selection has its own tables and figures.",
             "",
         ]
     for chapter in chapters:

@@ -4,16 +4,21 @@ compared."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
-from harness.report.labels import differences, other_weights
+from harness.report.labels import dataset_title, differences, other_weights
 from harness.statistics import Frame
 from harness.statistics.columnar_scores import Spreads
 from harness.store import Manifest, RunDir
 
+if TYPE_CHECKING:
+    from harness.report.view import Group
+
 _FEWEST_JUDGED = 10
+_BUSY = 20.0
+"""Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
@@ -23,10 +28,38 @@ def document_notes(frame: Frame) -> list[str]:
     if frame.n_clusters is None:
         return []
     return [
-        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{counted(len(frame.clusters), 'query cites', 'queries cite')} {counted(frame.n_clusters, 'group')} of "
-        "documents."
+        "Intervals of means hold for new queries on these documents. On new documents they are wider, because "
+        f"queries share documents: {counted(len(frame.clusters), 'query', 'queries')}, but only "
+        f"{counted(frame.n_clusters, 'different document')} that they mainly cite."
     ]
+
+
+def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
+    """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
+    busy = {label: load for label, load in foreign.items() if load is not None and load >= _BUSY}
+    if not busy:
+        return []
+    shown = ", ".join(f"{printable(label)} {load:.0f} %" for label, load in busy.items())
+    return [
+        "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
+        f"{shown} on average."
+    ]
+
+
+def what_differs(groups: Sequence[Group]) -> str:
+    """Why groups of runs cannot be compared with each other: `5 or 18 questions, with and without a generator`."""
+    manifests = [group.views[0].manifest for group in groups]
+    if len({dataset_title(manifest) for manifest in manifests}) > 1:
+        return "different data sets"
+    sizes = sorted({len(group.widest.sample) for group in groups})
+    shown = f"{' or '.join(f'{size:,}' for size in sizes)} questions" if len(sizes) > 1 else "different questions"
+    differing = {
+        shown: {frozenset(group.widest.sample) for group in groups},
+        "different documents": {manifest.dataset.get("corpus_digest") for manifest in manifests},
+        "with and without a generator": {group.has_answers for group in groups},
+    }
+    found = [what for what, values in differing.items() if len(values) > 1]
+    return ", ".join(found or ["different texts or references of the same questions"])
 
 
 def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:

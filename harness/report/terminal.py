@@ -15,6 +15,7 @@ from rich.text import Text
 
 from harness.display import Entry, Quantity, Section, Table, counted, format_value, printable
 from harness.report.chapter import Chapter
+from harness.report.group_notes import what_differs
 from harness.report.leaderboard import leaderboard
 from harness.report.sections import ANSWER, BESIDE, NOTES
 from harness.report.verdict.sentences import size_of
@@ -58,7 +59,8 @@ def render_terminal(
         keys = [spec.name for spec in chapter.specs if spec.in_terminal] if full else [BESIDE]
         _print_sections(chapter, console, min(console.width, WIDTH), keys)
     if len(chapters) > 1:
-        console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
+        what = what_differs([chapter.group for chapter in chapters])
+        console.print(plain(f"Do not compare these results with each other: {what}.", "yellow"))
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)
     if then:

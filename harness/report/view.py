@@ -20,6 +20,7 @@ from harness.report.group_notes import (
     document_notes,
     group_notes,
     judge_notes,
+    load_notes,
     scored_by,
 )
 from harness.report.labels import dataset_title, document_versions, run_labels
@@ -194,6 +195,11 @@ class RunView:
         """Whether it is a mark to read the others by, which does not compete with them."""
         return bool(self.manifest.baseline)
 
+    @property
+    def foreign_cpu(self) -> float | None:
+        cores = int(self.manifest.machine.get("cores") or 0)
+        return self.resources.foreign_cpu("answer", cores) if self.resources else None
+
     def model(self, role: str) -> str:
         played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
         names = (played_by.get("provider"), played_by.get("model"))
@@ -319,6 +325,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *document_notes(group.widest.frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
+        *load_notes({view.label: view.foreign_cpu for view in views}),
     )
     return replace(group, notes=notes)
 
