@@ -15,6 +15,7 @@ from harness.core.hashing import short_digest
 from harness.report import check_report, load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
 from harness.report.folder import is_current
+from harness.report.notes import data_notes
 from harness.report.published import read_published
 from harness.report.write import PAGE
 from harness.runner.machine_info import git_commit
@@ -80,5 +81,7 @@ def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices,
         verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
         sys.stdout.write(json.dumps(verdicts, indent=2) + "\n")
     else:
-        render_terminal(chapters, console, full=options.full, page=page)
+        manifests = [run.manifest() for run in runs if options.keep_current]
+        known = [note for manifest in manifests for note in data_notes(manifest)]
+        render_terminal(chapters, console, full=options.full, page=page, known=known)
     return page

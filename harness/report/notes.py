@@ -58,11 +58,16 @@ def run_notes(
         *_index_notes(run),
         *_dialect_notes(run),
         *_cost_notes(run, counts, prices),
-        *(f"Data set: {printable(str(note), _LONGEST_NOTE)}" for note in manifest.dataset.get("notes") or ()),
+        *data_notes(manifest),
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
         *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
     ]
+
+
+def data_notes(manifest: Manifest) -> list[str]:
+    """What a run prints of its data set when it starts."""
+    return [f"Data set: {printable(str(note), _LONGEST_NOTE)}" for note in manifest.dataset.get("notes") or ()]
 
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:

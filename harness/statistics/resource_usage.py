@@ -26,6 +26,8 @@ QUANTITIES = (
 NOT_SAMPLED = "not sampled"
 """In place of a number: the server exists, but its process is on another machine or not accessible."""
 PHASES = ("index", "answer")
+_FEWEST_SAMPLES = 5
+"""Of a share of the CPU: the first sample of a process is 0, whatever it did."""
 _YEAR_2286 = 1e10
 _MOST_BYTES = 1 << 28
 _GAP_INTERVALS = 5
@@ -66,7 +68,7 @@ class Resources:
         if not cores or any(name.endswith("cpu_percent") for name in self.not_sampled):
             return None
         left = [whole - sum(row[at] or 0.0 for at in own) / cores for row in rows if (whole := row[machine])]
-        return max(0.0, mean(left)) if left else None
+        return max(0.0, mean(left)) if len(left) >= _FEWEST_SAMPLES else None
 
     def sessions(self) -> list[list[ResourceSample]]:
         """The samples split at interruptions: gaps of over 10 s and 5 intervals."""

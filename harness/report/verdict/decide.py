@@ -182,10 +182,10 @@ def _leading(ranking: Ranking) -> list[int]:
     return [ranking.order[0], *(lead.place for lead in ranking.open_leads)]
 
 
-def _is_ceiling(ranking: Ranking) -> bool:
-    """Whether two leading runs or more have the best possible value on every query, of enough queries."""
+def _is_ceiling(ranking: Ranking, least: int = FEWEST) -> bool:
+    """Whether two leading runs or more have the best possible value on every one of at least so many queries."""
     compared, leading = ranking.ranked, _leading(ranking)
-    if compared is None or compared.measure.ends is None or compared.n_common < FEWEST or ranking.race:
+    if compared is None or compared.measure.ends is None or compared.n_common < least or ranking.race:
         return False
     best = compared.measure.ends[0 if compared.measure.higher_is_better is False else 1]
     return len(leading) > 1 and all(bool((compared.values(place) == best).all()) for place in leading)
@@ -312,7 +312,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
     if compared is None or margin is None or choice.outcome not in unsettled or ranking.race is not None:
         return None
-    if _is_ceiling(ranking):
+    if _is_ceiling(ranking, 1):
         return None
     best, leads = ranking.order[0], ranking.open_leads
     needed = [_needed(compared, best, lead, max(margin, lead.difference)) for lead in leads]
