@@ -36,7 +36,7 @@ from harness.protocols import (
     Sides,
 )
 
-_RIGHT, _REFUSED = "Right answers", "Unanswerable queries and refusals"
+_RIGHT, _REFUSED = "Right answers", "Unanswerable queries and abstentions"
 _READS: Sides = frozenset({"answer", "reference"})
 _SHARE = Measure(name="", summary="", failure_value=0.0, section=_RIGHT, unit="%", reads=_READS, binary=True)
 ACCURACY = replace(
@@ -61,7 +61,7 @@ HALLUCINATION = replace(
 FALSE_ABSTENTION = replace(
     _SHARE,
     name="false_abstention_rate",
-    summary="share of answerable queries that were refused",
+    summary="share of answerable queries on which the system abstained",
     title="abstained although answerable",
     section=_REFUSED,
     queries="answerable",
