@@ -53,7 +53,7 @@ def what_differs(groups: Sequence[Group]) -> str:
         return "different data sets"
     sizes = sorted({len(group.widest.sample) for group in groups})
     shown = f"{' or '.join(f'{size:,}' for size in sizes)} questions" if len(sizes) > 1 else "different questions"
-    differing = {
+    differing: dict[str, set[Any]] = {
         shown: {frozenset(group.widest.sample) for group in groups},
         "different documents": {manifest.dataset.get("corpus_digest") for manifest in manifests},
         "with and without a generator": {group.has_answers for group in groups},

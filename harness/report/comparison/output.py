@@ -240,7 +240,7 @@ def _brief(comparison: Comparison) -> Table:
                 _value(one, pair.mean_a),
                 _value(one, pair.mean_b),
                 _difference(one, *_gap(one, pair)),
-                " ".join(filter(None, (better[one.verdict(pair)], pair.significant and ON[pair.population]))),
+                f"{better[one.verdict(pair)]} {ON[pair.population] if pair.significant else ''}".rstrip(),
             )
             for one, pair in pairs
         )

@@ -280,7 +280,8 @@ def _power(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
         largest = max(known)
         shown = f"{short_number(100 * largest)} points" if ranking.is_share else short_number(largest)
         queries = counted(compared.n_common, "query", "queries")
-        yield f"{queries} find a true difference of {shown} four times out of five; a smaller one may be missed."
+        what = f"a true difference of {shown} in {ranking.display_name}"
+        yield f"Power: {queries} find {what} four times out of five; a smaller one may be missed."
 
 
 def _looks(ranking: Ranking) -> Iterator[str]:

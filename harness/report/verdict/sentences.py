@@ -87,7 +87,7 @@ def _unsettled(verdict: Verdict) -> str:
 def _at_the_ceiling(verdict: Verdict) -> str:
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
     best += "" if verdict.cost else " or the simplest one"
-    said = f"Use {best}: all {len(_leading(verdict))} leading systems have {score} here"
+    said = f"Use {best}: all {len(_leading(verdict))} leading systems have {score} over {n_compared(verdict)}"
     return f"{said}, and it {_CHEAPEST[verdict.cost]}." if verdict.cost else f"{said}."
 
 
@@ -97,16 +97,16 @@ def _leading(verdict: Verdict) -> list[Standing]:
 
 def sentences(verdict: Verdict) -> tuple[str, ...]:
     """What supports the headline: the size of the difference, the risk, and what would settle it."""
-    return tuple(_sentences(verdict))[:3]
+    return tuple(dict.fromkeys(_sentences(verdict)))[:3]
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
     if verdict.outcome == Outcome.NOTHING_RIGHT:
         yield "See the failed questions in the report: the model, the prompt or the reference answers may not fit."
     if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER or verdict.is_by_evidence:
-        few = verdict.n_questions < ENOUGH
-        if few:
-            yield from filter(None, [_stopped(verdict)])
+        stopped = _stopped(verdict) if verdict.n_questions < ENOUGH else ""
+        few = verdict.n_questions < ENOUGH and not stopped
+        yield from filter(None, [stopped])
         yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
         if not verdict.is_by_evidence:
             return
@@ -214,7 +214,7 @@ def _more(verdict: Verdict) -> str:
         return f"Score the missing values of {name(whose.system)} first."
     if verdict.is_ceiling:
         other = f" (report -m {verdict.separated_by})" if verdict.separated_by else ""
-        return f"Harder questions or a smaller cutoff{other} would separate them; more like these would not."
+        return f"Harder questions or a smaller cutoff{other} may separate them; more like these hardly will."
     more = verdict.more
     if stopped := _stopped(verdict):
         return stopped

@@ -454,3 +454,15 @@ def test_where_a_budget_ended_the_runs_the_budget_is_what_would_change_the_verdi
         run.mark_done(Done(n_expected=8, n_ok=8, n_error=0, finished_at="2026-11-20"), ids, "the time is over")
     found = find(group_of(*runs)).verdict
     assert (found.n_left, found.stopped_by) == (12, "minutes")
+
+
+def test_an_equal_run_that_abstains_is_not_recommended_for_its_low_cost(tmp_path: Path) -> None:
+    runs = [
+        ScoredRun("naive", {EVIDENCE: right(1, 1)}, input_tokens=420),
+        ScoredRun("kg", {EVIDENCE: right(1, 1)}, input_tokens=310, said=("Insufficient information.",)),
+    ]
+    found = verdict(tmp_path, *runs)
+    assert found.recommended == "naive"
+    assert {one.system: bool(one.why_unpriced) for one in found.standings} == {"naive": False, "kg": True}
+    (other,) = [one for one in found.standings if one.system == "kg"]
+    assert any(other.why_unpriced in text for text in found.sentences)
