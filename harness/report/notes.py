@@ -254,13 +254,11 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
             why = "the imported file does not give them"
         what = "not all known, so that tokens and dollars are lower bounds" if counts.any_token else "unknown"
         yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."
+    queries = counted(counts.n, "query", "queries")
     if counts.n_cut:
-        yield (
-            f"In {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off: "
-            "models.generator.max_tokens may be too small."
-        )
+        small = "models.generator.max_tokens may be too small"
+        yield f"In {counts.n_cut:,} of {queries} a reply of the model was cut off: {small}."
     if counts.n_cut_prompts:
-        queries = counted(counts.n, "query", "queries")
         yield f"In {counts.n_cut_prompts:,} of {queries} {_FEWER_TOKENS}"
     if counts.n_reasoned:
         yield f"Reasoning was removed from {counted(counts.n_reasoned, 'answer')}; the trace has it."

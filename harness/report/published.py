@@ -74,8 +74,8 @@ def read_published(name: str) -> Published:
     path = Path(name) if name.endswith(".csv") else shipped / f"{name}.csv"
     try:
         text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
-        rows = [*csv.DictReader(io.StringIO(text, newline=""))]
-        header = next(csv.reader(io.StringIO(text, newline="")), [])
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        rows, header = [*reader], list(reader.fieldnames or [])
     except FileNotFoundError as error:
         known = sorted(file.stem for file in shipped.glob("*.csv"))
         raise ConfigError(f"no published values called {name!r}", nearest(name, known)) from error

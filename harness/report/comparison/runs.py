@@ -65,10 +65,9 @@ def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQuerie
     """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
     asked in the same words and with the same reference. Raises ConfigError if there are none.
     """
-    numbers = range(len(runs))
-    places = list(itertools.combinations(numbers, 2))
+    places = list(itertools.combinations(range(len(runs)), 2))
     if against is not None:
-        places = [(other, against) for other in numbers if other != against]
+        places = [(other, against) for other in range(len(runs)) if other != against]
     shared = {}
     for a, b in places:
         rows, others = runs[a].sample, runs[b].sample

@@ -252,11 +252,8 @@ class Details:
         return {"gold": facts, "runs": records, "scores": scores}
 
     def _record(self, detail: Detail) -> Detail:
-        told = dict(detail)
-        for part in ("contexts", "evidence"):
-            if part in detail:
-                told[part] = [self._context(*context) for context in detail[part]]
-        return told
+        lists = {part: detail[part] for part in ("contexts", "evidence") if part in detail}
+        return {**detail, **{part: [self._context(*one) for one in own] for part, own in lists.items()}}
 
     def _context(self, text: Any, kind: str, doc_ids: Sequence[str], score: float | None, place: str) -> list[Any]:
         where = [place] if place else []
