@@ -12,16 +12,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields, replace
-from typing import TYPE_CHECKING
 
 from harness.display import Entry, Section, Table, counted, file_name, format_value, printable
 from harness.display.text_format import csv_name, markdown
-from harness.report.group_notes import what_differs
+from harness.report.chapter import Chapter, what_differs
 from harness.report.view import Group
 from harness.statistics import Aggregate
-
-if TYPE_CHECKING:
-    from harness.report.chapter import Chapter
 
 COLUMNS = tuple(field.name for field in fields(Aggregate))
 _LONGEST = 600
@@ -222,7 +218,7 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
         lines += [f"{counted(n_runs, 'run')} over {counted(len(chapters), 'data set selection')}.", ""]
     if len(chapters) > 1:
         lines += [
-            f"**Not comparable across sections** ({prose(what_differs([one.group for one in chapters]))}): each "
+            f"**Not comparable across sections** ({prose(what_differs(chapters))}): each "
             "selection has its own tables and figures.",
             "",
         ]

@@ -4,17 +4,14 @@ compared."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
-from harness.report.labels import dataset_title, differences, other_weights
+from harness.report.labels import differences, other_weights
 from harness.statistics import Frame
 from harness.statistics.columnar_scores import Spreads
 from harness.store import Manifest, RunDir
-
-if TYPE_CHECKING:
-    from harness.report.view import Group
 
 _FEWEST_JUDGED = 10
 _BUSY = 20.0
@@ -44,22 +41,6 @@ def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
         "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
         f"{shown} on average."
     ]
-
-
-def what_differs(groups: Sequence[Group]) -> str:
-    """Why groups of runs cannot be compared with each other: `5 or 18 questions, with and without a generator`."""
-    manifests = [group.views[0].manifest for group in groups]
-    if len({dataset_title(manifest) for manifest in manifests}) > 1:
-        return "different data sets"
-    sizes = sorted({len(group.widest.sample) for group in groups})
-    shown = f"{' or '.join(f'{size:,}' for size in sizes)} questions" if len(sizes) > 1 else "different questions"
-    differing: dict[str, set[Any]] = {
-        shown: {frozenset(group.widest.sample) for group in groups},
-        "different documents": {manifest.dataset.get("corpus_digest") for manifest in manifests},
-        "with and without a generator": {group.has_answers for group in groups},
-    }
-    found = [what for what, values in differing.items() if len(values) > 1]
-    return ", ".join(found or ["different texts or references of the same questions"])
 
 
 def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:

@@ -14,8 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from harness.display import Entry, Quantity, Section, Table, counted, format_value, printable
-from harness.report.chapter import Chapter
-from harness.report.group_notes import what_differs
+from harness.report.chapter import Chapter, what_differs
 from harness.report.leaderboard import leaderboard
 from harness.report.sections import ANSWER, BESIDE, NOTES
 from harness.report.verdict.sentences import size_of
@@ -61,8 +60,8 @@ def render_terminal(
         keys = [spec.name for spec in chapter.specs if spec.in_terminal] if full else [BESIDE]
         _print_sections(chapter, console, min(console.width, WIDTH), keys)
     if len(chapters) > 1:
-        what = what_differs([chapter.group for chapter in chapters])
-        console.print(plain(f"Do not compare these results with each other: {what}.", "yellow"))
+        said = f"Do not compare these results with each other: {what_differs(chapters)}."
+        console.print(plain(said, "yellow"))
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)
     if then:

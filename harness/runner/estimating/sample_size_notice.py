@@ -35,7 +35,7 @@ class SampleSize:
     def line(self) -> str:
         """The number of queries needed, after a warning if these can show almost no difference."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
-        phase = "answers" if self.generates else "retrieval alone"
+        phase = "answers" if self.generates else "search alone"
         subject = f"sample size for {phase}, {self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
         shown = ""
         if not can_show_anything(n, self.n_pairs):

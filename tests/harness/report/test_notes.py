@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.evaluators.retrieval import RetrievalParams
 from harness.report import load_chapters
-from harness.report.group_notes import group_notes, what_differs
+from harness.report.chapter import what_differs
+from harness.report.group_notes import group_notes
 from harness.report.notes import share_notes
 from harness.report.tables.costs import latency_table
 from harness.report.view import Group, load_groups
@@ -186,7 +187,7 @@ def test_a_machine_that_was_busy_with_something_else_is_noted_once(make_run: Mak
 def test_what_differs_between_chapters_is_named(make_run: MakeRun) -> None:
     few = {"inference_query": 3}
     runs = [make_run(), make_run(generator={"provider": "none"}), make_run(types=few, digest="e" * 64)]
-    named = [what_differs(load_groups([runs[0], other], load_prices())) for other in runs[1:]]
+    named = [what_differs(load_chapters([runs[0], other], load_prices())) for other in runs[1:]]
     assert named == ["with and without a generator", "3 or 20 questions"]
     other = make_run(dataset="uda_qa", digest="f" * 64)
-    assert what_differs(load_groups([runs[0], other], load_prices())) == "different data sets"
+    assert what_differs(load_chapters([runs[0], other], load_prices())) == "different data sets"
