@@ -197,8 +197,8 @@ class RunView:
 
     @property
     def foreign_cpu(self) -> float | None:
-        cores = int(self.manifest.machine.get("cores") or 0)
-        return self.resources.foreign_cpu("answer", cores) if self.resources else None
+        cores = self.manifest.machine.get("cores")
+        return self.resources.foreign_cpu("answer", cores) if self.resources and isinstance(cores, int) else None
 
     def model(self, role: str) -> str:
         played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
