@@ -207,7 +207,7 @@ def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_
         "failedjudge down",
     ):
         assert part in column
-    assert page.locator(".ex-field-measure option").all_text_contents() == ["accuracy"]
+    assert page.locator(".ex-field-measure option").all_text_contents() == ["answers right"]
 
 
 def test_nothing_of_a_hostile_corpus_becomes_more_than_text(open_explorer: OpenExplorer) -> None:
