@@ -15,6 +15,7 @@ from harness.core.hashing import short_digest
 from harness.report import check_report, load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
 from harness.report.folder import is_current
+from harness.report.notes import data_notes
 from harness.report.published import read_published
 from harness.report.write import PAGE
 from harness.runner.machine_info import git_commit
@@ -99,5 +100,7 @@ def print_report(
         for chapter in chapters:
             if chapter not in new:
                 console.print(f"{chapter.findings.verdict.dataset}: its verdict is above", soft_wrap=True)
-        render_terminal(new, console, full=options.full, page=page, then=is_last)
+        manifests = [run.manifest() for run in runs if options.keep_current]
+        known = [note for manifest in manifests for note in data_notes(manifest)]
+        render_terminal(new, console, full=options.full, page=page, then=is_last, known=known)
     return page, chapters

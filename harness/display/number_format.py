@@ -9,6 +9,8 @@ from harness.display.types import Entry, NumberForm, Quantity, Rank, ValueGroup
 
 LEAST_CHANCE = 0.001
 """Smaller p values are shown as below this."""
+_LOPSIDED = 0.2
+"""From this part of its half width on, an interval that is off its value is no ±."""
 _DECIMALS: dict[NumberForm, int] = {"share": 3, "coefficient": 2, "%": 1}
 
 
@@ -61,13 +63,16 @@ def _population(quantity: Quantity) -> str:
 
 
 def _with_half_width(quantity: Quantity, shown: str) -> str:
-    """`55 ± 9 %`, `0.53 ± 0.07`, `55 %`; `96 [80, 99] %` where the half width would leave 0 to 100 %."""
+    """`55 ± 9 %`, `0.53 ± 0.07`, `55 %`; `96 [80, 99] %` where the interval is lopsided, or where value and half
+    width would leave what both limits keep within 0 and 1.
+    """
     low, high = _finite(quantity.low), _finite(quantity.high)
     unit = " %" if quantity.unit == "± %" else ""
     if quantity.value is None or low is None or high is None:
         return f"{shown}{unit}"
-    half = (high - low) / 2
-    if unit and not half <= quantity.value <= 1 - half:
+    half, middle = (high - low) / 2, (high + low) / 2
+    is_beyond = quantity.value - half < 0 <= low or quantity.value + half > 1 >= high
+    if is_beyond or abs(quantity.value - middle) > _LOPSIDED * half:
         return f"{shown} [{_figure(quantity, low)}, {_figure(quantity, high)}]{unit}"
     return f"{shown} ± {_figure(quantity, half)}{unit}"
 

@@ -59,7 +59,7 @@ def best_constant(
     return max(found, key=lambda one: sum(map(mul, weights, one.values)), default=None)
 
 
-_RIGHT, _REFUSED = "Right answers", "Unanswerable queries and refusals"
+_RIGHT, _REFUSED = "Right answers", "Unanswerable queries and abstentions"
 _READS: Sides = frozenset({"answer", "reference"})
 _SHARE = Measure(name="", summary="", failure_value=0.0, section=_RIGHT, unit="%", reads=_READS, binary=True)
 ACCURACY = replace(
@@ -84,7 +84,7 @@ HALLUCINATION = replace(
 FALSE_ABSTENTION = replace(
     _SHARE,
     name="false_abstention_rate",
-    summary="share of answerable queries that were refused",
+    summary="share of answerable queries on which the system abstained",
     title="abstained although answerable",
     section=_REFUSED,
     queries="answerable",

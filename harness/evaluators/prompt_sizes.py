@@ -33,10 +33,8 @@ _FIGURE = PanelFigure(
 )
 _CURVES: dict[Share, str] = {"Recall": "Recall", "AllHit": "All"}
 _FOUND: dict[Kind, str] = {"fact": "evidence found", "document": "gold documents found"}
-_SAID: dict[Kind, str] = {
-    "fact": "all of which stands",
-    "document": "of which a passage begins",
-}
+_ALL: dict[Kind, str] = {"fact": "facts are all", "document": "documents all begin"}
+_PART: dict[Kind, str] = {"fact": "facts", "document": "documents that begin"}
 
 
 def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = False) -> Measure:
@@ -44,10 +42,10 @@ def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = Fals
     and that ranks runs without answer metrics."""
     every = statistic == "AllHit"
     name = f"{statistic}@{size}c"
-    what = f"share of queries with every gold {level}" if every else f"share of the gold {level}s"
+    what = f"share of queries whose gold {_ALL[level]}" if every else f"share of the gold {_PART[level]}"
     return Measure(
         name=f"fact_{name}" if level == "fact" else name,
-        summary=f"{what} {_SAID[level]} within the first {size:,} characters of the generator's context",
+        summary=f"{what} within the first {size:,} characters of the generator's context",
         failure_value=0.0,
         title=_FOUND[level] if ranks else f"{'all' if every else 'recall of'} {level}s within {size:,} characters",
         section=SECTION,

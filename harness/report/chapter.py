@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from harness.display import Content, Drawing, Picture, Section, Table, counted, file_name, format_value, printable
 from harness.display.plotting import WIDTH_IN, NewFigure
 from harness.display.text_format import type_name
+from harness.report.labels import dataset_title
 from harness.report.published import Published
 from harness.report.sections import (
     AFTER_MEASURES,
@@ -93,6 +94,23 @@ def build_chapter(
             content = Content(items=(*content.items, *left))
         sections.append(Section(spec.name, spec.title, content))
     return Chapter(group, reported.findings, tuple(specs), _filled(sections))
+
+
+def what_differs(chapters: Sequence[Chapter]) -> str:
+    """Why chapters cannot be compared with each other: `5 or 18 questions, with and without a generator`."""
+    groups = [chapter.group for chapter in chapters]
+    manifests = [group.views[0].manifest for group in groups]
+    if len({dataset_title(manifest) for manifest in manifests}) > 1:
+        return "different data sets"
+    sizes = sorted({len(group.widest.sample) for group in groups})
+    shown = f"{' or '.join(f'{size:,}' for size in sizes)} questions" if len(sizes) > 1 else "different questions"
+    differing: dict[str, set[object]] = {
+        shown: {frozenset(group.widest.sample) for group in groups},
+        "different documents": {manifest.dataset.get("corpus_digest") for manifest in manifests},
+        "with and without a generator": {group.has_answers for group in groups},
+    }
+    found = [what for what, values in differing.items() if len(values) > 1]
+    return ", ".join(found or ["different texts or references of the same questions"])
 
 
 def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:

@@ -12,15 +12,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields, replace
-from typing import TYPE_CHECKING
 
 from harness.display import Entry, Section, Table, counted, file_name, format_value, printable
 from harness.display.text_format import csv_name, markdown
+from harness.report.chapter import Chapter, what_differs
 from harness.report.view import Group
 from harness.statistics import Aggregate
-
-if TYPE_CHECKING:
-    from harness.report.chapter import Chapter
 
 COLUMNS = tuple(field.name for field in fields(Aggregate))
 _LONGEST = 600
@@ -221,8 +218,8 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
         lines += [f"{counted(n_runs, 'run')} over {counted(len(chapters), 'data set selection')}.", ""]
     if len(chapters) > 1:
         lines += [
-            "**Not comparable across sections:** the runs were made over different queries or documents, or some "
-            "of them without a generator, so each selection has its own tables and figures.",
+            f"**Not comparable across sections** ({prose(what_differs(chapters))}): each "
+            "selection has its own tables and figures.",
             "",
         ]
     for chapter in chapters:

@@ -14,6 +14,8 @@ from harness.statistics.columnar_scores import Spreads
 from harness.store import Manifest, RunDir
 
 _FEWEST_JUDGED = 10
+_BUSY = 20.0
+"""Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
@@ -23,9 +25,21 @@ def document_notes(frame: Frame) -> list[str]:
     if frame.n_clusters is None:
         return []
     return [
-        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{counted(len(frame.clusters), 'query cites', 'queries cite')} {counted(frame.n_clusters, 'group')} of "
-        "documents."
+        "Intervals of means hold for new queries on these documents. On new documents they are wider, because "
+        f"queries share documents: {counted(len(frame.clusters), 'query', 'queries')}, but only "
+        f"{counted(frame.n_clusters, 'different document')} that they mainly cite."
+    ]
+
+
+def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
+    """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
+    busy = {label: load for label, load in foreign.items() if load is not None and load >= _BUSY}
+    if not busy:
+        return []
+    shown = ", ".join(f"{printable(label)} {load:.0f} %" for label, load in busy.items())
+    return [
+        "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
+        f"{shown} on average."
     ]
 
 

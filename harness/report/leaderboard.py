@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.display import Entry, NumberForm, Quantity, Table, printable
+from harness.display import Entry, NumberForm, Quantity, Table, format_value, printable
 from harness.report.verdict.sentences import stand_in_of
 from harness.report.verdict.types import OPEN, Number, Outcome, Standing, Verdict
 
@@ -27,7 +27,9 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     ]
     kept = columns[:MOST_COLUMNS] if brief else [*columns, *_details(verdict)]
     rows = tuple(tuple(of(one) for _, of in kept) for one in verdict.standings)
-    return Table("leaderboard", "Leaderboard", tuple(title for title, _ in kept), rows, note=_note(verdict))
+    is_half = any("±" in format_value(entry) for row in rows for entry in row)
+    header = tuple(title for title, _ in kept)
+    return Table("leaderboard", "Leaderboard", header, rows, note=_note(verdict, is_half=is_half))
 
 
 def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
@@ -93,14 +95,15 @@ def _number(found: Number | None, unit: NumberForm = "two", *, signed: bool = Fa
     )
 
 
-def _note(verdict: Verdict) -> str:
+def _note(verdict: Verdict, *, is_half: bool) -> str:
     if not verdict.metric:
         return ""
     points = "in points, " if verdict.is_share else ""
+    half = "± is half of the 95 % interval. " if is_half else ""
     return (
-        f"± is half of the 95 % interval. Against the best: the difference, {points}with its 95 % interval, "
-        "on the same queries. Seconds are the median of a query; $ per 1,000 questions and tokens are without the "
-        "index."
+        f"{half}Against the best: the difference, {points}with its 95 % interval, on the same queries, for new "
+        "documents too where those of a query are known. Seconds are the median of a query; $ per 1,000 questions "
+        "and tokens are without the index."
     )
 
 

@@ -21,7 +21,7 @@ from harness.store import Manifest, Records, RunDir, SampleRow
 
 UNFINISHED_NOTE = "Unfinished"
 _INDEX_BUILT = "The index was built"
-_LONGEST_REASON = 160
+_LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
 _WHOLE = 0.9995
 """Share of the contexts that is shown as 100 %."""
@@ -50,7 +50,7 @@ def run_notes(
     manifest, damaged = run.manifest(), resources.n_damaged if resources else 0
     gold = lacks_evidence(run.sample()) if sees_gold(manifest) else ""
     return [
-        *(printable(note, _LONGEST_REASON) for note in (manifest.baseline, *manifest.notes) if note),
+        *(printable(note, _LONGEST_NOTE) for note in (manifest.baseline, *manifest.notes) if note),
         *([gold] if gold else []),
         *_progress_notes(run, frame, counts),
         *_score_notes(run, scores, records),
@@ -58,11 +58,16 @@ def run_notes(
         *_index_notes(run),
         *_dialect_notes(run),
         *_cost_notes(run, counts, prices),
-        *(f"Data set: {printable(str(note), _LONGEST_REASON)}" for note in manifest.dataset.get("notes") or ()),
+        *data_notes(manifest),
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
         *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
     ]
+
+
+def data_notes(manifest: Manifest) -> list[str]:
+    """What a run prints of its data set when it starts."""
+    return [f"Data set: {printable(str(note), _LONGEST_NOTE)}" for note in manifest.dataset.get("notes") or ()]
 
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:
@@ -170,7 +175,7 @@ def _index_notes(run: RunDir) -> Iterator[str]:
     if index.stats.failed_chunks:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:
-        yield f"Index: {printable(note, _LONGEST_REASON)}"
+        yield f"Index: {printable(note, _LONGEST_NOTE)}"
 
 
 def _dialect_notes(run: RunDir) -> Iterator[str]:

@@ -93,7 +93,7 @@ def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
         ("not finished", not view.is_complete),
         (f"left the race after {left_after or 0:,} queries", left_after is not None),
         ("fails too often", view.fails_too_often),
-        ("refuses most that have an answer", view.refuses_most),
+        (f"abstained on {view.abstains_on}", view.abstains_on),
         ("a baseline", view.is_baseline),
         (f"counted {AS_REPORTED} by itself", self_reported_mark(view, measure)),
         ("not counted in full", any(row is not None and is_lower_bound(row) for row in rows)),

@@ -3,7 +3,7 @@ for one data set; with `full` also the tables and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from harness.display import Entry, Quantity, Section, Table, counted, format_value, printable
-from harness.report.chapter import Chapter
+from harness.report.chapter import Chapter, what_differs
 from harness.report.leaderboard import leaderboard
 from harness.report.sections import ANSWER, BESIDE, NOTES
 from harness.report.verdict.sentences import size_of
@@ -45,20 +45,23 @@ def render_terminal(
     full: bool = False,
     page: Path | None = None,
     then: bool = True,
+    known: Iterable[str] = (),
 ) -> None:
     """Print the verdict of each data set: what to do, the leaderboard, the most harmful notes, the page's path
-    and, with `then`, the next command. `full`: all tables and notes as well, up to 100 columns wide.
+    and, with `then`, the next command. `full`: all tables and notes as well, up to 100 columns wide. `known`:
+    notes not to print again.
     """
     if not chapters:
         console.print(Text("No runs to report on."))
-    known: set[str] = set()
+    known = {*known}
     for chapter in chapters:
         _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), known, full=full)
         known.update(chapter.findings.verdict.caveats)
         keys = [spec.name for spec in chapter.specs if spec.in_terminal] if full else [BESIDE]
         _print_sections(chapter, console, min(console.width, WIDTH), keys)
     if len(chapters) > 1:
-        console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
+        said = f"Do not compare these results with each other: {what_differs(chapters)}."
+        console.print(plain(said, "yellow"))
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)
     if then:
@@ -79,7 +82,7 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[st
     if shown:
         print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
     left_out = [counted(left, "more system")] if len(shown) < len(table.rows) else []
-    notes = [note for note in verdict.caveats if note not in known]
+    notes = [note for note in verdict.caveats if not note.endswith(tuple(known))]
     print_notes(notes, console, width, full=full, left_out=left_out)
 
 
@@ -175,7 +178,7 @@ def _cut(note: str) -> str:
     said, stop, remedy = note.rpartition(". ")
     if not stop or len(note) <= _LONGEST_NOTE:
         return printable(note, _LONGEST_NOTE)
-    return f"{printable(said, max(_LEAST_OF_NOTE, _LONGEST_NOTE - len(remedy) - 1))} {remedy}"
+    return f"{printable(f'{said}.', max(_LEAST_OF_NOTE, _LONGEST_NOTE - len(remedy) - 1))} {remedy}"
 
 
 def fits(table: Table, width: int) -> bool:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
-from harness.display import printable
+from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure
 from harness.report.group_notes import (
@@ -20,6 +20,7 @@ from harness.report.group_notes import (
     document_notes,
     group_notes,
     judge_notes,
+    load_notes,
     scored_by,
 )
 from harness.report.labels import dataset_title, document_versions, run_labels
@@ -141,19 +142,21 @@ class RunView:
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @cached_property
-    def refuses_most(self) -> bool:
-        """Whether more than half of the answerable queries: its costs are then those of refusals."""
+    def abstains_on(self) -> str:
+        """`3 of 4 answerable queries`, if more than half: its costs are then those of abstentions; else empty."""
         references = (row.reference for row in self.sample.values())
         answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
-        return 2 * sum(self.became(query_id, ABSTAINED) for query_id in answerable) > len(answerable)
+        n = sum(self.became(query_id, ABSTAINED) for query_id in answerable)
+        whole = counted(len(answerable), "answerable query", "answerable queries")
+        return f"{n:,} of {whole}" if 2 * n > len(answerable) else ""
 
     @property
     def why_unpriced(self) -> str:
         """Why the cost of its answers cannot be compared, as words to follow its name; empty if it can."""
         if self.fails_too_often:
             return "failed too often for its costs to be compared"
-        if self.refuses_most:
-            return "refused most answerable queries, so that its costs are not those of answers"
+        if self.abstains_on:
+            return f"abstained on {self.abstains_on}, so its costs are not those of answers"
         return ""
 
     def why_not_compared(self, measure: str) -> str:
@@ -191,6 +194,11 @@ class RunView:
     def is_baseline(self) -> bool:
         """Whether it is a mark to read the others by, which does not compete with them."""
         return bool(self.manifest.baseline)
+
+    @property
+    def foreign_cpu(self) -> float | None:
+        cores = self.manifest.machine.get("cores")
+        return self.resources.foreign_cpu("answer", cores) if self.resources and isinstance(cores, int) else None
 
     def model(self, role: str) -> str:
         played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
@@ -300,7 +308,7 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
     for group in groups:
         # Why other runs of the same data set are not in the group.
         others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
-        notes = [apart_note(group.views[0].run, other.views[0].run) for other in others]
+        notes = dict.fromkeys(apart_note(group.views[0].run, other.views[0].run) for other in others)
         title = ", ".join(filter(None, (group.dataset, versions[group.views[0].run])))
         whole.append(replace(group, dataset=title, notes=(*group.notes, *notes)))
     return whole
@@ -317,6 +325,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *document_notes(group.widest.frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
+        *load_notes({view.label: view.foreign_cpu for view in views}),
     )
     return replace(group, notes=notes)
 

@@ -41,7 +41,7 @@ from harness.statistics.columnar_scores import (
     in_columns,
 )
 from harness.statistics.confidence_intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
-from harness.statistics.sampling_design import SamplingDesign, clusters_of, repeated_questions
+from harness.statistics.sampling_design import SamplingDesign, are_equal, clusters_of, repeated_questions
 from harness.store import RunDir, SampleRow
 
 OVERALL = "overall"
@@ -235,8 +235,10 @@ def aggregate_scores(
             )
             rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
         if frame.type_mix and wholes:
-            mean, interval = _natural_mean(frame, of_type, ends)
-            rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, interval))
+            mean, natural = _natural_mean(frame, of_type, ends)
+            if _is_as_sampled(frame, of_type, wholes[OVERALL]):
+                mean, natural = wholes[OVERALL].mean, interval
+            rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, natural))
     return [row for row in rows if row.n_expected]
 
 
@@ -321,6 +323,15 @@ def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None)
         strata, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED
     )
     return confidence_intervals.weighted_mean(strata), interval
+
+
+def _is_as_sampled(frame: Frame, cells: Mapping[str, _Cell], whole: _Cell) -> bool:
+    """Whether the natural mix gives each question the same weight, as if the sample is the whole data set: then
+    intervals need not be those of separate strata, of which few values say little.
+    """
+    each = np.array([stratum.weight / len(stratum.values) for stratum in _strata(frame, cells)])
+    n = sum(len(cell.means) for cell in cells.values())
+    return len(each) > 0 and n == len(whole.means) and are_equal(each)
 
 
 def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 from harness.core.bounded_files import open_plain
 from harness.core.errors import StoreError, explained_io
@@ -26,6 +26,8 @@ QUANTITIES = (
 NOT_SAMPLED = "not sampled"
 """In place of a number: the server exists, but its process is on another machine or not accessible."""
 PHASES = ("index", "answer")
+_FEWEST_SAMPLES = 5
+"""Of a share of the CPU: the first sample of a process is 0, whatever it did."""
 _YEAR_2286 = 1e10
 _MOST_BYTES = 1 << 28
 _GAP_INTERVALS = 5
@@ -57,6 +59,16 @@ class Resources:
         column = QUANTITIES.index(quantity)
         found = (sample.quantities[column] for sample in self.samples if sample.phase == phase)
         return [value for value in found if value is not None]
+
+    def foreign_cpu(self, phase: str, cores: int) -> float | None:
+        """Mean share of the machine's CPU that processes of none of its runs used, in per cent. None: unknown."""
+        machine = QUANTITIES.index("machine_cpu_percent")
+        own = [QUANTITIES.index(f"{who}_cpu_percent") for who in ("system", "server", "database")]
+        rows = [one.quantities for one in self.samples if one.phase == phase]
+        if not cores or any(name.endswith("cpu_percent") for name in self.not_sampled):
+            return None
+        left = [whole - sum(row[at] or 0.0 for at in own) / cores for row in rows if (whole := row[machine])]
+        return max(0.0, mean(left)) if len(left) >= _FEWEST_SAMPLES else None
 
     def sessions(self) -> list[list[ResourceSample]]:
         """The samples split at interruptions: gaps of over 10 s and 5 intervals."""

@@ -193,7 +193,7 @@ def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_
         "failedjudge down",
     ):
         assert part in column
-    assert page.locator(".ex-field-measure option").all_text_contents() == ["accuracy"]
+    assert page.locator(".ex-field-measure option").all_text_contents() == ["answers right"]
 
 
 def test_the_list_and_a_query_need_no_mouse(open_explorer: OpenExplorer) -> None:

@@ -141,6 +141,7 @@ def _manifest(plan: ScoredRun) -> Manifest:
         config={"evaluators": ["answer"], "measure": plan.measure, **plan.config},
         dataset={
             "name": plan.dataset,
+            "n_queries": len(plan.queries) or max(map(len, plan.scores.values()), default=1) // plan.repeats,
             "type_mix": dict(plan.type_mix),
             "primary_measure": plan.primary_measure or PRIMARY_MEASURES.get(plan.dataset, ""),
         },

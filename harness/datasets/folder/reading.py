@@ -232,8 +232,8 @@ class _Gathered:
             more = f" and {len(alike) - _MOST_ALIKE:,} more" if len(alike) > _MOST_ALIKE else ""
             yield (
                 f"documents with the same text as another: {', '.join(alike[:_MOST_ALIKE])}{more}; "
-                "retrieving one does not count as retrieving the other, so retrieval metrics are too low for "
-                "questions about them"
+                "retrieving one does not count as retrieving the other, so metrics by document are too low for "
+                "questions about them; facts are found in either"
             )
 
 

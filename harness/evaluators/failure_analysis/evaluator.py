@@ -62,7 +62,7 @@ MISSED = replace(
     WRONG,
     name="missed_evidence",
     summary="share of queries without all evidence in the contexts, as far as known; each has one cause",
-    title="evidence not known to be complete in the contexts",
+    title="incomplete evidence in the contexts",
     reads=frozenset({"contexts", "reference"}),
     queries="answerable",
     labels=labels.OF_EVIDENCE,

@@ -11,12 +11,13 @@ from rich.console import Console
 from harness.display import Entry, Quantity, Table, counted, printable, short_number
 from harness.display.text_format import csv_name
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.tables import comparison_tables, which_as_good
+from harness.report.comparison.tables import ON, comparison_tables, which_as_good
 from harness.report.folder import files_together
 from harness.report.formats import csv_text, exact
 from harness.report.labels import shortened
 from harness.report.terminal import WIDTH, plain, print_notes, print_table
 from harness.statistics.confidence_intervals import UNKNOWN
+from harness.statistics.cost import TIMES
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 from harness.statistics.recommendation import MISSING_MATTERS, Lead, leads_of, ranked_places
 
@@ -210,7 +211,7 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
     if not lead.difference:
-        return f"{first} and {second} have the same score: {_title(compared)}."
+        return f"{first} and {second} are equal in {_title(compared)}."
     shown = f"No significant difference: {first} is ahead of {second} by {by}"
     if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
         return f"{shown}. They are equally good within {comparison.margin:g} points."
@@ -218,7 +219,8 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
 
 
 def _title(compared: MeasureComparison) -> str:
-    mean = " (mean)" if compared.measure.is_cost else ""
+    unit = ", s" if compared.measure.name in TIMES else ""
+    mean = f" (mean{unit})" if compared.measure.is_cost else ""
     return f"{printable(compared.measure.title or compared.measure.name, 60)}{mean}"
 
 
@@ -237,8 +239,8 @@ def _brief(comparison: Comparison) -> Table:
                 _title(one),
                 _value(one, pair.mean_a),
                 _value(one, pair.mean_b),
-                _difference(one, pair.difference, *pair.interval),
-                better[one.verdict(pair)],
+                _difference(one, *_gap(one, pair)),
+                f"{better[one.verdict(pair)]} {ON[pair.population] if pair.significant else ''}".rstrip(),
             )
             for one, pair in pairs
         )
@@ -263,6 +265,12 @@ def _brief(comparison: Comparison) -> Table:
     against = "the best" if comparison.against is None else printable(comparison.label(base), 40)
     header = ("system", _title(first), f"against {against}", *map(_title, others))
     return Table("metrics", "Metrics", header, rows)
+
+
+def _gap(compared: MeasureComparison, pair: ComparedPair) -> tuple[float, float | None, float | None]:
+    """The difference with the interval that a report shows of it: for new documents too, if the metric ranks."""
+    leads = leads_of(compared, pair.b)
+    return leads[0].gap(compared) if leads else (pair.difference, *pair.interval)
 
 
 def _value(compared: MeasureComparison, mean: float | None) -> Entry:

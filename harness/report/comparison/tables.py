@@ -121,7 +121,8 @@ def pair_table(names: Sequence[str], compared: MeasureComparison, margin: float 
     """Every pair of runs by one measure; with a margin in points, which of the two is as good as the other."""
     columns = list(_pair_columns(names, compared))
     note = (
-        f"{described(compared)} CI: at the level at which Holm's correction decided the pair, at least 95 %. "
+        f"{described(compared)} CI: for these documents, at the level at which Holm's correction decided the "
+        "pair, at least 95 %. "
         "Detectable: the true difference that so many queries would show four times out of five after Holm."
     )
     as_good = partial(which_as_good, compared, margin=margin or 0.0)
@@ -163,7 +164,8 @@ def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureCo
     rows = tuple((names[a], *[_against(compared, (a, b), pairs) for b in order]) for a in order)
     measure = printable(compared.measure.name)
     note = (
-        f"Row minus column, {measure}, with its interval (95 % or more, see the pairs). "
+        f"Row minus column, {measure}, with its interval for these documents, corrected for the number of pairs "
+        "(95 % or more); that of the leaderboard is of one pair alone and holds for new documents too. "
         f"{described(compared)} "
         "> the row is better, < the column is, ~ no more than chance (which is no proof of equality)."
     )
@@ -278,7 +280,8 @@ def _power(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
         largest = max(known)
         shown = f"{short_number(100 * largest)} points" if ranking.is_share else short_number(largest)
         queries = counted(compared.n_common, "query", "queries")
-        yield f"{queries} find a true difference of {shown} four times out of five; a smaller one may be missed."
+        what = f"a true difference of {shown} in {ranking.display_name}"
+        yield f"Power: {queries} find {what} four times out of five; a smaller one may be missed."
 
 
 def _looks(ranking: Ranking) -> Iterator[str]:

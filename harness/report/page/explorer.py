@@ -167,7 +167,9 @@ def _tables(group: Group, readers: Sequence[RunReader]) -> dict[str, ValueTable]
 
 def _ordered(group: Group, names: Iterable[str]) -> list[str]:
     """What ranks, then the measures of installed evaluators in their order, then the others by name."""
-    rank = {name: place for place, name in enumerate(dict.fromkeys((group.ranking.name, *group.known)))}
+    evidence = [name for name, measure in group.known.items() if measure.ranks_where_answers_cannot]
+    first = dict.fromkeys((group.ranking.name, *evidence, *group.known))
+    rank = {name: place for place, name in enumerate(first)}
     return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
 
 
@@ -178,6 +180,7 @@ def _facts(group: Group, measure: str, table: ValueTable) -> Detail:
     is_binary = (known is not None and known.binary) or any(measure in one.binary for one in group.evaluations)
     return {
         "name": printable(measure),
+        "title": group.display_name(measure),
         "evaluator": printable(owners[-1] if owners else "other"),
         "summary": known.summary if known else "",
         "up": known.higher_is_better if known else None,

@@ -85,6 +85,13 @@ class _Part:
         return next((view.manifest.identity.get("system") for view in found), None)
 
     @property
+    def any_failed(self) -> bool:
+        """Whether some answer failed, is labelled with a cause, or has less than the best score."""
+        scores = [one.score for one in self.chapter.findings.verdict.standings]
+        below = any(score is None or score.value != 1 for score in scores)
+        return below or any(view.n_errors or any(view.labelled.values()) for view in self.chapter.group.views)
+
+    @property
     def recommended(self) -> str:
         """Position of the recommended run in the explorer; empty without one."""
         ids = [view.run.run_id for view in self.chapter.group.views]

@@ -26,8 +26,8 @@ _OTHERWISE = (
     "compared with no other."
 )
 _REFUSED = (
-    "A measure that says nothing of a refused answer has a mean over other queries in every run: compare the rows "
-    "over the queries of all, and those in which an answerable query that was refused counts as the worst, "
+    "A measure that says nothing of an abstention has a mean over other queries in every run: compare the rows "
+    "over the queries of all, and those in which an abstention on an answerable query counts as the worst, "
     "which are shown and not tested: tests are over the queries of all."
 )
 
@@ -134,7 +134,7 @@ def _on_alike_queries(group: Group, found: _Refusals) -> Iterator[tuple[Entry, .
         worst = measure.failure_value or 0.0
         refused = {run: dict.fromkeys(sorted(own), worst) for run, own in found.refused.items()}
         counting = {run: {**own, **refused[run]} for run, own in values.items()}
-        shown = f"{name}, refused counts {number(measure.failure_value)}"
+        shown = f"{name}, abstained counts {number(measure.failure_value)}"
         yield shown, *_means(group, measure, counting)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
+from harness.report.measures import is_merit
 from harness.report.notes import UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
 from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
@@ -16,7 +18,7 @@ from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, standings
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics.confidence_intervals import ENOUGH
+from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
@@ -58,6 +60,9 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         cheaper=_much_cheaper(ranking, choice),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
+        is_ceiling=_is_ceiling(ranking),
+        separated_by=_separated_by(ranking) if _is_ceiling(ranking) else "",
+        **_stopped(group),
         standings=tuple(standings(group, lines, ranking, choice)),
     )
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
@@ -173,6 +178,39 @@ def _is_worst_throughout(compared: MeasureComparison) -> bool:
     return not any(compared.n_missing) and all(mean is None or mean == worst for mean in compared.means)
 
 
+def _leading(ranking: Ranking) -> list[int]:
+    return [ranking.order[0], *(lead.place for lead in ranking.open_leads)]
+
+
+def _is_ceiling(ranking: Ranking, least: int = FEWEST) -> bool:
+    """Whether two leading runs or more have the best possible value on every one of at least so many queries."""
+    compared, leading = ranking.ranked, _leading(ranking)
+    if compared is None or compared.measure.ends is None or compared.n_common < least or ranking.race:
+        return False
+    best = compared.measure.ends[0 if compared.measure.higher_is_better is False else 1]
+    return len(leading) > 1 and all(bool((compared.values(place) == best).all()) for place in leading)
+
+
+def _separated_by(ranking: Ranking) -> str:
+    """The first metric of the same evaluator by which the leading runs differ; empty if there is none."""
+    group, views = ranking.group, [ranking.view(place) for place in _leading(ranking)]
+    for name, measure in group.known.items():
+        means = {view.value(name) for view in views}
+        if is_merit(measure) and group.owner(name) == group.owner(ranking.measure) and len(means - {None}) > 1:
+            return name
+    return ""
+
+
+def _stopped(group: Group) -> dict[str, Any]:
+    """How many queries a budget left out of every run, and which budget."""
+    reach = group.widest.run.reach()
+    if reach is None or not reach.query_ids or group.widest.race:
+        return {}
+    left = int(group.widest.manifest.dataset.get("n_queries", 0)) - len(reach.query_ids)
+    limits = [name for name in ("usd", "tokens") if f"budget.{name}" in reach.why]
+    return {"n_left": max(0, left), "stopped_by": next(iter(limits), "minutes")}
+
+
 def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
     """`by_cost`: a cheaper run that is as good is chosen instead of the one with the best mean."""
     best = ranking.order[0]
@@ -184,10 +222,12 @@ def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
     # After repeated looks too.
     if ranking.is_won and ((anytime_p := anytime_p_of(ranking)) is None or anytime_p <= ALPHA):
         return Choice(best, Outcome.CLEAR_WINNER)
-    tied = [best, *(lead.place for lead in ranking.open_leads)] if by_cost else []
+    tied = _leading(ranking) if by_cost else []
     good_ones = _all_as_good(ranking, tied)
     if good_ones == {*tied} and len(tied) > 1:
         return Choice(_cheapest(tied, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
+    if by_cost and _is_ceiling(ranking):
+        best = min(tied, key=lambda place: ranking.costs[1][place] or 0.0)
     most = MISSING_MATTERS * ranking.ranked.n_common
     if any(lead.n_missing > most for lead in ranking.open_leads):
         return Choice(best, Outcome.INCONCLUSIVE)
@@ -272,6 +312,8 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
     if compared is None or margin is None or choice.outcome not in unsettled or ranking.race is not None:
         return None
+    if _is_ceiling(ranking, 1):
+        return None
     best, leads = ranking.order[0], ranking.open_leads
     needed = [_needed(compared, best, lead, max(margin, lead.difference)) for lead in leads]
     known = [n for n in needed if n is not None]
@@ -282,13 +324,13 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
         return None
     views = [ranking.view(place) for place in (best, *(lead.place for lead in leads))]
     seconds, dollars = ([view.value(cost) for view in views] for cost in ("latency_s", "usd"))
-    mix, asked = compared.drawn.type_mix, set(compared.drawn.types.values())
-    there = sum(count for query_type, count in mix.items() if query_type in asked)
+    there, data = sum(compared.drawn.type_mix.values()), views[0].manifest.config.get("dataset")
     return MoreQueries(
         queries=more,
         minutes=None if None in seconds else more * sum(one or 0.0 for one in seconds) / 60,
         usd=None if None in dollars else more * sum(one or 0.0 for one in dollars),
         available=max(0, there - len(compared.drawn.types)) if there else None,
+        are_own=isinstance(data, Mapping) and bool(data.get("path")),
     )
 
 

@@ -13,6 +13,7 @@ from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 
 _LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
+_CHEAPEST = {"usd": "costs the least", "tokens": "uses the fewest tokens", "latency_s": "is the fastest"}
 _A_CENT = 0.01
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
@@ -27,7 +28,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     if verdict.recommended is None:
         return _no_choice(verdict)
     if verdict.outcome in _UNSETTLED:
-        return _unsettled(verdict)
+        return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
         case Outcome.CLEAR_WINNER:
@@ -83,16 +84,29 @@ def _unsettled(verdict: Verdict) -> str:
     return f"Use {best} for now: it leads with {score}, but that may be chance."
 
 
+def _at_the_ceiling(verdict: Verdict) -> str:
+    best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    best += "" if verdict.cost else " or the simplest one"
+    said = f"Use {best}: all {len(_leading(verdict))} leading systems have {score} over {n_compared(verdict)}"
+    return f"{said}, and it {_CHEAPEST[verdict.cost]}." if verdict.cost else f"{said}."
+
+
+def _leading(verdict: Verdict) -> list[Standing]:
+    return [one for one in verdict.standings if one.status in {"recommended", "as good", *OPEN}]
+
+
 def sentences(verdict: Verdict) -> tuple[str, ...]:
     """What supports the headline: the size of the difference, the risk, and what would settle it."""
-    return tuple(_sentences(verdict))[:3]
+    return tuple(dict.fromkeys(_sentences(verdict)))[:3]
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
     if verdict.outcome == Outcome.NOTHING_RIGHT:
         yield "See the failed questions in the report: the model, the prompt or the reference answers may not fit."
     if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER or verdict.is_by_evidence:
-        few = verdict.n_questions < ENOUGH
+        stopped = _stopped(verdict) if verdict.n_questions < ENOUGH else ""
+        few = verdict.n_questions < ENOUGH and not stopped
+        yield from filter(None, [stopped])
         yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
         if not verdict.is_by_evidence:
             return
@@ -151,9 +165,12 @@ def _difference(verdict: Verdict) -> str:
     gap = own.score.value - (other.score.value if other.score else 0.0)
     cheap, better = verdict.cheaper, abs(gap) > _EQUAL
     if not better:
-        if verdict.outcome == Outcome.LEADING and not cheap:
+        unpriced = next((one for one in _leading(verdict) if one.why_unpriced), None)
+        if verdict.is_ceiling or (verdict.outcome == Outcome.LEADING and not cheap and not unpriced):
             return ""
         said = f"{name(own.system)} and {name(other.system)} have the same score"
+        if unpriced:
+            said += f"; {name(unpriced.system)} {unpriced.why_unpriced}"
     else:
         side = "ahead of" if (gap > 0) == verdict.higher_is_better else "behind"
         said = f"{name(own.system)} is {amount(verdict, abs(gap))} {side} {name(other.system)}"
@@ -165,7 +182,7 @@ def _difference(verdict: Verdict) -> str:
 
 
 def _risk(verdict: Verdict) -> str:
-    if verdict.outcome not in _UNSETTLED:
+    if verdict.outcome not in _UNSETTLED or verdict.is_ceiling:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
     behind = f"in the worst case it is {amount(verdict, worst)} behind" if worst else ""
@@ -178,8 +195,7 @@ def _risk(verdict: Verdict) -> str:
 
 
 def _costs(verdict: Verdict) -> str:
-    found = [one for one in verdict.standings if one.status in {"recommended", "as good", *OPEN}]
-    worth = sorted(found, key=lambda one: one.status != "recommended")[:2]
+    worth = sorted(_leading(verdict), key=lambda one: one.status != "recommended")[:2]
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
     if any(cost.value for _, cost in dollars):
         shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
@@ -196,20 +212,35 @@ def _more(verdict: Verdict) -> str:
     if verdict.outcome == Outcome.INCONCLUSIVE:
         whose = max(verdict.standings, key=lambda one: one.n_missing)
         return f"Score the missing values of {name(whose.system)} first."
+    if verdict.is_ceiling:
+        other = f" (report -m {verdict.separated_by})" if verdict.separated_by else ""
+        return f"Harder questions or a smaller cutoff{other} may separate them; more like these hardly will."
     more = verdict.more
+    if stopped := _stopped(verdict):
+        return stopped
     if more is None:
         return ""
     said = f"About {counted(more.queries, 'more question')} would settle it"
     if more.available == 0:
-        return f"{said}, but the data set has no more."
+        return f"{said}{': write more' if more.are_own else ', but the data set has no more'}."
     takes = [duration(more.minutes)] if more.minutes else []
     if more.usd and more.usd >= _A_CENT:
         takes.append(f"${more.usd:,.2f}" if more.usd < 10 else f"${short_number(more.usd)}")
     if takes:
         said += f" ({', '.join(takes)})"
     if more.available is not None and more.available < more.queries:
-        said += f"; the data set has {more.available:,} more"
+        said += f"; {'your file' if more.are_own else 'the data set'} has {more.available:,} more"
     return f"{said}."
+
+
+def _stopped(verdict: Verdict) -> str:
+    """What to do where a budget ended the runs; empty if none did, or if the result is settled."""
+    if not verdict.n_left or verdict.outcome not in {*_UNSETTLED, Outcome.MODEL_CANNOT_ANSWER}:
+        return ""
+    return (
+        f"The budget ended before {counted(verdict.n_left, 'more question was', 'more questions were')} asked: "
+        f"repeat the command with a larger --set budget.{verdict.stopped_by}=N, or with fewer systems."
+    )
 
 
 def _equal_rival(verdict: Verdict) -> str:

@@ -81,6 +81,8 @@ class Standing:
     """Queries in the score; those with the same text count once."""
     n_missing: int = 0
     """Queries among them without a value, which count as the worst."""
+    why_unpriced: str = ""
+    """Why its cost is not compared, as words to follow its name; empty if it is."""
     unranked: Number | None = None
     """Where retrieval ranks: its mean by the metric that should rank and cannot, over `n_unranked` queries."""
     n_unranked: int = 0
@@ -123,6 +125,8 @@ class MoreQueries:
     usd: float | None
     available: int | None
     """How many more the data set has; None: unknown."""
+    are_own: bool = False
+    """Whether the questions are a file of the user, who can write more."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,14 @@ class Verdict:
     cost: str = ""
     """The cost by which runs are called cheaper: `usd`, `tokens` or `latency_s`; empty: unknown."""
     more: MoreQueries | None = None
+    is_ceiling: bool = False
+    """Whether the leading runs have the best possible value on every query: more like these settle nothing."""
+    separated_by: str = ""
+    """At the ceiling: a metric of the same evaluator by which those runs differ."""
+    n_left: int = 0
+    """Queries that nobody was asked, because a budget ended the runs."""
+    stopped_by: str = ""
+    """That budget: `minutes`, `usd` or `tokens`."""
     standings: tuple[Standing, ...] = ()
     """The best first; then baselines and runs that are not ranked."""
     caveats: tuple[str, ...] = ()

@@ -23,6 +23,8 @@ class SampleSize:
     needed: dict[float, int | None]
     """Difference of two shares -> queries needed for 80 % power with Holm's correction over all pairs. None if too
     many."""
+    generates: bool = True
+    """Whether answers are compared; otherwise retrieval alone."""
 
     @property
     def n_pairs(self) -> int:
@@ -33,7 +35,8 @@ class SampleSize:
     def line(self) -> str:
         """The number of queries needed, after a warning if these can show almost no difference."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
-        subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
+        phase = "answers" if self.generates else "search alone"
+        subject = f"sample size for {phase}, {self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
         shown = ""
         if not can_show_anything(n, self.n_pairs):
             shown = "no difference can be significant; "
@@ -52,10 +55,10 @@ class SampleSize:
 
 def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
     """One for each sample that has systems to compare; none if the package for power analysis is not installed."""
-    samples: dict[str, list[Cell]] = {}
+    samples: dict[tuple[str, bool], list[Cell]] = {}
     for cell in cells:
         if not cell.spec.baseline:
-            samples.setdefault(cell.dataset.digest, []).append(cell)
+            samples.setdefault((cell.dataset.digest, cell.generates), []).append(cell)
     try:
         return [_size(own) for own in samples.values()]
     except MissingDependency:
@@ -98,6 +101,7 @@ def _size(cells: Sequence[Cell]) -> SampleSize:
         n_queries=len(dataset.queries),
         n_available=max(len(dataset.queries), sum(dataset.type_mix.values())),
         n_systems=len(cells),
+        generates=cells[0].generates,
         needed={step: queries_needed(step, pairs) for step in STEPS},
     )
 

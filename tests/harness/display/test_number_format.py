@@ -42,6 +42,10 @@ NAN, INFINITE = float("nan"), float("inf")
         (Quantity(0.77, 0.7066, 0.8229, n=41, of=50, unit="%"), "77.0 [70.7, 82.3] (n = 41 of 50)"),
         (Quantity(0.77, n=1050, of=1050, unit="share"), "0.770 (n = 1,050)"),
         (Quantity(0.06, -0.01, 0.13, unit="share", signed=True, mark="~"), "+0.060 [-0.010, +0.130] ~"),
+        (Quantity(0.53, 0.46, 0.6, unit="±"), "0.53 ± 0.070"),
+        (Quantity(0.78, 0.0, 0.993, unit="±"), "0.78 [0, 0.99]"),
+        (Quantity(0.9, 0.76, 1.0, unit="±"), "0.90 [0.76, 1]"),
+        (Quantity(0.55, 0.46, 0.65, unit="± %"), "55 ± 10 %"),
     ],
 )
 def test_a_quantity_is_written_with_all_that_belongs_to_it(quantity: Quantity, text: str) -> None:

@@ -33,7 +33,7 @@ def rows_of(table: Table) -> list[dict[str, Entry]]:
 def test_sections_stand_in_one_order_and_empty_ones_are_left_out(make_run: MakeRun) -> None:
     keys = [section.key for section in chapter_of(make_run(types=SMALL, sessions=())).sections]
     assert keys == [
-        *("answer", "notes", "right-answers", "unanswerable-queries-and-refusals"),
+        *("answer", "notes", "right-answers", "unanswerable-queries-and-abstentions"),
         *("latency", "tokens", "index", "break-even", "judges", "runs", "reproduce"),
     ]
 
@@ -158,7 +158,7 @@ def test_coverage_counts_every_answer_and_joins_measures_that_are_alike(tmp_path
     ("evaluator", "measure", "section"),
     [
         ("answer", "accuracy", "right-answers"),
-        ("answer", "hallucination_rate", "unanswerable-queries-and-refusals"),
+        ("answer", "hallucination_rate", "unanswerable-queries-and-abstentions"),
         ("retrieval", "Recall@10", "retrieval"),
         ("triplet", "triplet_faithfulness", "judged-measures"),
         ("kg_nlp", "kg_nlp_direct_faithfulness", "knowledge-graph-scores"),

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.evaluators.retrieval import RetrievalParams
 from harness.report import load_chapters
+from harness.report.chapter import what_differs
 from harness.report.group_notes import group_notes
 from harness.report.notes import share_notes
 from harness.report.tables.costs import latency_table
-from harness.report.view import load_groups
+from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 from harness.store import Manifest, RunDir
 
@@ -170,3 +171,23 @@ def test_a_score_from_before_shares_were_kept_has_none() -> None:
 def test_a_share_is_one(share: float) -> None:
     with pytest.raises(ValidationError, match="share_read"):
         Score(query_id="q", repeat=0, measure="grade", status="scored", value=1.0, share_read=share)
+
+
+def test_a_machine_that_was_busy_with_something_else_is_noted_once(make_run: MakeRun) -> None:
+    def group(cores: int) -> Group:
+        (found,) = load_groups([make_run(system=name, cores=cores) for name in ("naive", "kg")], load_prices())
+        return found
+
+    before, after = group(2), group(64)
+    assert len(after.notes) == len(before.notes) + 1
+    assert before.views[0].foreign_cpu == pytest.approx(9, abs=6)
+    assert after.views[0].foreign_cpu == pytest.approx(34, abs=6)
+
+
+def test_what_differs_between_chapters_is_named(make_run: MakeRun) -> None:
+    few = {"inference_query": 3}
+    runs = [make_run(), make_run(generator={"provider": "none"}), make_run(types=few, digest="e" * 64)]
+    named = [what_differs(load_chapters([runs[0], other], load_prices())) for other in runs[1:]]
+    assert named == ["with and without a generator", "3 or 20 questions"]
+    other = make_run(dataset="uda_qa", digest="f" * 64)
+    assert what_differs(load_chapters([runs[0], other], load_prices())) == "different data sets"

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from paired_runs import FAILED, IMPUTED, ScoredRun, Value, write_run
-from report_groups import chapter_of, scored
+from report_groups import chapter_of, printed, scored
 from report_groups import right as right_of
 
 from harness.core.errors import ConfigError
 from harness.core.records import Usage
-from harness.display import Entry, Quantity, Rank, Table, ValueGroup
+from harness.display import Entry, Quantity, Rank, Table, ValueGroup, format_value
 from harness.report.chapter import Chapter
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
-from harness.report.comparison.output import comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.output import comparison_csv, comparison_json, differences_csv, render_comparison
 from harness.report.comparison.tables import comparison_tables
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -190,7 +190,7 @@ def test_a_run_that_only_refuses_is_not_cheaper_than_anybody(tmp_path: Path) -> 
     refusing = refusing_run(tmp_path / "most", (no, no, "Yes"))
     comparison = found([*systems(tmp_path / "most", 30), refusing])
     assert [one.measure.name for one in comparison.measures] == ["accuracy"]
-    assert any(note.startswith("refusing refused most answerable queries") for note in comparison.notes)
+    assert any(note.startswith("refusing abstained on ") for note in comparison.notes)
     half = found([*systems(tmp_path / "half", 30), refusing_run(tmp_path / "half", (no, "Yes"))])
     assert "tokens" in {one.measure.name for one in half.measures}
 
@@ -263,3 +263,13 @@ def test_where_no_two_systems_are_named_baselines_are_compared_as_they_were_aske
         assert comparison.apart == ()
         assert {row["apart"] for row in rows_of(comparison)} == {"false"}
         assert not any("stand apart" in note for note in comparison.notes)
+
+
+def test_a_comparison_of_two_runs_shows_the_interval_of_the_leaderboard(tmp_path: Path) -> None:
+    cites = ["a", "b", "b", "c", "d", "d"]
+    pair = scored(tmp_path, {"naive": right(11, 18), "kg": right(14, 18)}, cites=cites)
+    (behind,) = [one.behind for one in chapter_of(*pair).findings.verdict.standings if one.system == "naive"]
+    assert behind is not None
+    shown = printed(lambda console: render_comparison(found(pair), console))
+    gap = Quantity(behind.value, behind.low, behind.high, unit="points", signed=True)
+    assert format_value(gap) in shown

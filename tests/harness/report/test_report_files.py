@@ -226,7 +226,7 @@ def test_different_data_is_never_compared_in_one_table(make_run: MakeRun, tmp_pa
     ]
     write_report(load_chapters(runs), tmp_path / "out")
     text = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
-    assert "**Not comparable across sections:**" in text
+    assert "**Not comparable across sections**" in text
     assert text.count("### Right answers") == 2
     for folder, ending in (("figures", "svg"), ("tables", "tex")):
         names = [path.stem for path in (tmp_path / "out" / folder).glob(f"*.{ending}")]

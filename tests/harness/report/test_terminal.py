@@ -45,7 +45,7 @@ def test_the_verdict_takes_at_most_30_lines_of_80_columns(make_run: MakeRun, n: 
 
 def test_different_data_is_said_not_to_be_comparable(make_run: MakeRun) -> None:
     runs = [make_run(types=SMALL, sessions=()), make_run(types=SMALL, digest="e" * 64, sessions=())]
-    assert "do not compare across data sets" in shown(*runs, full=False)
+    assert "Do not compare" in shown(*runs, full=False)
 
 
 def test_types_that_do_not_fit_beside_the_rest_go_below(make_run: MakeRun) -> None:

@@ -131,7 +131,7 @@ def test_refusing_what_is_hard_gains_nothing_on_the_queries_that_all_have(tmp_pa
 
 def test_a_refused_query_that_has_an_answer_counts_as_the_worst_in_the_variant(tmp_path: Path) -> None:
     table = table_of(bold_and_careful(tmp_path))
-    (variant,) = [row for row in table.rows if str(row[0]).startswith(f"{RELEVANCY}, refused counts 0")]
+    (variant,) = [row for row in table.rows if str(row[0]).startswith(f"{RELEVANCY}, abstained counts 0")]
     assert "counts as the worst, which are shown and not tested" in table.note
     bold, careful = (entry for entry in variant[1:3] if isinstance(entry, Quantity))
     assert careful.value is not None
@@ -148,7 +148,7 @@ def test_a_right_refusal_is_not_counted_against_a_system(tmp_path: Path) -> None
         plans.append(plan)
     names = {str(row[0]) for row in table_of(chapter_by(tmp_path, *plans, measure="latency_s")).rows}
     assert f"{RELEVANCY}, on the 108 queries of all" in names
-    assert not [name for name in names if "refused counts" in name]
+    assert not [name for name in names if "abstained counts" in name]
 
 
 def test_where_such_a_measure_ranks_a_refused_query_is_a_missing_value(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value
+from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from report_groups import group_of, right, written
 
 from harness.core.errors import ConfigError
@@ -17,7 +18,7 @@ from harness.report.comparison.compare import compare_runs
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome, Verdict
 from harness.statistics.prices import load_prices
-from harness.store import RunDir
+from harness.store import Done, RunDir
 
 MakeRun = Callable[..., RunDir]
 GOLD = "It is given the gold evidence: an upper baseline."
@@ -419,3 +420,49 @@ def test_few_queries_that_agree_are_no_certainty(tmp_path: Path) -> None:
     for found in (few, one_document):
         assert found.probability is not None
         assert found.probability < 0.9
+
+
+CEILING = [
+    ScoredRun(name, {"accuracy": right(18, 18), "token_f1": [f1] * 18}, input_tokens=tokens)
+    for name, tokens, f1 in (("naive", 400, 0.5), ("kg", 300, 0.6), ("community", 900, 0.5))
+]
+
+
+def test_where_all_have_the_best_value_the_cheapest_is_recommended_and_no_more_of_the_same(tmp_path: Path) -> None:
+    found = verdict(tmp_path, *CEILING)
+    assert (found.recommended, found.is_ceiling, found.separated_by, found.more) == ("kg", True, "token_f1", None)
+    assert n_words(found.headline) <= 20
+    few = verdict(tmp_path / "few", *by_accuracy({"naive": right(2, 2), "kg": right(2, 2)}))
+    assert not few.is_ceiling
+
+
+def test_questions_of_a_type_that_was_not_answered_yet_are_left_too(tmp_path: Path) -> None:
+    runs = by_accuracy({"naive": right(4, 8), "kg": right(5, 8)}, type_mix={"inference_query": 15, "no": 5})
+    more = verdict(tmp_path, *runs).more
+    assert more is not None
+    assert (more.available, more.are_own) == (12, False)
+    own = [replace(run, config={"dataset": {"name": "files", "path": "docs"}}) for run in runs]
+    assert (more := verdict(tmp_path / "own", *own).more)
+    assert more.are_own
+
+
+def test_where_a_budget_ended_the_runs_the_budget_is_what_would_change_the_verdict(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path, run) for run in by_accuracy({"naive": right(9, 20), "kg": right(10, 20)})]
+    for run in runs:
+        run.reopen()
+        ids = tuple(row.query.query_id for row in run.sample())[:8]
+        run.mark_done(Done(n_expected=8, n_ok=8, n_error=0, finished_at="2026-11-20"), ids, "the time is over")
+    found = find(group_of(*runs)).verdict
+    assert (found.n_left, found.stopped_by) == (12, "minutes")
+
+
+def test_an_equal_run_that_abstains_is_not_recommended_for_its_low_cost(tmp_path: Path) -> None:
+    runs = [
+        ScoredRun("naive", {EVIDENCE: right(1, 1)}, input_tokens=420),
+        ScoredRun("kg", {EVIDENCE: right(1, 1)}, input_tokens=310, said=("Insufficient information.",)),
+    ]
+    found = verdict(tmp_path, *runs)
+    assert found.recommended == "naive"
+    assert {one.system: bool(one.why_unpriced) for one in found.standings} == {"naive": False, "kg": True}
+    (other,) = [one for one in found.standings if one.system == "kg"]
+    assert any(other.why_unpriced in text for text in found.sentences)

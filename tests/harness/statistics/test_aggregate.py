@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,6 +66,16 @@ def test_overall_weighs_queries_and_the_natural_mix_weighs_types(frame: MakeFram
     rows = aggregate_scores(frame({"a": 2, "b": 2}, mix={"a": 300, "b": 100}), scores)
     assert find(rows, "accuracy").mean == 0.5
     assert find(rows, "accuracy", "overall_natural").mean == 0.75
+
+
+def test_over_the_whole_data_set_the_natural_mix_is_the_sample(frame: MakeFrame, find: Find) -> None:
+    values = {"a": [1.0, 0.5, 1.0], "b": [0.5, 1.0, 0.25, 1.0, 0.5]}
+    scores = [score(f"{name}{at}", value) for name, own in values.items() for at, value in enumerate(own)]
+    rows = aggregate_scores(
+        frame({"a": 3, "b": 5}, mix={"a": 6, "b": 10}), scores, ranges={"accuracy": (0.0, 1.0)}
+    )
+    natural = find(rows, "accuracy", "overall_natural")
+    assert replace(natural, query_type="overall") == find(rows, "accuracy")
 
 
 def test_the_natural_mix_has_no_mean_while_a_type_with_weight_has_no_value(frame: MakeFrame, find: Find) -> None:

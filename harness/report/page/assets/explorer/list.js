@@ -23,7 +23,7 @@ class Explorer {
       relation: select(Object.entries(RELATIONS)),
       a: select(runs),
       b: select(runs),
-      measure: select(measures.length ? measures.map(([at, one]) => [at, one.name]) : [[-1, "no scores"]]),
+      measure: select(measures.length ? measures.map(([at, one]) => [at, one.title]) : [[-1, "no scores"]]),
       type: select([["", "all types"], ...core.types.map((name, at) => [at, name])]),
       status: select(Object.entries(STATES)),
       kind: make("select", null, option("", "any"), ...core.kinds.map((one, at) => make("optgroup", { label: one.title },
@@ -207,7 +207,7 @@ class Explorer {
       const mean = known.reduce((sum, query) => sum + weight(query) * this.cell(run, query).value, 0) / total;
       return `${core.runs[run].label} ${mean.toFixed(3)} (n = ${count(known.length)})`;
     });
-    return `${measure.name} over these, ${natural ? "natural mix" : "as sampled"}: ${shown.join("; ")}`;
+    return `${measure.title} over these, ${natural ? "natural mix" : "as sampled"}: ${shown.join("; ")}`;
   }
 
   ordered(matches, order) {
@@ -305,7 +305,7 @@ class Explorer {
     const letters = [["good", "R", "right"], ["bad", "W", "wrong"], ["warn", "N", "gave no answer, which is wrong"]];
     const others = [["bad", "F", "failed"], ["bad", "T", "timed out"], ["warn", "?", "could not be scored"], ["none", "n/a", "does not apply"], ["none", "–", "nothing there"]];
     const shown = [...(measure && measure.binary ? letters : []), ...others];
-    const words = measure ? `${measure.name}${measure.summary ? `: ${measure.summary}` : ""}${measure.up === false ? " (lower is better)" : ""}. ` : "";
+    const words = measure ? `${measure.title}${measure.summary ? `: ${measure.summary}` : ""}${measure.up === false ? " (lower is better)" : ""}. ` : "";
     return [words, ...shown.flatMap(([tone, letter, words]) => [make("span", { className: `ex-chip ex-${tone}`, "aria-hidden": "true" }, letter), ` ${words}  `])];
   }
 

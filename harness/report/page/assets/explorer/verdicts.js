@@ -13,7 +13,7 @@ function verdict(cell, status, measure, range) {
     }
     if (measure.binary && status & STATUS.abstained) return scored("N", "warn", "gave no answer, which is wrong");
     if (measure.binary) return scored("W", "bad", "wrong");
-    return scored(number(cell.value), tone(cell.value, measure, range), `${measure.name} ${number(cell.value)}`);
+    return scored(number(cell.value), tone(cell.value, measure, range), `${measure.title} ${number(cell.value)}`);
   }
   if (status & STATUS.timeout) return told("T", "bad", "timed out");
   if (status & STATUS.failed) return told("F", "bad", "failed");
