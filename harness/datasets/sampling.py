@@ -20,10 +20,6 @@ from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
 CorpusChoice = Literal["full", "cited"]
 
 
-_PARTS = 10_000
-"""Shares held out are multiples of a ten-thousandth."""
-
-
 @dataclass(frozen=True)
 class QuerySample:
     per_type: int | None
@@ -163,11 +159,14 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
 
 
 def _is_held_out(place: int, sample: QuerySample) -> bool:
-    """Whether the query at this place of the shuffled ones is held out. They are evenly spread, so that a larger
-    sample holds out what a smaller one does.
+    """Whether the query at this place of the shuffled ones is held out. By the van der Corput sequence (the binary
+    digits of the place in reverse) they are evenly spread, and a larger sample or share holds out at least what a
+    smaller one does.
     """
-    share = round(sample.holdout * _PARTS)
-    return (place + 1) * share // _PARTS > place * share // _PARTS
+    spread, digit, left = 0.0, 0.5, place + 1
+    while left:
+        spread, digit, left = spread + digit * (left % 2), digit / 2, left // 2
+    return spread < sample.holdout
 
 
 def checked_subset(spec: DatasetSpec, subset: str | None) -> str:

@@ -16,6 +16,7 @@ _HEAD = """\
 #   rag-harness run -c winner.yaml                        the same run again; add -d or --docs for other data
 #   harness.api.load_system("winner.yaml")                in Python: answers questions, see docs/from-python.md
 #
+# Relative paths are those of the folder in which the run was made: type the commands there.
 # It names the models, servers, code and files of {run_id}. If that run is not yours, read this file first.
 
 """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal
 
 from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, ConfigError, nearest
@@ -23,6 +24,7 @@ from harness.store import RunDir
 
 Kind = Literal["min", "max", "max-drop"]
 _SAID: Mapping[Kind, str] = {"min": "at least", "max": "at most", "max-drop": "drop at most"}
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SCALED = {"usd_per_1000": ("usd", 1000.0)}
 """Metrics in another unit than that of their values: name -> metric and factor."""
 EXITS: Mapping[LimitOutcome, int] = {
@@ -100,23 +102,38 @@ def check_conditions(
     """
     if baseline is None and any(one.kind == "max-drop" for one in conditions):
         raise ConfigError("--max-drop compares with a baseline", "name a run: --baseline RUN")
-    if baseline is not None and baseline.path.resolve() == run.path.resolve():
-        raise ConfigError(f"{run.run_id} is also the baseline", "name another run: --baseline RUN")
+    if baseline is not None and _is_same(run, baseline):
+        what = f"{run.run_id} and the baseline have the very same answers: one is a copy of the other"
+        raise ConfigError(what, "name another run: --baseline RUN")
     views = load_views([run] if baseline is None else [run, baseline], prices)
     for view in views:
         _refuse_unusable(view)
     if baseline is not None:
         _refuse_other_sample(*views)
     known = known_measures(evaluation for view in views for evaluation in view.evaluations)
+    for one in conditions:
+        _refuse_impossible(one, known)
     return GateResult(views, tuple((one, _tested(one, views, known, len(conditions))) for one in conditions))
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
+    value = float(text) if _NUMBER.fullmatch(text) else inf
     return value if isfinite(value) else None
+
+
+def _is_same(run: RunDir, baseline: RunDir) -> bool:
+    """Whether both have the same records: two executions of one config differ at least in their times."""
+    return bool(run.records_checksum()) and run.records_checksum() == baseline.records_checksum()
+
+
+def _refuse_impossible(condition: Condition, known: Mapping[str, Measure]) -> None:
+    measure = known.get(condition.measure)
+    low, high = measure.ends if measure and measure.ends else (-inf, inf)
+    if condition.kind == "max-drop":
+        low, high = low - high, high - low
+    if not low <= condition.limit / condition.factor <= high:
+        what = f"--{condition.kind} {condition.metric}={condition.limit:g}: it lies between {low:g} and {high:g}"
+        raise ConfigError(what, "write shares as 0.7 for 70 %")
 
 
 def _refuse_unusable(view: RunView) -> None:

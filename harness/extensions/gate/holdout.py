@@ -8,7 +8,7 @@ nor names of runs find them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from harness.api.untrusted_config import (
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig, RunnerConfig
 from harness.config.load import build_config
-from harness.core.errors import ConfigError, explained_io
+from harness.core.errors import ConfigError, HarnessError, explained_io
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.live_run_check import live_run
@@ -48,31 +48,34 @@ class Opening(BaseModel):
     command: str
     runs: tuple[str, ...]
     """The runs over the held-out queries."""
-    digest: str
-    """Of the held-out queries and the documents."""
+    queries: tuple[str, ...]
+    """Ids of the held-out queries."""
 
 
 def open_holdout(
     runs: Sequence[RunDir], command: str, *, trust: bool, quiet: bool
 ) -> tuple[list[RunDir], tuple[Opening, ...]]:
-    """The configurations of these runs over their held-out queries, and every opening of these queries so far. The
+    """The configurations of these runs over their held-out queries, and every opening of any of them so far. The
     opening is logged before the first query is asked. Answers that are there already are not asked again.
 
     `trust`: use the servers, keys, code and files that the runs name. ConfigError if a run has no held-out
-    queries, would be another run today, or names such and is not trusted.
+    queries, would be another run today, or names such and is not trusted; or if another run of the folder was
+    asked a held-out query.
     """
     configs = [_config(run, trust=trust) for run in runs]
     cells = [_held_out(run, config) for run, config in zip(runs, configs, strict=True)]
     digests = {cell.dataset.digest for cell in cells}
     if len(digests) > 1:
         raise ConfigError("the runs hold different queries out", "run both with the same dataset.sample")
+    queries = tuple(query.query_id for query in cells[0].dataset.queries)
+    _refuse_asked(runs[0], frozenset(queries))
     log = _folder(runs[0]) / LOG
     repair_tail(log)
     opening = Opening(
         opened_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
         runs=tuple(cell.run_id for cell in cells),
-        digest=digests.pop(),
+        queries=queries,
     )
     append_bytes(log, (opening.model_dump_json() + "\n").encode())
     with resumable("all answers are kept"):
@@ -80,12 +83,41 @@ def open_holdout(
             _asked(run, config, cell.run_id, quiet=quiet)
             for run, config, cell in zip(runs, configs, cells, strict=True)
         ]
-    return opened, openings(log, opening.digest)
+    return opened, openings(log, queries)
 
 
-def openings(log: Path, digest: str) -> tuple[Opening, ...]:
-    """All openings of these held-out queries, the first one first."""
-    return tuple(one for one in iter_jsonl(log, Opening, "move it away") if one.digest == digest)
+def openings(log: Path, queries: Collection[str]) -> tuple[Opening, ...]:
+    """All openings of any of these held-out queries, the first one first."""
+    wanted = set(queries)
+    return tuple(one for one in iter_jsonl(log, Opening, "move it away") if wanted & set(one.queries))
+
+
+def put_away(results: Path) -> None:
+    """Move runs over held-out queries to their folder, which an opening that was killed left beside the others."""
+    log = results / FOLDER / LOG
+    opened = (
+        {run_id for one in iter_jsonl(log, Opening, "move it away") for run_id in one.runs} if log.exists() else ()
+    )
+    for run_id in opened:
+        if (results / run_id).is_dir() and not (results / FOLDER / run_id).exists():
+            (results / run_id).rename(results / FOLDER / run_id)
+
+
+def _refuse_asked(run: RunDir, queries: frozenset[str]) -> None:
+    """ConfigError if a run over the same data set was asked one of these queries."""
+    data = run.manifest().dataset["name"]
+    for folder in sorted(run.path.parent.glob("*--*")):
+        try:
+            other = RunDir(folder)
+            rows = other.iter_sample() if other.manifest().dataset["name"] == data else ()
+            asked = queries & {row.query.query_id for row in rows}
+        except HarnessError:
+            continue
+        if asked:
+            raise ConfigError(
+                f"{len(asked):,} of the {len(queries):,} held-out queries were asked by {other.run_id}",
+                "hold other queries out (dataset.sample.seed), or give that run another results folder",
+            )
 
 
 def _config(run: RunDir, *, trust: bool) -> BenchConfig:

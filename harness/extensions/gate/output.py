@@ -15,7 +15,7 @@ from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console, same_command
 from harness.display import counted, number, printable
 from harness.extensions.gate.conditions import EXITS, Condition, GateResult, check_conditions
-from harness.extensions.gate.holdout import Opening, open_holdout
+from harness.extensions.gate.holdout import Opening, open_holdout, put_away
 from harness.report.labels import dataset_title
 from harness.statistics.limit_tests import LimitOutcome, LimitTest
 from harness.store import find_runs
@@ -43,6 +43,8 @@ class GateOptions:
 
 def gate_run(name: str, conditions: Sequence[Condition], options: GateOptions) -> int:
     """Check the named run and print the result. Returns the exit code."""
+    if options.holdout:
+        put_away(options.results)
     names = [name] if options.baseline is None else [name, options.baseline]
     runs = [find_runs(options.results, [one])[0] for one in names]
     prices = prices_of_runs(runs, options.prices)

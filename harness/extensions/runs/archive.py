@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DISTRIBUTION, DataError, explained_io
 from harness.core.hashing import file_digest
+from harness.display import printable
 from harness.store import SCHEMA_VERSION, atomic_files, checksums
 
 FORMAT = 1
@@ -182,7 +183,8 @@ def _read_list(path: Path, archive: zipfile.ZipFile) -> ExportList:
     except (ValueError, RecursionError, AttributeError) as error:
         raise changed_by_hand(path, f"{LIST} is not JSON") from error
     if told != {"format": FORMAT, "schema_version": SCHEMA_VERSION}:
-        what = f"{path} has format {told['format']} and schema {told['schema_version']}"
+        format_, schema = (printable(str(value), 20) for value in told.values())
+        what = f"{path} has format {format_} and schema {schema}"
         wanted = f"this version of {DISTRIBUTION} reads {FORMAT} and {SCHEMA_VERSION}"
         raise DataError(f"{what}, {wanted}", "receive it with the version that wrote it")
     rest, _ = checksums.opened(path / LIST, tree, _ASK_AGAIN)

@@ -155,7 +155,7 @@ class _Cleaner:
         return self._text(value) if isinstance(value, str) else value
 
     def _value(self, key: str, value: Any) -> Any:
-        if key in _PLACES and isinstance(value, str) and value.startswith("/"):
+        if key in _PLACES and isinstance(value, str) and value.startswith(("/", "~")):
             # It may have spaces, or one part only.
             self.n_changed += 1
             return f"…/{Path(value).name}"

@@ -1,6 +1,7 @@
 """`rag-harness gate` as a user, or a CI job, calls it."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from command_line import CommandLine, CommandLineHere
 from paired_runs import IMPUTED, ScoredRun, Value, write_run
 
-from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED
+from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, EXIT_USER
 from harness.core.records import Cost, EvaluationRecord
 
 RIGHT: tuple[Value, ...] = (1.0, 1.0, 1.0, 0.0) * 50
@@ -92,7 +93,9 @@ def test_what_cannot_be_checked_is_one_line(cli: CommandLine) -> None:
         *((new, "-b", other, *drop) for other in (new, moved, fewer, partial, judged, "nowhere")),
         (partial, "--min", "accuracy=0.5"),
         (new, "-b", old, "--max-drop", "acuracy=0.05"),
-        (new, "--min", "accuracy=high"),
+        *((new, "--min", f"accuracy={number}") for number in ("high", "0_3", "-1", "5")),
+        (new, "-b", old, "--max-drop", "accuracy=1.5"),
+        (new, "-b", str(shutil.copytree(cli.results / new, cli.folder / "copy" / new)), *drop),
         (new, "--min", "accuracy=0.5", "--min", "accuracy=0.6"),
         (new,),
         (new, "-b", old, *drop, "--holdout"),
@@ -122,3 +125,11 @@ def test_held_out_queries_are_asked_by_the_gate_alone_and_each_opening_is_logged
     held_out = {json.loads(line)["query"]["query_id"] for line in (run / "sample.jsonl").read_text().splitlines()}
     assert len(held_out) == found["n_queries"] > 0
     assert not held_out & asked
+    # Another share holds out queries that these runs were asked.
+    wider = str(cli.run(*words[:-1], "dataset.sample.holdout=0.5")["run_id"])
+    assert cli.call("evaluate", wider, "-e", "answer", "--quiet").returncode == 0
+    assert cli.refused("gate", wider, "--min", "accuracy=0", "--holdout", "--trust")
+    # One that was killed left its run beside the others.
+    run.rename(cli.results / run.name)
+    assert gated(cli, str(old), "--min", "accuracy=0", "--holdout", "--trust", "--quiet")[0] != EXIT_USER
+    assert run.is_dir()
