@@ -1,13 +1,12 @@
 """Agentic RAG: the model searches as often as it wants, within a bound, then answers once from all passages."""
 
-from collections.abc import Sequence
-
-from harness.core.records import Document, IndexStats, Prediction, Query
-from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec, ToolModel
+from harness.core.records import Prediction, Query
+from harness.protocols import ChatModel, ToolModel
 from systems.agentic.expected_calls import expect
 from systems.agentic.params import AnswerParams
 from systems.common.agent_memory import AgentMemory, observation_of
-from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from systems.common.passage_system import PassageSystem, passage_system_spec
+from systems.common.passages import PassageParams
 from systems.common.prompts.search_decision import (
     MAX_TOKENS,
     NOTHING_NEW,
@@ -23,23 +22,7 @@ from systems.common.prompts.thesis import answer_by
 from systems.common.search import place_of
 
 
-class AgenticSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
-
-    async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk and store, with vectors and keywords."""
-        return await self._passages.build(corpus, self._index_params)
-
-    async def load(self) -> None:
-        """Open the stored passages."""
-        self._passages.open()
-
+class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         """Let the model search, then generate once from all passages. Without a generator, search for the question
         alone.
@@ -102,22 +85,12 @@ class AgenticSystem:
         memory.observe(decision.turn, observation_of(new, NOTHING_NEW))
         memory.note("search", "\n".join([decision.query, *(f"+ {place_of(context)}" for context in new)]))
 
-    def close(self) -> None:
-        """Release the store."""
-        self._passages.close()
 
-
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="agentic",
     version="1",
     summary="the model searches with its own queries, as often as it wants within a bound, generate once",
-    index_params=PassageParams,
     answer_params=AnswerParams,
     build=AgenticSystem,
-    index_roles=index_roles,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    index_kind=INDEX_KIND,
-    reranker=lambda answer: answer.rerank,
-    preflight=check_passages,
     expect=expect,
 )

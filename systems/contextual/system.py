@@ -11,9 +11,9 @@ from harness.protocols import GENERATES, NO_ROLE, Role, Runtime, SystemSpec, Wor
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.headings import under_heading
+from systems.common.passage_system import PassageSystem
 from systems.common.passages import (
     PassageParams,
-    Passages,
     check_passages,
     expected_index,
     index_stats,
@@ -45,14 +45,9 @@ class AnswerParams(SearchParams):
     """Passages for the generator."""
 
 
-class ContextualSystem:
-    """See `harness.protocols.System`."""
-
+class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
+        super().__init__(index, answer, runtime)
         self._path = runtime.index_dir / "contexts.json"
         self._contexts: dict[str, str] = {}
 
@@ -93,9 +88,9 @@ class ContextualSystem:
         return await written_contexts(self._runtime.chat, chunks, most, progress)
 
     async def load(self) -> None:
-        """Open the stored passages."""
+        """Open the stored passages and their contexts."""
         self._contexts = json.loads(self._path.read_text(encoding="utf-8"))
-        self._passages.open()
+        await super().load()
 
     async def answer(self, query: Query) -> Prediction:
         """Retrieve, then generate once from the chunks without their contexts."""
@@ -107,10 +102,6 @@ class ContextualSystem:
         )
         trace = (Step(name="contexts of the passages", content=content),) if places else ()
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
-
-    def close(self) -> None:
-        """Release the store."""
-        self._passages.close()
 
 
 def index_roles(params: IndexParams) -> frozenset[Role]:

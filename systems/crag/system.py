@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import get_args
 
-from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
-from harness.protocols import GENERATES, Runtime, SystemSpec
-from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from harness.core.records import Context, Prediction, Query, Step
+from harness.protocols import Runtime
+from systems.common.passage_system import PassageSystem, passage_system_spec
+from systems.common.passages import PassageParams, Passages, check_passages
 from systems.common.prompts.grading import Grade
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import check_generator, place_of
@@ -14,20 +15,11 @@ from systems.crag.grading import Graded, grade, rewritten
 from systems.crag.params import AnswerParams
 
 
-class CragSystem:
-    """See `harness.protocols.System`."""
-
+class CragSystem(PassageSystem[PassageParams, AnswerParams]):
     def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
+        super().__init__(index, answer, runtime)
         # One search if both are the same.
         self._again = self._passages if answer.second == answer else Passages(runtime, answer.second)
-
-    async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk and store, with vectors and keywords."""
-        return await self._passages.build(corpus, self._index_params)
 
     async def load(self) -> None:
         """Open the stored passages for both searches."""
@@ -84,17 +76,12 @@ def _check(index: PassageParams, answer: AnswerParams) -> None:
     check_passages(index, answer.second)
 
 
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="crag",
     version="1",
     summary="grade the top k passages, search again with another query where they fail, keep the strips that help",
-    index_params=PassageParams,
     answer_params=AnswerParams,
     build=CragSystem,
-    index_roles=index_roles,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    index_kind=INDEX_KIND,
-    reranker=lambda answer: answer.rerank,
     preflight=_check,
     expect=expect,
 )

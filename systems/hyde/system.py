@@ -2,21 +2,16 @@
 to them are retrieved.
 """
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
-from harness.core.records import Document, Expected, ExpectedCalls, IndexStats, Prediction, Query, Step, Work
+from harness.core.records import Expected, ExpectedCalls, Prediction, Query, Step, Work
 from harness.llm_utils.concurrency import map_bounded
-from harness.protocols import GENERATES, ChatModel, Message, Runtime, SystemSpec, Workload
+from harness.protocols import ChatModel, Message, Workload
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.passage_system import PassageSystem, passage_system_spec
 from systems.common.passages import (
-    INDEX_KIND,
     PassageParams,
-    Passages,
-    check_passages,
     expected_index,
-    index_roles,
 )
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams
@@ -42,23 +37,7 @@ class AnswerParams(SearchParams):
     """Hypothetical passages per query, one call each."""
 
 
-class HydeSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
-
-    async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk and store, with vectors and keywords."""
-        return await self._passages.build(corpus, self._index_params)
-
-    async def load(self) -> None:
-        """Open the stored passages."""
-        self._passages.open()
-
+class HydeSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         """Write hypothetical passages, retrieve by them and the question, then generate once."""
         chat = self._runtime.chat
@@ -78,10 +57,6 @@ class HydeSystem:
 
         with self._runtime.stage("write"):
             return await map_bounded(write, range(1, most + 1), _CONCURRENCY)
-
-    def close(self) -> None:
-        """Release the store."""
-        self._passages.close()
 
 
 def passage_messages(question: str, number: int, most: int) -> list[Message]:
@@ -111,17 +86,11 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
     return Expected(index=expected_index(passages, index), query=query)
 
 
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="hyde",
     version="1",
     summary="the model writes a hypothetical passage, retrieve the top k real ones near to it, generate once",
-    index_params=PassageParams,
     answer_params=AnswerParams,
     build=HydeSystem,
-    index_roles=index_roles,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    index_kind=INDEX_KIND,
-    reranker=lambda answer: answer.rerank,
-    preflight=check_passages,
     expect=expect,
 )

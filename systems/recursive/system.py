@@ -4,14 +4,11 @@ generate once.
 
 from collections.abc import Sequence
 
-from harness.core.records import Context, Document, IndexStats, Places, Prediction, Query, Span, Step
-from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
+from harness.core.records import Context, Places, Prediction, Query, Span, Step
+from harness.protocols import ChatModel
+from systems.common.passage_system import PassageSystem, passage_system_spec
 from systems.common.passages import (
-    INDEX_KIND,
     PassageParams,
-    Passages,
-    check_passages,
-    index_roles,
 )
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.common.prompts.thesis import (
@@ -25,23 +22,7 @@ from systems.recursive.expected_calls import expect
 from systems.recursive.params import AnswerParams
 
 
-class RecursiveSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
-
-    async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk and store, with vectors and keywords."""
-        return await self._passages.build(corpus, self._index_params)
-
-    async def load(self) -> None:
-        """Open the stored passages."""
-        self._passages.open()
-
+class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         """Retrieve round by round, then generate once from all retrieved passages."""
         found = _RoundPassages()
@@ -90,10 +71,6 @@ class RecursiveSystem:
         asked = read_questions(reply, limit)
         return asked or [], "nothing missing" if asked == [] else f"no question in the reply: {reply[:200]!r}"
 
-    def close(self) -> None:
-        """Release the store."""
-        self._passages.close()
-
 
 class _RoundPassages:
     """The passages that the rounds of one query have retrieved so far."""
@@ -121,18 +98,12 @@ class _RoundPassages:
         return bool(new)
 
 
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="recursive",
     version="1",
     summary="retrieve in rounds, each with sub-questions about missing information, generate once",
     also_called=("iterative", "multi-hop", "sub-questions"),
-    index_params=PassageParams,
     answer_params=AnswerParams,
     build=RecursiveSystem,
-    index_roles=index_roles,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    index_kind=INDEX_KIND,
-    reranker=lambda answer: answer.rerank,
-    preflight=check_passages,
     expect=expect,
 )
