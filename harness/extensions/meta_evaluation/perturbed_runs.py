@@ -42,6 +42,8 @@ class PerturbationChoice:
     n: int | None = None
     """This many queries, drawn with `seed`; None: all."""
     seed: int = 0
+    fewest: int = FEWEST_CASES
+    """Answers without which nothing is measured."""
 
     @property
     def chosen(self) -> tuple[Perturbation, ...]:
@@ -104,9 +106,9 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
         found.append(PerturbedCase(row, prediction.model_copy(update={"answer": text})))
     why = "failed, null, abstained, or without one"
     notes = [f"{left_out:,} queries have no answer to edit ({why})"] if left_out else []
-    if len(found) < FEWEST_CASES:
+    if len(found) < choice.fewest:
         what = (
-            f"{run.run_id} has {len(found)} {choice.base} answers to edit; fewer than {FEWEST_CASES} show nothing"
+            f"{run.run_id} has {len(found)} {choice.base} answers to edit; fewer than {choice.fewest} show nothing"
         )
         other = (
             (_OWN, "the answers of its system") if choice.base == _REFERENCE else (_REFERENCE, "the references")

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from harness.config import GeneratorConfig
+from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.clients import OpenAIChat, open_client
 from harness.models.llama_server import LocalServer, serve_local
 from harness.models.metering import Meter, metered
@@ -92,6 +93,17 @@ async def test_a_json_schema_constrains_the_reply(server: LocalServer, call_cont
     assert set(reply) == {"city", "sure"}
     assert isinstance(reply["city"], str)
     assert isinstance(reply["sure"], bool)
+
+
+async def test_a_letter_is_its_reply_to_what_follows_from_a_sentence(
+    server: LocalServer, call_context: CallContext
+) -> None:
+    async with open_client(CONFIG, call_context, server.access) as client:
+        with metered(Meter("index")):
+            entailment = LogprobEntailment(OpenAIChat(CONFIG, client))
+            # Raises where the model would rather begin a sentence.
+            (share,) = await entailment.shares(["The bridge opened in May 1998."], "The bridge opened in 1998.")
+    assert 0 < share < 1
 
 
 async def test_tokens_of_the_chat_template_in_a_text_begin_and_end_no_turn(
