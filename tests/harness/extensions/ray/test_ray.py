@@ -31,9 +31,7 @@ def line(tmp_path: Path) -> CommandLine:
     [
         (("--ray-address", "127.0.0.1:1"), "no Ray cluster answers at 127.0.0.1:1"),
         (("--ray-address", "head"), "'head' is no address of a Ray cluster"),
-        (("--ray-address", "ray://127.0.0.1:10001"), "ray://127.0.0.1:10001 is no address of a Ray cluster"),
         (("--executor", "ray", "--set", "race.margin=5"), "on one machine only"),
-        (("--executor", "ray", "--set", "schedule=interleaved"), "on one machine only"),
     ],
 )
 def test_what_cannot_be_spread_is_one_line_before_anything_is_done(
