@@ -31,8 +31,9 @@ pytest_plugins = (
 
 
 # A machine that does other work takes its time: how long an example takes says nothing of the code.
+# Each run draws other examples, so half of the usual number is enough for one.
 hypothesis.settings.register_profile(
-    "steady", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "steady", deadline=None, max_examples=50, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("steady")
 

@@ -86,6 +86,13 @@ class TestNqOpen(DatasetContract):
 
 NOWHERE = {("2wikimultihopqa", "train"), ("rag_12000", "test")}
 """Subsets of which there is no file."""
+IN_PROCESSES = ("test_another_process_loads_the_same", "test_where_its_data_is_missing_it_says_so_in_one_line")
+"""Of the first subset only: test_published_check holds the rows of each against a digest."""
+
+
+def contract(name: str, subset: str) -> type:
+    left_out = () if subset == DATASETS.load(name).subsets[0] else IN_PROCESSES
+    return type(f"Test_{name}_{subset}", (RealData,), {"name": name, "subset": subset, **dict.fromkeys(left_out)})
 
 
 def lies_anywhere(name: str) -> bool:
@@ -96,7 +103,7 @@ def lies_anywhere(name: str) -> bool:
 
 globals().update(
     {
-        f"Test_{name}_{subset}": type(f"Test_{name}_{subset}", (RealData,), {"name": name, "subset": subset})
+        f"Test_{name}_{subset}": contract(name, subset)
         for name in DATASETS.names()
         if name != TestDemo.name and not lies_anywhere(name)
         for subset in DATASETS.load(name).subsets

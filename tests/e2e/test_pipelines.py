@@ -14,14 +14,9 @@ from typing import Any
 
 import pytest
 from command_line import REPOSITORY, SMOKE, CommandLineHere, over_http
-from damaging import WorkersHere
 
 from harness.core.records import OWN_MODELS, Usage
 from harness.models.fake_model import FakeScript
-from harness.report.quantities import self_reported_mark
-from harness.report.tables.costs import query_cost_table
-from harness.report.view import Group, load_groups
-from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
@@ -64,11 +59,6 @@ def ran(here: CommandLineHere, systems: list[str], *words: str) -> dict[str, Run
     return {name: RunDir(Path(run["path"])) for name, run in zip(systems, made, strict=True)}
 
 
-def reported(runs: dict[str, RunDir]) -> Group:
-    (group,) = load_groups(list(runs.values()), load_prices())
-    return group
-
-
 def used(run: RunDir) -> Usage:
     """What all answers used of the generator."""
     return sum((record.cost.usage.get("generator", Usage()) for record in run.iter_records()), Usage())
@@ -104,20 +94,6 @@ def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_seam(
         contexts = [one for record in runs[name].iter_records() if (p := record.prediction) for one in p.contexts]
         assert {len(one.doc_ids) for one in contexts} == {1}
         assert all(record.prediction and not record.prediction.trace for record in runs[name].iter_records())
-
-
-def test_what_nobody_metered_is_marked_and_in_no_comparison_of_cost(beside: CommandLineHere, service: str) -> None:
-    (beside.folder / "own.py").write_text("def answer(question): return 'Yes'")
-    with WorkersHere():
-        runs = ran(beside, [service, "python:own:answer"], "--set", "limits.concurrency=2")
-    group = reported(runs)
-    said, silent = group.views
-    assert [self_reported_mark(view, "tokens") for view in group.views] == ["as reported", ""]
-    rows = {row[0]: row[1] for row in query_cost_table(group).rows}
-    assert (rows[silent.label], getattr(rows[said.label], "mark", "")) == (None, "as reported")
-    assert [view.value("usd") for view in group.views] == [None, None]
-    assert [view.value("index_tokens") for view in (said, silent)] == [None, None]
-    assert any("models of its own" in note for note in said.notes)
 
 
 def test_a_question_that_hangs_is_a_timeout_and_the_next_one_is_answered(beside: CommandLineHere) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
-from damaging import Bench, Depth, WorkersHere
+from damaging import WorkersHere
 from killing import journaled, kill_somewhere, what_was_answered
 
 from harness.core.records import RunRecord
@@ -139,16 +139,3 @@ def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, s
 
 
 # Whole folders of results with one damaged file: no traceback, and nothing used without a word.
-
-
-def test_damage_is_never_a_traceback_and_never_used_without_a_word(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "bench")
-    wanted: dict[Depth, int] = {"commands": 9, "resume": 3}
-    found = [
-        bench.damaged(number, random.Random(f"{depth}/{number}"), depth)
-        for depth, count in wanted.items()
-        for number in range(count)
-    ]
-    assert [(seen.file, seen.damage, seen.tracebacks) for seen in found if seen.tracebacks] == []
-    assert [(seen.file, seen.damage, seen.silent) for seen in found if seen.silent] == []
-    assert any(seen.refusals for seen in found)

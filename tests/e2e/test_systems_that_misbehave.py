@@ -1,21 +1,21 @@
 """A third-party system that crashes, blocks, exits or raises costs one record, never the run."""
 
-import json
-import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from command_line import SMOKE, CommandLine, CommandLineHere, over_http
+from command_line import CommandLineHere, over_http
 from killing import suspended
 from plugins import PlugIn
 
 from harness.core.records import RunRecord
 from harness.datasets import QuerySample, demo, load_dataset
 from harness.models.fake_model import FakeScript
+from harness.runner.executing import worker_supervisor
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,8 @@ SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles
 """
 
 
-ENDS_ITS_PROCESS = {"crash", "exit"}
+IN_A_PROCESS = {"crash", "exit", "raise"}
+"""Ends its process, or is looked for in the log of one."""
 VICTIM = load_dataset(demo.SPEC, sample=QuerySample(per_type=2, seed=42)).queries[1].query_id
 """One of the eight that the smoke config asks."""
 
@@ -85,10 +86,9 @@ def failures(made: dict[str, Any]) -> list[RunRecord]:
 @pytest.mark.parametrize(
     ("deed", "concurrency", "kind", "words_of_the_message"),
     [
-        ("crash", 1, "crash", "SIGABRT"),
         ("crash", 3, "crash", "SIGABRT"),
         ("exit", 3, "SystemExit", "4"),
-        ("raise", 3, "ValueError", "a bug in two lines"),
+        ("raise", 1, "ValueError", "a bug in two lines"),
         ("half_an_emoji", 1, "PydanticSerializationError", "surrogates not allowed"),
         ("not_a_prediction", 3, "TypeError", "returned str, not a Prediction"),
     ],
@@ -101,7 +101,7 @@ def test_a_query_that_brings_the_system_down_is_one_record(
     kind: str,
     words_of_the_message: str,
 ) -> None:
-    if deed not in ENDS_ITS_PROCESS:
+    if deed not in IN_A_PROCESS:
         request.getfixturevalue("workers_here")
     made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
     (failed,) = failures(made)
@@ -109,6 +109,10 @@ def test_a_query_that_brings_the_system_down_is_one_record(
     assert failed.failure is not None
     assert (failed.query_id, failed.status, failed.failure.kind) == (VICTIM, "error", kind)
     assert words_of_the_message in failed.failure.message
+    if deed in IN_A_PROCESS:
+        log = (Path(made["path"]) / "worker.log").read_text()
+        assert f"about to {deed}" in log
+        assert "Traceback" in log or deed != "raise"
 
 
 def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLineHere) -> None:
@@ -116,6 +120,7 @@ def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLineHere) -> Non
     assert (made["n_ok"], made["n_error"]) == (8, 0)
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_query_past_its_time_limit_is_a_timeout(nasty: CommandLineHere) -> None:
     made = run_nasty(nasty, "sleep", "--set", "limits.query_timeout_s=0.5")
     (failed,) = failures(made)
@@ -123,7 +128,10 @@ def test_a_query_past_its_time_limit_is_a_timeout(nasty: CommandLineHere) -> Non
     assert made["n_ok"] == 7
 
 
-def test_a_query_that_blocks_its_process_is_killed_and_is_a_timeout(nasty: CommandLineHere) -> None:
+def test_a_query_that_blocks_its_process_is_killed_and_is_a_timeout(
+    nasty: CommandLineHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_supervisor, "GRACE_S", 2.0)
     made = run_nasty(nasty, "block", "--set", "limits.query_timeout_s=0.5")
     (failed,) = failures(made)
     assert (failed.query_id, failed.status) == (VICTIM, "timeout")
@@ -141,13 +149,6 @@ def test_a_system_that_fails_outside_of_any_query_is_a_failed_run(
     assert reason in made["stderr"]
 
 
-def test_what_a_system_prints_goes_to_the_worker_log(nasty: CommandLineHere) -> None:
-    made = run_nasty(nasty, "raise")
-    log = (Path(made["path"]) / "worker.log").read_text()
-    assert "about to raise" in log
-    assert "Traceback" in log
-
-
 # A process that is suspended does not work: its queries have no latency and miss no time limit.
 
 
@@ -159,44 +160,35 @@ def wait_for(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def worker_of(process: "subprocess.Popen[str]") -> psutil.Process | None:
-    children = psutil.Process(process.pid).children(recursive=True)
+def worker() -> psutil.Process | None:
+    children = psutil.Process().children(recursive=True)
     workers = [one for one in children if "harness.runner.executing.worker" in " ".join(one.cmdline())]
     return workers[0] if workers else None
 
 
-def answered(cli: CommandLine, server: Any, *words: str, suspend: Callable[[Any], None]) -> list[RunRecord]:
-    """The records of a run; `suspend` is called with its process once a few queries were asked."""
-    command = ("run", "--config", str(SMOKE), "--json", "--records-only", *over_http("generator", server), *words)
-    asked_before = server.model.served["calls"]
-    process = cli.begin(*command, stdout=subprocess.PIPE)
-    try:
-        wait_for(lambda: server.model.served["calls"] > asked_before + 3)
-        suspend(process)
-        out, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.communicate()
-    assert process.returncode == 0, err
-    (made,) = json.loads(out)["runs"]
-    return list(RunDir(Path(made["path"])).iter_records())
+def test_a_suspended_worker_leaves_latency_unknown_and_no_query_late(
+    indexed: CommandLineHere, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_supervisor, "GRACE_S", 2.0)
+    server = serve(FakeScript(latency_s=1.5))
 
-
-def test_a_suspended_worker_leaves_latency_unknown_and_no_query_late(indexed: CommandLineHere, serve: Any) -> None:
-    def suspend(process: "subprocess.Popen[str]") -> None:
-        time.sleep(0.7)  # The next query has begun by then.
-        with suspended(wait_for(lambda: worker_of(process)).pid):
+    def suspend() -> None:
+        wait_for(lambda: server.model.served["calls"] > 4)
+        time.sleep(0.5)  # The next query has begun by then.
+        with suspended(wait_for(worker).pid):
             # Longer than the time limit and what the command allows beyond it.
-            time.sleep(24)
+            time.sleep(10)
 
-    limits = ("--set", "limits.query_timeout_s=7", "--set", "limits.concurrency=1")
-    server = serve(FakeScript(latency_s=2.0))
-    records = answered(CommandLine(indexed.folder, indexed.env), server, *limits, suspend=suspend)
-    assert [record.status for record in records] == ["ok"] * 8
-    assert [record.attempt for record in records] == [1] * 8
+    limits = ("--set", "limits.query_timeout_s=6", "--set", "limits.concurrency=1")
+    with ThreadPoolExecutor(1) as thread:
+        suspending = thread.submit(suspend)
+        made = indexed.run(*over_http("generator", server), *limits)
+        suspending.result()
+    records = list(RunDir(Path(made["path"])).iter_records())
+    assert [(record.status, record.attempt) for record in records] == [("ok", 1)] * 8
     known = [record.cost.latency_s for record in records if record.cost.latency_s is not None]
     assert len(known) == 7
-    assert 2 < min(known) < max(known) < 10
+    assert 1.5 < min(known) < max(known) < 9
     (unknown,) = (record.cost for record in records if record.cost.wall_s is None)
     assert unknown.throttled_s is None
     assert unknown.stages_s == {}

@@ -39,17 +39,6 @@ def test_a_difference_is_told_by_its_own_measure_where_no_answer_is_exactly_righ
     assert ranks == {"accuracy": [[1, 2], [1, 2]], "token_f1": [[1, 1], [2, 2]]}
 
 
-@pytest.mark.slow
-def test_systems_run_on_it_and_are_asked_for_sentences(stranger: Stranger) -> None:
-    outside = stranger("dataset")
-    words = ("run", "-c", str(SMOKE), "-s", "gold", "-d", "bakery", "--json", "--records-only")
-    (run,) = json.loads(says(outside, *words))["runs"]
-    assert (run["status"], run["n_ok"]) == ("done", 4)
-    manifest = json.loads((outside.folder / Path(run["path"]) / "manifest.json").read_text())
-    assert manifest["dataset"]["primary_measure"] == "token_f1"
-    assert manifest["identity"]["answers"]["style"] == "sentence"
-
-
 # Measures from a package of their own: scores, a section, a figure, and the first place where asked for.
 
 
@@ -82,13 +71,6 @@ def test_its_scores_its_section_and_its_figure_are_in_every_form(run: tuple[Comm
         assert {row["measure"] for row in csv.DictReader(file)} >= MEASURES
 
 
-@pytest.mark.slow
-def test_it_ranks_where_somebody_asks_for_it(run: tuple[CommandLine, Path]) -> None:
-    outside, folder = run
-    (verdict,) = json.loads(says(outside, "report", folder.name, "--measure", "grounding_words", "--json"))
-    assert (verdict["metric"], verdict["standings"][0]["system"]) == ("grounding_words", "gold")
-
-
 # A section from a package of its own: words, a table and a figure in page, Markdown, terminal and files.
 
 
@@ -116,36 +98,8 @@ def test_it_is_in_the_page_in_markdown_in_the_terminal_and_in_the_folders(
 # BM25 from a package of its own: no embedder is named, so none is built, fetched or part of what a run is.
 
 
-EMBEDDERS = ("fake", "minilm", "none", "ollama")
-
-
-def run_ids(outside: CommandLine, system: str) -> set[str]:
-    """Of the same config with each embedder in turn."""
-    planned = []
-    for embedder in EMBEDDERS:
-        model = ["--set", "models.embedder.model=any"] if embedder == "ollama" else []
-        words = ("plan", "-c", str(SMOKE), "-s", system, "--set", f"models.embedder.provider={embedder}", *model)
-        planned += json.loads(says(outside, *words, "--json"))["cells"]
-    assert len(planned) == len(EMBEDDERS)
-    return {cell["run_id"] for cell in planned}
-
-
 def test_it_is_not_there_unless_it_is_installed() -> None:
     assert "bm25" not in SYSTEMS.names()
-
-
-@pytest.mark.slow
-def test_it_is_listed_with_its_parameters(stranger: Stranger) -> None:
-    rows = {row["name"]: row for row in json.loads(says(stranger("system"), "list", "systems", "--json"))}
-    assert {"naive", "bm25"} <= rows.keys()
-    assert rows["bm25"]["version"] == "1"
-    assert rows["bm25"]["index_params"] == {"passage_words": 150}
-    assert rows["bm25"]["answer_params"] == {"top_k": 5, "k1": 1.5, "b": 0.75}
-
-
-@pytest.mark.slow
-def test_a_run_is_the_same_run_whatever_embedder_the_config_names(stranger: Stranger) -> None:
-    assert len(run_ids(stranger("system"), "bm25")) == 1
 
 
 @pytest.mark.slow
@@ -164,17 +118,3 @@ def test_it_runs_to_the_end_and_says_where_each_context_comes_from(stranger: Str
     assert (run / "done.json").exists()
     assert json.loads((run / "manifest.json").read_text())["identity"]["models"].keys() == {"generator"}
     assert not (outside.folder / "cache" / "weights").exists(), "it fetched a model that nobody calls"
-
-
-@pytest.mark.slow
-def test_it_answers_ms_marco_by_the_config_of_that_data_set(stranger: Stranger, data_dir: Path) -> None:
-    outside = stranger("system")
-    short = ("models.generator.provider=fake", "models.generator.model=null", "dataset.sample.per_type=1",
-             "dataset.corpus=cited", "answer.top_k=2", "evaluators=[answer, retrieval]")  # fmt: skip
-    settings = [word for setting in short for word in ("--set", setting)]
-    words = ("run", "-c", "configs/bench/ms_marco.yaml", "-s", "bm25", *settings, "--out", "told")
-    done = outside.call(*words, RAG_HARNESS_DATA=str(data_dir))
-    assert done.returncode == 0, done.stdout + done.stderr
-    (verdict,) = json.loads((outside.folder / "told" / "verdict.json").read_text())
-    assert verdict["metric"] == "token_f1"
-    assert not (outside.folder / "cache" / "weights").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import SMOKE, CommandLine
-from strangers import command_line, install_package, keeps_its_contract, says
+from strangers import InstalledHere, command_line, install_package, keeps_its_contract, says
 
 from harness import testing
 
@@ -31,8 +31,9 @@ def written(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp(kind)
     says(command_line(folder), "new", kind, "my-own", "--into", "plugins")
     package = folder / "plugins" / "my-own"
-    # In processes, as a user's: other tests of installed packages run in this one.
-    return command_line(folder, install_package(package, folder / "installed"), kind=CommandLine), package
+    # The commands of one kind run in processes, as a user's.
+    how = CommandLine if kind == "system" else InstalledHere
+    return command_line(folder, install_package(package, folder / "installed"), kind=how), package
 
 
 def test_it_is_listed_and_runs(kind: str, written: Written) -> None:

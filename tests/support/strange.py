@@ -1,4 +1,4 @@
-"""Strange values, configs, rows and files as hypothesis strategies, and how a command that reads them ends."""
+"""Strange values, configs and answer files as hypothesis strategies, and how what reads them ends."""
 
 import json
 import os
@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from harness.config import BenchConfig
 from harness.config.yaml_limits import flatten
+from harness.core.errors import HarnessError
+from harness.runner.importing.answer_file import read_file
 
 LIMIT_S = 20
 """A longer run counts as a hang."""
@@ -163,6 +165,32 @@ def rows(like: Mapping[str, Any]) -> st.SearchStrategy[str]:
         lambda changed, gone: spelled({key: one for key, one in {**like, **changed}.items() if key not in gone}),
         changes, left_out,
     ) | strange.map(spelled)  # fmt: skip
+
+
+ANSWER = {
+    "query": "Who?", "query_id": 3, "answer": "I.", "error": None, "contexts": [{"text": "t",
+    "doc_ids": ["d"], "score": 1.5}],
+    "input_tokens": 5, "output_tokens": 2.0, "cached_tokens": 0, "model_calls": 1, "latency_s": 0.5, "repeat": 0,
+    "started_at": "2026-11-20T12:00:00+02:00",
+}  # fmt: skip
+ANSWERS = st.lists(rows(ANSWER), min_size=1, max_size=3).map("\n".join)
+"""Texts of answer files."""
+
+
+def wrong_with_answers(path: Path, text: str) -> str:
+    """The fault in how such a file is read; empty: it is read, or refused in one line."""
+
+    def read() -> str:
+        path.write_bytes(text.encode(errors="surrogatepass"))
+        try:
+            for row in read_file(path, fields={}, where={}).rows:
+                row.model_dump_json()
+        except HarnessError as error:
+            line = str(error)
+            return "" if len(line) < 4000 and line.isprintable() else f"no line: {line[:300]!r}"
+        return ""
+
+    return wrong_with(read)
 
 
 @dataclass

@@ -62,7 +62,7 @@ class CleanedLog:
         self._file.flush()
 
 
-_GRACE_S = 15.0
+GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
@@ -245,7 +245,7 @@ class Supervisor:
         self._on_event(event)
 
     def _kill_if_overdue(self, worker: WorkerLink) -> None:
-        oldest = self._worked_s - self._job.limits.query_timeout_s - _GRACE_S
+        oldest = self._worked_s - self._job.limits.query_timeout_s - GRACE_S
         overdue = [todo for todo, started in self._started_at.items() if started < oldest]
         if overdue and not self._outcome.overdue:
             self._outcome.overdue = overdue

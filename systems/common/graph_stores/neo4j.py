@@ -39,8 +39,10 @@ _CANDIDATES = 1000
 """Lucene's search breadth depends on k: of the ten nearest among 6,600 random vectors, k = 10 misses seven, k =
 100 one, k = 500 none.
 """
-_GRACE_S = 5.0
+GRACE_S = 5.0
 """A server checks its time limits every two seconds, and not during planning or garbage collection."""
+CLOSE_WAIT_S = 15.0
+"""How long `close` waits for running queries."""
 _PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
 _FIND = """
 CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
@@ -214,7 +216,7 @@ class Neo4jStore:
         """See `GraphStore.ask`; the server itself ends slow statements, unless it is blocked."""
         asked = self._calls.run(lambda: self._open().read(statement, limit_s))
         try:
-            return await asyncio.wait_for(asked, limit_s + _GRACE_S)
+            return await asyncio.wait_for(asked, limit_s + GRACE_S)
         except TimeoutError as error:
             raise AskFailed(too_late(limit_s)) from error
 
@@ -229,8 +231,8 @@ class Neo4jStore:
             return self._opened
 
     def close(self) -> None:
-        """See `GraphStore.close`. A query without a reply within 15 s fails."""
-        self._calls.close(wait_s=15.0)
+        """See `GraphStore.close`. A query without a reply within `CLOSE_WAIT_S` fails."""
+        self._calls.close(wait_s=CLOSE_WAIT_S)
         if self._opened is not None:
             self._opened.close()
             self._opened = None

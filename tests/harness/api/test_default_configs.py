@@ -90,6 +90,7 @@ def test_a_plan_says_how_often_the_index_of_a_system_calls_the_model(tmp_path: P
     assert cell.generator == "local/qwen2.5-coder-0.5b"
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_questions_without_evidence_are_ranked_by_the_expected_answer_in_the_context(tmp_path: Path) -> None:
     chosen = documents(tmp_path)
     (tmp_path / "docs" / "other.md").write_text("# The mill\n\nOwe Strand grinds rye in Aro.\n")
@@ -106,6 +107,7 @@ def test_questions_without_evidence_are_ranked_by_the_expected_answer_in_the_con
     assert verdict.recommended
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_where_questions_name_their_evidence_the_stand_in_is_not_mentioned(tmp_path: Path) -> None:
     chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
     settings = ["models.generator.provider=none", "models.embedder.provider=fake", "systems=[naive]"]
@@ -116,6 +118,7 @@ def test_where_questions_name_their_evidence_the_stand_in_is_not_mentioned(tmp_p
     assert not [note for view in group.views for note in view.notes if "answer_Hit" in note]
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_path: Path) -> None:
     models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
     systems = {"systems": ["closed-book", "gold"], "models": models}
@@ -129,6 +132,7 @@ def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_p
     assert left_out_lines(told, plan_cells(told)) == [], "excluded by its user"
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:
     config = bench_config(
         {
@@ -144,6 +148,7 @@ def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:
     assert len({reach.query_ids for reach in reached.values() if reach}) == 1, "all answered the same queries"
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own(tmp_path: Path) -> None:
     def config(minutes: float | None, top_k: int) -> BenchConfig:
         models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
@@ -165,6 +170,7 @@ def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own
     assert ends[3] > ends[1] + 600
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_retrieval_is_scored_and_told_before_the_answers_begin(tmp_path: Path) -> None:
     def config(provider: str) -> BenchConfig:
         return bench_config(

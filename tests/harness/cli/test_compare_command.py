@@ -67,13 +67,6 @@ def test_the_margin_says_which_of_two_is_as_good_and_is_checked_as_that_of_a_rep
         assert (done.returncode, "Invalid value for '--margin'" in done.stderr) == (2, True), command
 
 
-def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
-    first, second = names(cli, 35, 10)
-    assert "at least two different runs" in cli.refused("compare", first, first)
-    assert "no run ''" in cli.refused("compare", first, second, "--against", "")
-    assert "'acc' has no value in s0" in cli.refused("compare", first, second, "--measures", "acc")
-
-
 RETRIEVAL = (
     "--set",
     "models.generator.provider=none",

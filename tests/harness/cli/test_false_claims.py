@@ -125,51 +125,6 @@ def test_tokens_that_are_known_for_half_of_the_queries(cli: CommandLine) -> None
     assert {one["system"]: one["tokens"]["at_least"] for one in verdict["standings"]} == {"a": True, "b": False}
 
 
-def test_asking_each_question_three_times(cli: CommandLine, tmp_path: Path) -> None:
-    outcomes = []
-    for copies in (1, 3):
-        here = CommandLineHere(tmp_path / str(copies), cli.env)
-        here.folder.mkdir()
-        (here.folder / "docs").symlink_to(cli.folder / "docs")
-        questions(here.folder, copies=copies, n=67)
-        right = {"a": 34, "b": 41}
-        answers = {
-            name: [
-                {
-                    "query_id": f"q{number:03d}-{copy}",
-                    "answer": f"zz{number}" if is_in(name, number, right) else "no",
-                }
-                for number in range(67)
-                for copy in range(copies)
-            ]
-            for name in "ab"
-        }
-        verdict = verdict_of(here, answers, "answer")
-        outcomes.append((verdict["outcome"], verdict["n_questions"], verdict["standings"][1]["behind"]))
-    assert outcomes[0] == outcomes[1]
-    assert outcomes[0][0] != "clear_winner"
-
-
-def is_in(system: str, number: int, right: Mapping[str, int]) -> bool:
-    """a is right on the first, b on the last."""
-    return number < right[system] if system == "a" else number >= 67 - right[system]
-
-
-def test_answering_only_what_is_easy(cli: CommandLine) -> None:
-    questions(cli.folder)
-    answers = {
-        "a": [answer("a", number) for number in range(N)],
-        "b": [answer("b", number) for number in range(N) if is_right("b", number)],
-    }
-    verdict = verdict_of(cli, answers, "answer")
-    assert (verdict["outcome"], verdict["recommended"]) == ("inconclusive", "a")
-    assert missing(verdict)["b"] == 78
-    runs = sorted(one.name for one in cli.results.glob("docs--*"))
-    told = cli.call("compare", *runs)
-    assert told.returncode == 0
-    assert "significantly better" not in told.stdout
-
-
 def test_a_sample_that_the_file_chose_is_compared_with_no_other(cli: CommandLine) -> None:
     questions(cli.folder)
     rows = {

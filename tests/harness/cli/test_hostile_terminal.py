@@ -8,8 +8,7 @@ import pytest
 from command_line import CommandLineHere
 from hypothesis import HealthCheck, Phase, given, settings
 from paired_runs import ScoredRun, write_run
-from strange import Strange, commands
-from strange_files import kinds
+from strange import ANSWERS, Strange, commands, wrong_with_answers
 
 from harness.cli.console import show_bug
 from harness.core.sanitize import visible
@@ -112,13 +111,10 @@ def test_a_strange_config_is_taken_or_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(6))
-def test_a_strange_file_of_answers_or_of_a_data_set_is_taken_or_one_line(tmp_path: Path, number: int) -> None:
-    texts, wrong_with = list(kinds(tmp_path / "files").values())[number]
-
-    @settings(SOME, max_examples=40)
-    @given(texts)
+def test_a_strange_file_of_answers_is_taken_or_one_line(tmp_path: Path) -> None:
+    @settings(SOME, max_examples=60)
+    @given(ANSWERS)
     def each(text: str) -> None:
-        assert wrong_with(text) == ""
+        assert wrong_with_answers(tmp_path / "answers.jsonl", text) == ""
 
     each()

@@ -52,15 +52,6 @@ NOVEL = dict(zip(GRAPHRAG, (971, 609, 362, 67), strict=True))
         (rag_12000.SPEC, "train", 100, 100, {"qa": 100}, "b27062c74114ecfd"),
         (uda_qa.SPEC, "nq", 645, 2477, {"nq": 2477}, "4809faf6d2fd22e8"),
         (uda_qa.SPEC, "feta", 460, 1889, {"feta": 516}, "51406cb91cde444f"),
-        pytest.param(
-            uda_qa.SPEC,
-            "all",
-            645 + 460,
-            2477 + 1889,
-            {"nq": 2477, "feta": 516},
-            "a38e376b8b8b59c7",
-            marks=pytest.mark.slow,
-        ),
         (multihop_wiki.HOTPOTQA, "validation", 1971, 473, {"bridge": 134, "comparison": 66}, "61597f6777ef09c9"),
         (multihop_wiki.TWO_WIKI, "validation", 1294, 414, TWO_WIKI, "7c3fff7ab014c348"),
         (

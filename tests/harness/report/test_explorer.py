@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score, write_run
 
-from harness.core.records import Context, Document, Evidence, Failure, Prediction, RunRecord, Span
+from harness.core.records import Context, Document, Failure, Prediction, RunRecord, Span
 from harness.report.page.explorer import Explorer, ValueTable, build_explorer
 from harness.report.page.explorer_reading import ShownColumn
 from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
@@ -154,14 +154,6 @@ def test_where_the_room_ends_the_last_queries_lose_contexts_and_keep_answers_and
     assert loaded(small, "core")["runs"][0]["answers"][-1] == "answer q071"
     assert cells(small, "accuracy") == [["s", 1.0]] * 72
     assert explorer_of(tmp_path, asked, [run], budget_bytes=0).context["n_detailed"] == 0
-
-
-def test_the_same_runs_give_the_same_blocks(tmp_path: Path) -> None:
-    evidence = (Evidence(doc_id="doc", fact=TEXT),)
-    asked = [Asked(f"q{number}", evidence=evidence) for number in range(60)]
-    run = Answers("kg", records({one.query_id: Said(contexts=(context(one.query_id),)) for one in asked}))
-    first, second = (explorer_of(tmp_path / name, asked, [run]) for name in ("one", "two"))
-    assert first == second
 
 
 def test_a_run_without_records_and_scores_has_queries_to_show(tmp_path: Path) -> None:

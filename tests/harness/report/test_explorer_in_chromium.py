@@ -1,6 +1,7 @@
 """Two selections on one page, and in the explorer repeats and seconds that are no latency."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from paired_runs import ScoredRun, write_run
 
 from harness.core.records import Failure
 from harness.report import load_chapters, write_report
+from harness.report.chapter import Chapter
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 OpenFile = Callable[..., "Page"]
+
+
+def without_sections(runs: Sequence[RunDir]) -> list[Chapter]:
+    """Their figures take most of the time."""
+    return [replace(one, specs=()) for one in load_chapters(runs, load_prices())]
 
 
 def opened(folder: Path, open_file: OpenFile, answers: Answers) -> "Page":
@@ -87,7 +94,7 @@ def test_a_page_of_two_steps_opens_on_answers_if_all_systems_answered_ten_querie
         make_run(system="gold", **whole, baseline="the gold evidence", missing=20),
     ]
     runs = [*retrieved, *asked] if is_retrieval_first else [*asked, *retrieved]
-    page = open_file(write_report(load_chapters(runs, load_prices()), tmp_path / "out"))
+    page = open_file(write_report(without_sections(runs), tmp_path / "out"))
     assert page.get_by_role("tab", selected=True).all_inner_texts() == [opens_on]
     (shown,) = [one for one in page.locator("article").all() if one.is_visible()]
     assert shown.get_attribute("data-tab") == opens_on
@@ -106,7 +113,7 @@ def test_the_button_shows_questions_that_any_system_failed(tmp_path: Path, open_
         )
         for name, own in scores.items()
     ]
-    page = open_file(write_report(load_chapters(runs, load_prices()), tmp_path / "out"))
+    page = open_file(write_report(without_sections(runs), tmp_path / "out"))
     page.wait_for_selector("[data-ready]", state="attached")
     page.locator("a.button").first.click()
     page.wait_for_function("document.querySelector('.ex-count').textContent.includes(' of ')")

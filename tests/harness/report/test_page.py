@@ -154,11 +154,6 @@ def test_a_block_cannot_end_its_element(tmp_path: Path) -> None:
     assert Read(html).of("b") == []
 
 
-def test_the_same_chapters_give_the_same_page(tmp_path: Path) -> None:
-    one = chapter(tmp_path)
-    assert page_html([one], {}) == page_html([one], {})
-
-
 def test_no_runs_are_said_to_be_none() -> None:
     assert "There are no runs to report on." in Read(page_html([], {})).text
 
@@ -213,17 +208,6 @@ def test_words_among_numbers_stand_to_the_left(tmp_path: Path) -> None:
     assert re.findall(r'<td class="word"><bdi>(.*?)</bdi></td>', html) == ["index", "answer"]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("words", ["ink", "muted", "accent", "good", "bad", "warn"])
-def test_words_stand_out_from_what_is_behind_them(words: str, theme: str) -> None:
-    colours = {
-        name: (light, dark)[theme == "dark"]
-        for name, light, dark in re.findall(r"--(\w+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", CSS)
-    }
-    for behind in ("paper", "card", "notice"):
-        assert contrast(colours[words], colours[behind]) >= 4.5, behind
-
-
 def test_every_colour_of_a_picture_is_defined() -> None:
     for number in range(1, 9):
         assert f"--c{number}:" in CSS
@@ -235,18 +219,6 @@ def test_a_missing_jinja2_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingDependency, match=r"rag-bench-harness\[report\]"):
         page_html([one], {})
-
-
-def contrast(one: str, other: str) -> float:
-    """WCAG 2.2: contrast ratio of two colours."""
-    darker, lighter = sorted((luminance(one), luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_tabs_that_recommend_different_systems_name_each_other(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def test_leaving_out_what_is_hard_makes_no_winner(tmp_path: Path) -> None:
 def test_asking_each_question_three_times_makes_nobody_surer(tmp_path: Path) -> None:
     once = {"a": right(34, 67), "b": right(20, 67)[::-1]}
     thrice = {name: [value for value in values for _ in range(3)] for name, values in once.items()}
-    texts = {f"q{number:03d}": f"Question {number // 3}?" for number in range(201)}
+    texts = {f"q{number:03d}": f"Question {number // 3}{'?' * (1 + number % 3)}" for number in range(201)}
     found = verdict(tmp_path / "once", *by_accuracy(once))
     again = verdict(tmp_path / "thrice", *by_accuracy(thrice, texts=texts))
     assert (again.n_queries, again.n_questions) == (201, 67)

@@ -96,7 +96,7 @@ def damage(path: Path, how: str) -> None:
 # What closes what
 
 
-@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("how", ["emptied", "torn", "a line twice"])
 def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_again(
     run: RunDir, sample: Sequence[SampleRow], how: str
 ) -> None:
@@ -110,18 +110,27 @@ def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_ag
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("how", [*DAMAGES, "gone"])
-@pytest.mark.parametrize("name", ["answer.jsonl", "answer.json"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("answer.jsonl", "torn"),
+        ("answer.jsonl", "gone"),
+        ("answer.json", "emptied"),
+        ("answer.json", "another letter"),
+        ("answer.json", "another checksum"),
+        ("answer.json", "gone"),
+    ],
+)
 def test_scores_that_are_not_what_made_them_closed_are_refused_and_made_again(
     run: RunDir, name: str, how: str
 ) -> None:
     path = run.path / "scores" / name
     if how == "gone":
         path.unlink()
-    elif name == "answer.jsonl" or how in {"emptied", "torn", "another letter"}:
-        damage(path, how)
-    else:
+    elif how == "another checksum":
         path.write_text(json.dumps(json.loads(path.read_text()) | {"seal": {"sha256": "0"}}))
+    else:
+        damage(path, how)
     line = refusal(RunDir(run.path).scores)
     assert "answer" in line
     if name == "answer.json":
@@ -145,14 +154,14 @@ def swap(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "way_out"),
+    ("name", "key", "way_out"),
     [
-        ("manifest.json", "delete it and run the same command again"),
-        ("index.json", "delete it and run the same command again"),
-        ("done.json", AGAIN),
+        ("manifest.json", "seal", "delete it and run the same command again"),
+        ("manifest.json", "created_at", "delete it and run the same command again"),
+        ("index.json", "created_at", "delete it and run the same command again"),
+        ("done.json", "seal", AGAIN),
     ],
 )
-@pytest.mark.parametrize("key", ["seal", "created_at"])
 def test_a_json_file_that_was_changed_by_hand_is_one_line_with_the_cheapest_way_out(
     run: RunDir, name: str, way_out: str, key: str
 ) -> None:
@@ -220,8 +229,10 @@ def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_asid
     assert aside.exists() is (how != "torn")
 
 
-@pytest.mark.parametrize("name", ["done.json", "index.json"])
-@pytest.mark.parametrize("how", ["emptied", "torn", "gone"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("done.json", "torn"), ("done.json", "gone"), ("index.json", "emptied"), ("index.json", "gone")],
+)
 def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, name: str, how: str) -> None:
     path = run.path / name
     if how == "gone":

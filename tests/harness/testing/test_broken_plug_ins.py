@@ -26,8 +26,8 @@ KINDS: dict[str, tuple[type, ModuleType]] = {
 }
 COSTLY = {"fresh", "rebuilt", "side_by_side", "monkeypatch"}
 """Parameters of tests that start processes of their own: only who breaks one of those is tested by them."""
-EVERY = 6
-"""Besides the clauses that it breaks, each plug-in meets every sixth one, beginning with another."""
+EVERY = 12
+"""Besides the clauses that it breaks, each plug-in meets every twelfth one, beginning with another."""
 AT_ONCE = 2
 """Processes for the broken systems: many of them make a test wait for what does not come."""
 Failures = Mapping[str, set[str]]

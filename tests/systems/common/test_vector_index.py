@@ -84,12 +84,12 @@ def build(tmp_path: Path) -> Iterator[Build]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 10, 100])
 def test_the_nearest_are_those_that_brute_force_finds(
-    index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
+    index: PassageIndex, vectors: "Vectors", queries: "Vectors"
 ) -> None:
     for query in queries:
-        assert found(index, query, k) == brute_force(vectors, query, k)
+        for k in (1, 10, 100):
+            assert found(index, query, k) == brute_force(vectors, query, k)
 
 
 def test_scores_are_cosines_best_first(index: PassageIndex, vectors: "Vectors", queries: "Vectors") -> None:
@@ -99,11 +99,11 @@ def test_scores_are_cosines_best_first(index: PassageIndex, vectors: "Vectors", 
     assert np.allclose(scores, np.sort(vectors @ queries[0])[::-1][:50], atol=1e-6)
 
 
-@pytest.mark.parametrize("k", [N - 1, N, N + 1, 3 * N])
+@pytest.mark.parametrize("k", [N, 3 * N])
 def test_where_k_is_larger_than_the_collection_all_come_in_order(
     index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
 ) -> None:
-    assert found(index, queries[0], k) == brute_force(vectors, queries[0], min(k, N))
+    assert found(index, queries[0], k) == brute_force(vectors, queries[0], N)
 
 
 def test_opening_reads_the_graph_so_that_the_first_query_does_not_pay_for_it(stored: Path, tmp_path: Path) -> None:
@@ -124,13 +124,13 @@ def test_an_empty_index_finds_nothing_also_when_opened_again(build: Build, tmp_p
     again.close()
 
 
-@pytest.mark.parametrize("k", [1, 5, 49, 50])
-def test_equal_scores_come_in_corpus_order_also_at_the_cut(build: Build, k: int) -> None:
+def test_equal_scores_come_in_corpus_order_also_at_the_cut(build: Build) -> None:
     same, far = unit(np.ones((1, DIM))), unit(np.eye(DIM)[:20])
     index = build(
         [chunk(number) for number in range(70)], np.concatenate([far[:10], same.repeat(50, 0), far[10:]])
     )
-    assert found(index, same[0], k) == list(range(10, 10 + k))
+    for k in (1, 5, 49, 50):
+        assert found(index, same[0], k) == list(range(10, 10 + k))
 
 
 ODD_TEXTS = {
@@ -145,15 +145,22 @@ ODD_TEXTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
-def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build, text: str) -> None:
-    source = Document(doc_id=f"id {text}", text=text, title=text[:100], metadata={"source": text[:100], "": text})
-    (context,) = search(build([chunk(0, text, source)], unit(np.ones((1, DIM)))), unit(np.ones(DIM)), 1)
-    head = document_heading(chunk(0, text, source).document)
-    assert context.text == (f"{head}\n{text}" if head else text)
-    assert context.doc_ids == (source.doc_id,)
-    assert context.kind == "passage"
-    assert context.span == Span(doc_id=source.doc_id, start=0, end=len(text))
+def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build) -> None:
+    chunks = {}
+    for number, text in enumerate(ODD_TEXTS.values()):
+        source = Document(
+            doc_id=f"id {text}", text=text, title=text[:100], metadata={"source": text[:100], "": text}
+        )
+        chunks[source.doc_id] = chunk(number, text, source)
+    rows = unit(np.ones((len(chunks), DIM)))
+    contexts = search(build([*chunks.values()], rows), rows[0], len(chunks))
+    assert [context.doc_ids for context in contexts] == [(doc_id,) for doc_id in chunks]
+    for context in contexts:
+        kept = chunks[context.doc_ids[0]]
+        head = document_heading(kept.document)
+        assert context.text == (f"{head}\n{kept.text}" if head else kept.text)
+        assert context.kind == "passage"
+        assert context.span == Span(doc_id=context.doc_ids[0], start=0, end=len(kept.text))
 
 
 @pytest.mark.parametrize(

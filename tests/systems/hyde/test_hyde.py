@@ -9,7 +9,7 @@ from runtimes import BareRuntime, Chat
 from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import answer_messages
 from systems.common.passages import PassageParams
-from systems.hyde.system import SPEC, AnswerParams, HydeSystem
+from systems.hyde.system import AnswerParams, HydeSystem
 from systems.naive import system as naive
 from systems.naive.params import AnswerParams as NaiveAnswerParams
 
@@ -94,7 +94,3 @@ async def test_by_words_those_of_the_passage_count_too(stored: Path) -> None:
     assert (await answered(stored, None, search="bm25")).contexts == ()
     found = await answered(stored, writing("An otter swims."), search="bm25")
     assert [context.doc_ids for context in found.contexts] == [("otter",)]
-
-
-def test_its_index_is_naive_s() -> None:
-    assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind

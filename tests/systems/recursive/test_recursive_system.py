@@ -95,16 +95,6 @@ def test_naives_stored_index_is_its_own_and_gives_the_same_first_round(stored: P
     assert list(answered(BareRuntime(stored, chat=None)).contexts) == naive_contexts(stored, QUESTION)
 
 
-def test_an_index_of_its_own_equals_naives(tmp_path: Path, stored: Path) -> None:
-    runtime = BareRuntime(tmp_path, chat=None)
-    system = RecursiveSystem(INDEX, AnswerParams(), runtime)
-    stats = asyncio.run(system.index(demo.load("default").documents))
-    system.close()
-    assert runtime.stages == ["chunk", "embed", "store", "words"]
-    assert (stats.documents, stats.notes) == (28, ())
-    assert answered(runtime) == answered(BareRuntime(stored, chat=None))
-
-
 def test_each_round_searches_for_the_question_and_its_own_sub_questions(stored: Path, embedder: Embedder) -> None:
     chat = asking(listing(*ELSEWHERE[:2]), listing(ELSEWHERE[2]), listing())
     answered(BareRuntime(stored, chat, embedder))
