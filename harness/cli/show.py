@@ -148,9 +148,9 @@ def _alone(chapter: Chapter) -> Chapter:
 
 def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> dict[str, Quantity]:
     """Latency in seconds by query id, for the queries that the report counts."""
-    found = cost_values(frame, query_scores(records, {}, prices, frame.query_limit_s)).get("latency_s")
+    costs = cost_values(frame, query_scores(frame, records, {}, prices))
+    values: Mapping[str, float] = costs.get("latency_s", {})
     late = {record.query_id for record in records if record.status == "timeout"}
-    values = found.values if found else {}
     return {
         query_id: Quantity(seconds, unit="s" if seconds < 0.1 else "", at_least=query_id in late)
         for query_id, seconds in values.items()

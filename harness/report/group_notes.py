@@ -3,14 +3,14 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
 from harness.statistics import Frame
-from harness.statistics.columnar_scores import Spreads
+from harness.statistics.columnar_scores import SCORED, ScoreColumns
 from harness.store import Manifest, RunDir
 
 _FEWEST_JUDGED = 10
@@ -81,17 +81,22 @@ def scored_by(evaluation: EvaluationRecord) -> str:
     return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
 
 
-def constant_notes(judged: Sequence[Spreads]) -> list[str]:
-    """Judges that gave every answer of a group the same value; `judged`: the spreads of each run."""
-    spreads: Spreads = {}
-    for own in judged:
-        for key, spread in own.items():
-            spreads[key] = spread.joined(spreads[key]) if key in spreads else spread
+def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColumns]]) -> list[str]:
+    """Judges that gave every answer of a group the same value; `scored`: the evaluations and scores of each run.
+
+    Imputed values are not the judge's, and binary metrics may well be constant.
+    """
+    given: dict[tuple[str, str], list[float]] = {}
+    for evaluations, scores in scored:
+        asking = [one for one in evaluations if "judge" in one.models]
+        owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}
+        for name, column in scores.only(owners).by_measure.items():
+            values = column.values[column.states == SCORED].tolist()
+            given.setdefault((owners[name], name), []).extend(values)
     constant: dict[tuple[str, int], list[str]] = {}
-    for (evaluator, measure), spread in sorted(spreads.items()):
-        if spread.n >= _FEWEST_JUDGED and spread.low == spread.high:
-            shown = f"{printable(measure)} {spread.low:.3g}"
-            constant.setdefault((evaluator, spread.n), []).append(shown)
+    for (evaluator, measure), values in sorted(given.items()):
+        if len(values) >= _FEWEST_JUDGED and len({*values}) == 1:
+            constant.setdefault((evaluator, len(values)), []).append(f"{printable(measure)} {values[0]:.3g}")
     return [
         f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "
         "Its judge does not distinguish these answers, so those metrics cannot compare systems."

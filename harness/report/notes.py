@@ -15,7 +15,7 @@ from harness.evaluators.score_preconditions import is_null
 from harness.registry import SYSTEMS
 from harness.report.records import RecordCounts
 from harness.statistics import Frame, Prices, Resources
-from harness.statistics.columnar_scores import FAILED, ScoreColumns, ScoresOrColumns, in_columns
+from harness.statistics.columnar_scores import FAILED, ScoreColumns
 from harness.statistics.cost import called_roles, fails_too_often, without_price
 from harness.store import Manifest, Records, RunDir, SampleRow
 
@@ -269,10 +269,10 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
         )
 
 
-def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
+def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -> Iterator[str]:
     owner = {name: one.evaluator for one in evaluations for name in one.measures}
     shares: dict[str, list[float]] = {}
-    for measure, column in in_columns(scores).by_measure.items():
+    for measure, column in scores.by_measure.items():
         if column.facts.shares_read:
             shares.setdefault(owner.get(measure, measure), []).extend(column.facts.shares_read)
     for evaluator, read in sorted(shares.items()):

@@ -31,14 +31,12 @@ def amount(row: Aggregate | None) -> Quantity | None:
     return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
 
 
-def cost_quantity(
-    row: Aggregate | None, scale: float = 1.0, *, interval: bool = False, mark: str = ""
-) -> Quantity | None:
+def cost_quantity(row: Aggregate | None, *, interval: bool = False, mark: str = "") -> Quantity | None:
     """The cost of a query, an index or a run; marked `≥` if it is only a lower bound."""
     if row is None or row.mean is None:
         return None
-    low, high = (None if limit is None or not interval else limit * scale for limit in (row.ci_low, row.ci_high))
-    return Quantity(row.mean * scale, low, high, at_least=is_lower_bound(row), mark=mark)
+    low, high = (row.ci_low, row.ci_high) if interval else (None, None)
+    return Quantity(row.mean, low, high, at_least=is_lower_bound(row), mark=mark)
 
 
 def cost_of(view: RunView, measure: str) -> Quantity | None:

@@ -52,11 +52,11 @@ from harness.statistics import (
     load_resources,
     run_costs,
 )
-from harness.statistics.columnar_scores import MISSING, ScoreColumns, Spreads, judged_spreads
+from harness.statistics.columnar_scores import MISSING, ScoreColumns
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
 from harness.statistics.cost import evaluation_costs, fails_too_often, latencies, query_scores
 from harness.statistics.estimate import MeasuredCost, answers_spent
-from harness.statistics.query_values import COSTS, QueryValues, values_of
+from harness.statistics.query_values import COSTS, QueryValues, cost_values, scored_values
 from harness.store import Manifest, RunDir
 
 
@@ -78,7 +78,6 @@ class RunView:
     evaluations: tuple[EvaluationRecord, ...]
     twins: tuple[TwinCorrelation, ...]
     """Correlations of metrics with those that stand in for them."""
-    judged: Spreads
     labelled: Mapping[str, Mapping[str, int]]
     """Measure -> label -> how many answers have it, of the measures that sort answers."""
     latencies: tuple[float, ...]
@@ -163,10 +162,10 @@ class RunView:
         """Why it cannot be compared by a metric, as words to follow its name; empty if it can."""
         if measure in COSTS and self.why_unpriced:
             return self.why_unpriced
-        found = self.values.get(measure, QueryValues({}, frozenset()))
-        if found.values and found.is_comparable(measure):
+        found = self.values.get(measure, QueryValues.of({}, frozenset()))
+        if found and found.is_comparable(measure):
             return ""
-        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
+        return f"has a value for {len(found):,} of {len(found.expected):,} queries only"
 
     def over(self, sample: Sample) -> RunView:
         """The values and failures of a part of its queries; the means are still over all of them."""
@@ -260,7 +259,7 @@ class Group:
         """Ids of runs that were scored otherwise than most: by another judge, version, parameters or weights."""
         if measure in self._otherwise:
             return self._otherwise[measure]
-        held = [view for view in self.views if measure in view.values and view.values[measure].values]
+        held = [view for view in self.views if view.values.get(measure)]
         able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
         able = [one for one in able if one.values[measure].is_covered]
         ways = Counter(one.way(measure) for one in able or held)
@@ -324,7 +323,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *group_notes(manifests),
         *document_notes(group.widest.frame),
         *judge_notes([view.evaluations for view in views]),
-        *constant_notes([view.judged for view in views]),
+        *constant_notes([(view.evaluations, view.scores) for view in views]),
         *load_notes({view.label: view.foreign_cpu for view in views}),
     )
     return replace(group, notes=notes)
@@ -353,7 +352,7 @@ def collector_paused() -> Iterator[None]:
 
 def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunView:
     frame, (answers, briefs) = Frame.of(run, sample.values()), read_briefly(run)
-    read = ScoreColumns.read(run.score_lines())
+    read = ScoreColumns.read(frame, run.score_lines())
     scores = read.fitting(briefs.is_answered)
     resources = load_resources(path) if (path := run.resources_path()) else None
     manifest, evaluations = run.manifest(), run.evaluations()
@@ -361,10 +360,10 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     ranges = {measure.name: measure.ends for measure in known if measure.ends is not None}
     aggregates = aggregate_scores(frame, scores, ranges=ranges)
     models = manifest.identity.get("models", {})
-    costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
+    costs = query_scores(frame, answers.values(), models, prices)
     rows = (
         *aggregates,
-        *run_costs(run, prices, answers.all, frame, costs),
+        *run_costs(run, frame, answers.all, costs, prices),
         *evaluation_costs(frame, evaluations, prices),
     )
     counts = RecordCounts.of(answers, frame)
@@ -382,15 +381,14 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         resources=resources,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),
-        judged=judged_spreads(scores, evaluations),
         labelled={name: own.facts.labels for name, own in scores.by_measure.items() if own.facts.labels},
         n_answered=counts.n_asked,
         n_errors=counts.n_asked_failed,
         why_failed=counts.why_failed,
         unscored=frozenset(name for name, own in scores.by_measure.items() if own.count(MISSING)),
         briefs=briefs,
-        values=values_of(frame, scores, costs),
-        latencies=tuple(latencies(frame, costs)),
+        values=cost_values(frame, costs) | scored_values(frame, scores),
+        latencies=tuple(latencies(costs)),
         spent=answers_spent(answers.all),
         race=run.race(),
     )

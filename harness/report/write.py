@@ -6,8 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from harness.display import Picture, file_name
+import yaml
+
+from harness.config.load import set_value
+from harness.display import Picture, file_name, printable
 from harness.display.plotting import plotting, publish
 from harness.report.chapter import Chapter, distinct
 from harness.report.folder import report_folder
@@ -15,12 +19,24 @@ from harness.report.formats import summary_csv, summary_markdown, table_csv, tab
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
 from harness.report.sections import Reported
-from harness.report.winner import winner_config
+from harness.report.tables.runs import changed_settings
 
 PAGE = "report.html"
 _PAGE_BYTES = 14_800_000
 """Maximum size of the page: contexts, traces and explanations beyond it are left out."""
 _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
+
+_HEAD = """\
+# Recommended by the report beside this file: {system}
+# {headline}
+#
+#   rag-harness run -c winner.yaml                        the same run again; add -d or --docs for other data
+#   harness.api.load_system("winner.yaml")                in Python: answers questions, see docs/from-python.md
+#
+# Relative paths are those of the folder in which the run was made: type the commands there.
+# It names the models, servers, code and files of {run_id}. If that run is not yours, read this file first.
+
+"""
 
 
 def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] = (), key: str = "") -> Path:
@@ -42,7 +58,7 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
         (folder / "tables").mkdir()
         for chapter, end in zip(whole, ends, strict=True):
-            if (winner := winner_config(chapter)) is not None:
+            if (winner := _winner_config(chapter)) is not None:
                 (folder / f"winner{end}.yaml").write_text(winner, encoding="utf-8")
             for table in chapter.tables():
                 for ending, render in _RENDERERS.items():
@@ -51,6 +67,25 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
         (folder / PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
         (folder / "summary.md").write_text(summary_markdown(whole), encoding="utf-8")
     return out / PAGE
+
+
+def _winner_config(chapter: Chapter) -> str | None:
+    """The text of winner.yaml: what differs from the defaults. None if no run is recommended, or if its answers
+    were imported or its config is not valid here.
+    """
+    verdict = chapter.findings.verdict
+    view = next((one for one in chapter.group.views if one.run.run_id == verdict.recommended_run), None)
+    settings = None if view is None or view.manifest.is_imported else changed_settings(view.manifest)
+    if view is None or settings is None:
+        return None
+    tree: dict[str, Any] = {}
+    for key, value in settings.items():
+        # Its name may be that of all runs of its command, which one run alone cannot take.
+        if key != "name":
+            set_value(tree, key, value)
+    run_id, headline = printable(view.run.run_id, 200), printable(verdict.headline, 300)
+    head = _HEAD.format(system=printable(view.label), headline=headline, run_id=run_id)
+    return head + yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def _page(chapters: Sequence[Chapter]) -> str:

@@ -21,7 +21,9 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from sys import intern
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +34,9 @@ from harness.statistics.columnar_scores import (
     IMPUTED,
     MISSING,
     NONE,
-    NOT_APPLICABLE,
     SCORED,
     STATES,
     ScoreColumns,
-    ScoresOrColumns,
-    Slots,
-    in_columns,
 )
 from harness.statistics.confidence_intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
 from harness.statistics.sampling_design import SamplingDesign, are_equal, clusters_of, repeated_questions
@@ -124,20 +122,16 @@ class Frame:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The position of each query in the order of ids, shared by all metrics."""
-        return {query_id: place for place, query_id in enumerate(sorted(self.query_types))}
+        """The position of each query in the sample, shared by all metrics."""
+        return {query_id: place for place, query_id in enumerate(self.query_types)}
 
     @cached_property
     def questions(self) -> NDArray[np.int64] | None:
-        """The number of the question that each of `query_types` asks; None: all texts are different."""
+        """The position of the question that each query asks; None: all texts are different."""
         if not self.repeated:
             return None
-        places = {query_id: place for place, query_id in enumerate(self.query_types)}
-        return np.array([places[self.repeated.get(one, one)] for one in self.query_types], dtype=np.int64)
-
-    def slots(self, columns: ScoreColumns) -> Slots:
-        """Where the scores of the frame are in the columns."""
-        return Slots(columns, self.run_id, tuple(self.query_types), self.repeats)
+        asked = (self.repeated.get(one, one) for one in self.query_types)
+        return np.array([self.places[one] for one in asked], dtype=np.int64)
 
     def row(
         self, measure: str, mean: float | None, interval: Interval = confidence_intervals.UNKNOWN
@@ -146,6 +140,15 @@ class Frame:
         known = int(mean is not None)
         base = (self.run_id, self.system, self.dataset, OVERALL, measure)
         return Aggregate(*base, mean, interval.low, interval.high, known, 0, 1 - known, 1)
+
+
+class _Counts(NamedTuple):
+    """Those of an `Aggregate`."""
+
+    n_scored: int
+    n_imputed: int
+    n_failed: int
+    n_expected: int
 
 
 @dataclass(frozen=True)
@@ -159,29 +162,10 @@ class _Cell:
     """A number for each row, equal for rows with the same text; None: all texts are different."""
 
     @cached_property
-    def _counts(self) -> list[int]:
-        found: list[int] = np.bincount(self.states.ravel(), minlength=len(STATES)).tolist()
-        return found
-
-    @property
-    def n_scored(self) -> int:
-        return self._counts[SCORED]
-
-    @property
-    def n_imputed(self) -> int:
-        return self._counts[IMPUTED]
-
-    @property
-    def n_failed(self) -> int:
-        return self._counts[NONE] + self._counts[FAILED] + self._counts[MISSING]
-
-    @property
-    def n_not_applicable(self) -> int:
-        return self._counts[NOT_APPLICABLE]
-
-    @property
-    def n_expected(self) -> int:
-        return self.n_scored + self.n_imputed + self.n_failed
+    def counts(self) -> _Counts:
+        found = np.bincount(self.states.ravel(), minlength=len(STATES)).tolist()
+        n_failed = found[NONE] + found[FAILED] + found[MISSING]
+        return _Counts(found[SCORED], found[IMPUTED], n_failed, found[SCORED] + found[IMPUTED] + n_failed)
 
     @cached_property
     def means(self) -> list[float]:
@@ -218,39 +202,39 @@ class _Cell:
 
 
 def aggregate_scores(
-    frame: Frame, scores: ScoresOrColumns, *, ranges: Mapping[str, Bounds] | None = None
+    frame: Frame, scores: ScoreColumns, *, ranges: Mapping[str, Bounds] | None = None
 ) -> list[Aggregate]:
     """Every metric of `scores`, by name, with the rows described above.
 
     `ranges`: lowest and highest possible value of a metric, which limits intervals. Values that are all 0 or 1 get
-    Wilson's interval if `can_be_shares` allows it. Scores of queries or repeats outside the frame are ignored.
+    Wilson's interval if `can_be_shares` allows it.
     """
     rows = []
-    for measure, of_type in _cells(frame, scores):
+    for measure, of_type, whole in _cells(frame, scores):
         ends = (ranges or {}).get(measure)
-        wholes = _with_overall(of_type)
-        for query_type, cell in wholes.items():
+        for query_type, cell in _with_overall(of_type, whole):
             interval = confidence_intervals.mean_interval(
                 cell.means, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED
             )
             rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
-        if frame.type_mix and wholes:
-            mean, natural = _natural_mean(frame, of_type, ends)
-            if _is_as_sampled(frame, of_type, wholes[OVERALL]):
-                mean, natural = wholes[OVERALL].mean, interval
-            rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, natural))
+        if frame.type_mix:
+            strata = _strata(frame, of_type)
+            mean, natural = whole.mean, interval
+            if not _is_as_sampled(strata, whole):
+                mean, natural = _natural_mean(strata, ends)
+            rows.append(_row(frame, (NATURAL, measure), whole, mean, natural))
     return [row for row in rows if row.n_expected]
 
 
-def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequence[float]) -> list[Aggregate]:
+def aggregate_quantiles(frame: Frame, scores: ScoreColumns, quantiles: Sequence[float]) -> list[Aggregate]:
     """`<measure>_p50` and so on, for each type and `overall`: over single repeats, not over their means.
 
     Quantiles interpolate linearly between values. Imputed values are lower bounds: a quantile that they may raise
     is a `LowerBound`. With repeats there is no interval, because repeats of a query are not independent.
     """
     rows = []
-    for measure, cells in _cells(frame, scores):
-        for query_type, cell in _with_overall(cells).items():
+    for measure, of_type, whole in _cells(frame, scores):
+        for query_type, cell in _with_overall(of_type, whole):
             for p in quantiles:
                 value = float(np.quantile(cell.pooled, p)) if cell.pooled else None
                 interval = confidence_intervals.UNKNOWN
@@ -285,38 +269,27 @@ def means_of_questions(
     return numbers, np.divide(sums, counts, out=np.full(len(numbers), np.nan), where=counts > 0)
 
 
-def _cells(frame: Frame, scores: ScoresOrColumns) -> Iterator[tuple[str, dict[str, _Cell]]]:
-    """Metric and query type -> cell, both sorted."""
-    slots = frame.slots(in_columns(scores))
-    types = np.array([*frame.query_types.values()], dtype=object)
-    members = {name: np.flatnonzero(types == name) for name in sorted(set(frame.query_types.values()))}
-    questions = frame.questions
-    for measure in sorted(slots.columns.by_measure):
-        states, values = slots.filled(measure)
-        yield (
-            measure,
-            {
-                name: _Cell(states[own], values[own], None if questions is None else questions[own])
-                for name, own in members.items()
-            },
+def _cells(frame: Frame, scores: ScoreColumns) -> Iterator[tuple[str, dict[str, _Cell], _Cell]]:
+    """Each metric by name, with its cell for each query type, sorted, and over all."""
+    types, questions = [*frame.query_types.values()], frame.questions
+    by_type = np.array(sorted(range(len(types)), key=types.__getitem__), np.int64)
+    members = {name: by_type[[types[place] == name for place in by_type]] for name in sorted({*types})}
+    for measure, column in sorted(scores.by_measure.items(), key=itemgetter(0)):
+        whole, *cells = (
+            _Cell(column.states[own], column.values[own], None if questions is None else questions[own])
+            for own in (by_type, *members.values())
         )
+        yield measure, dict(zip(members, cells, strict=True)), whole
 
 
-def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
-    if not cells:
-        return {}
-    questions = [cell.questions for cell in cells.values() if cell.questions is not None]
-    whole = _Cell(
-        np.concatenate([cell.states for cell in cells.values()]),
-        np.concatenate([cell.values for cell in cells.values()]),
-        np.concatenate(questions) if questions else None,
-    )
-    return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
+def _with_overall(of_type: Mapping[str, _Cell], whole: _Cell) -> list[tuple[str, _Cell]]:
+    """By type and over all. A type is renamed if it has the name of one of our own rows."""
+    named = ((f"{name} (type)" if name in {OVERALL, NATURAL} else name, cell) for name, cell in of_type.items())
+    return [*named, (OVERALL, whole)]
 
 
-def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None) -> tuple[float | None, Interval]:
+def _natural_mean(strata: Sequence[Stratum], ends: Bounds | None) -> tuple[float | None, Interval]:
     """Mean and interval over the types in the natural mix of the data set."""
-    strata = _strata(frame, cells)
     if not strata:
         return None, confidence_intervals.UNKNOWN
     interval = confidence_intervals.weighted_mean_interval(
@@ -325,12 +298,12 @@ def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None)
     return confidence_intervals.weighted_mean(strata), interval
 
 
-def _is_as_sampled(frame: Frame, cells: Mapping[str, _Cell], whole: _Cell) -> bool:
+def _is_as_sampled(strata: Sequence[Stratum], whole: _Cell) -> bool:
     """Whether the natural mix gives each question the same weight, as if the sample is the whole data set: then
     intervals need not be those of separate strata, of which few values say little.
     """
-    each = np.array([stratum.weight / len(stratum.values) for stratum in _strata(frame, cells)])
-    n = sum(len(cell.means) for cell in cells.values())
+    each = np.array([stratum.weight / len(stratum.values) for stratum in strata])
+    n = sum(len(stratum.values) for stratum in strata)
     return len(each) > 0 and n == len(whole.means) and are_equal(each)
 
 
@@ -341,26 +314,14 @@ def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:
         cell = cells.get(query_type)
         if count and cell is None:
             return []
-        if count and cell is not None and cell.n_expected:
+        if count and cell is not None and cell.counts.n_expected:
             if not cell.means:
                 return []
-            weight = count * cell.n_expected / (cell.n_expected + cell.n_not_applicable)
+            weight = count * cell.counts.n_expected / cell.states.size
             strata.append(Stratum(weight, cell.means))
     return strata
 
 
 def _row(frame: Frame, name: tuple[str, str], cell: _Cell, mean: float | None, interval: Interval) -> Aggregate:
     query_type, measure = name
-    return replace(
-        frame.row(measure, mean, interval),
-        query_type=query_type,
-        n_scored=cell.n_scored,
-        n_imputed=cell.n_imputed,
-        n_failed=cell.n_failed,
-        n_expected=cell.n_expected,
-    )
-
-
-def _type_name(query_type: str) -> str:
-    """The type, renamed if the data set uses the name of one of our own rows."""
-    return f"{query_type} (type)" if query_type in {OVERALL, NATURAL} else query_type
+    return replace(frame.row(measure, mean, interval), query_type=query_type, **cell.counts._asdict())

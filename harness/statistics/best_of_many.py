@@ -32,15 +32,6 @@ class BestOfMany:
     """Its mean over all queries."""
     mean: float
     """The corrected mean."""
-    n_tried: int
-    """Number of runs it was chosen from."""
-    n_chosen: float
-    """Share of the halves that select the same run."""
-
-    @property
-    def optimism(self) -> float:
-        """Observed minus corrected mean; negative if lower is better."""
-        return self.looked - self.mean
 
 
 def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) -> BestOfMany | None:
@@ -54,12 +45,11 @@ def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) ->
     weights = np.ones(len(values)) if compared.weights is None else compared.weights
     means = np.average(values, axis=0, weights=weights)
     best = int(np.argmax(means))
-    corrected, share = _on_other_halves(values, weights, best)
-    return BestOfMany(chosen[best], sign * float(means[best]), sign * corrected, len(chosen), share)
+    return BestOfMany(chosen[best], sign * float(means[best]), sign * _on_other_halves(values, weights))
 
 
-def _on_other_halves(values: Array, weights: Array, best: int) -> tuple[float, float]:
-    """Mean of the selected run on the other half, over all splits; share of the halves that select `best`."""
+def _on_other_halves(values: Array, weights: Array) -> float:
+    """Mean of the selected run on the other half, over all splits."""
     n = len(values)
     rng = np.random.default_rng(_SEED)
     halves = (rng.permuted(np.tile(np.arange(n), (SPLITS, 1)), axis=1) < n // 2).astype(np.float64)
@@ -70,4 +60,4 @@ def _on_other_halves(values: Array, weights: Array, best: int) -> tuple[float, f
     top = np.isclose(means, means.max(axis=1, keepdims=True), rtol=1e-12, atol=1e-12)
     shares = top / top.sum(axis=1, keepdims=True)
     others = np.roll(means, SPLITS, axis=0)
-    return float((shares * others).sum(axis=1).mean()), float(shares[:, best].mean())
+    return float((shares * others).sum(axis=1).mean())

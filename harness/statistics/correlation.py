@@ -20,16 +20,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from math import atanh, sqrt, tanh
+from math import atanh, isnan, sqrt, tanh
 from statistics import fmean
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.core.errors import MissingDependency, install
 from harness.core.records import EvaluationRecord
 from harness.statistics.aggregate import Frame
-from harness.statistics.columnar_scores import SCORED, ScoreColumns, ScoresOrColumns, in_columns
+from harness.statistics.columnar_scores import SCORED, ScoreColumn, ScoreColumns
 from harness.statistics.confidence_intervals import (
     ENOUGH,
     FEWEST,
@@ -37,12 +38,13 @@ from harness.statistics.confidence_intervals import (
     RESAMPLES,
     UNKNOWN,
     WIDER,
+    Array,
     Interval,
     percentiles,
 )
-from harness.statistics.difference_tests import scipy_stats
+from harness.statistics.sampling_design import numbers_of
 
-Matrix = NDArray[np.float64]
+_SEED = 0
 
 
 class QueryScores(NamedTuple):
@@ -60,7 +62,7 @@ class Auc(NamedTuple):
     interval: Interval
 
 
-def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
+def auc(queries: Iterable[QueryScores]) -> Auc:
     """AUC of all positives against all negatives, of the same query or not.
 
     The interval is `UNKNOWN` for fewer than two queries. Memory is quadratic in their number.
@@ -73,14 +75,14 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     value = float(won.sum() / pairs.sum())
     if len(ordered) < 2:
         return Auc(value, UNKNOWN)
-    draws = np.random.default_rng(seed).multinomial(len(ordered), [1 / len(ordered)] * len(ordered), RESAMPLES)
-    weights: Matrix = draws.astype(np.float64)
+    draws = np.random.default_rng(_SEED).multinomial(len(ordered), [1 / len(ordered)] * len(ordered), RESAMPLES)
+    weights: Array = draws.astype(np.float64)
     above, below = (np.einsum("ri,ri->r", weights @ matrix, weights) for matrix in (won, pairs))
     # A resample without positives or without negatives has no area.
     return Auc(value, percentiles(above[below > 0] / below[below > 0]))
 
 
-def _wins(queries: Sequence[QueryScores]) -> Matrix:
+def _wins(queries: Sequence[QueryScores]) -> Array:
     """Number of positives of query i that score above negatives of query j, ties as half; shape (queries,
     queries).
     """
@@ -96,14 +98,13 @@ def _wins(queries: Sequence[QueryScores]) -> Matrix:
     return won
 
 
-def _pairs(queries: Sequence[QueryScores]) -> Matrix:
+def _pairs(queries: Sequence[QueryScores]) -> Array:
     """Products of the numbers of positives of query i and negatives of query j, and the reverse."""
     positives = [len(one.positives) for one in queries]
     negatives = [len(one.negatives) for one in queries]
     return np.outer(positives, negatives).astype(np.float64)
 
 
-Values = NDArray[np.float64]
 _ROWS = 512
 """Points whose pairs with all others are in memory at once."""
 _FEWEST_DEGREES = 4.0
@@ -114,12 +115,12 @@ _LEAST = 1e-9
 class Influences(NamedTuple):
     """The influence of every point on each coefficient; their mean is 0."""
 
-    pearson: Values
-    spearman: Values
-    kendall: Values
+    pearson: Array
+    spearman: Array
+    kendall: Array
 
 
-def influences(one: Values, other: Values) -> Influences:
+def influences(one: Array, other: Array) -> Influences:
     """For two columns of equal length, neither constant. Time is quadratic in the length, memory linear."""
     return Influences(_of_product(*map(_standard, (one, other))), _of_ranks(one, other), _of_pairs(one, other))
 
@@ -133,7 +134,7 @@ class InfluenceSpread(NamedTuple):
     """Degrees of freedom."""
 
 
-def spread_of(influence: Values, clusters: NDArray[np.int64]) -> InfluenceSpread:
+def spread_of(influence: Array, clusters: NDArray[np.int64]) -> InfluenceSpread:
     """Standard error and degrees of freedom of a coefficient; points with the same cluster number (from 0, without
     gaps) are not independent; for at least two numbers.
 
@@ -152,18 +153,18 @@ def spread_of(influence: Values, clusters: NDArray[np.int64]) -> InfluenceSpread
     )
 
 
-def _standard(column: Values) -> Values:
+def _standard(column: Array) -> Array:
     centred = column - column.mean()
-    found: Values = centred / np.sqrt((centred**2).mean())
+    found: Array = centred / np.sqrt((centred**2).mean())
     return found
 
 
-def _of_product(x: Values, y: Values) -> Values:
-    found: Values = x * y - (x * y).mean() * (x**2 + y**2) / 2
+def _of_product(x: Array, y: Array) -> Array:
+    found: Array = x * y - (x * y).mean() * (x**2 + y**2) / 2
     return found
 
 
-def _of_ranks(one: Values, other: Values) -> Values:
+def _of_ranks(one: Array, other: Array) -> Array:
     """A point also changes the ranks of all others."""
     x, y = _above(one, np.ones_like(one)), _above(other, np.ones_like(other))
     product = (x * y).mean()
@@ -174,21 +175,21 @@ def _of_ranks(one: Values, other: Values) -> Values:
         for column, ranks, square in zip((one, other), (x, y), squares, strict=True)
     ]
     scale = np.sqrt(squares[0] * squares[1])
-    found: Values = moved / scale - product / scale * (own[0] + own[1]) / 2
+    found: Array = moved / scale - product / scale * (own[0] + own[1]) / 2
     return found
 
 
-def _above(column: Values, weights: Values) -> Values:
+def _above(column: Array, weights: Array) -> Array:
     """For each point the mean of the weights of all points, with the sign of their order."""
     order = np.argsort(column, kind="stable")
     ordered, sums = column[order], np.concatenate([[0.0], np.cumsum(weights[order])])
     below = sums[np.searchsorted(ordered, column, side="left")]
     above = sums[-1] - sums[np.searchsorted(ordered, column, side="right")]
-    found: Values = (below - above) / len(column)
+    found: Array = (below - above) / len(column)
     return found
 
 
-def _of_pairs(one: Values, other: Values) -> Values:
+def _of_pairs(one: Array, other: Array) -> Array:
     """Influence on tau-b: concordance over the root of the shares of pairs without ties."""
     both, untied_one, untied_other = (np.empty_like(one) for _ in range(3))
     for start in range(0, len(one), _ROWS):
@@ -200,7 +201,7 @@ def _of_pairs(one: Values, other: Values) -> Values:
     scale = np.sqrt(untied_one.mean() * untied_other.mean())
     tau = both.mean() / scale
     own = [(part - part.mean()) / part.mean() for part in (untied_one, untied_other)]
-    found: Values = 2 * (both - both.mean()) / scale - tau * (own[0] + own[1])
+    found: Array = 2 * (both - both.mean()) / scale - tau * (own[0] + own[1])
     return found
 
 
@@ -252,7 +253,7 @@ def correlate(
         raise ValueError(f"columns of {n} and {len(other)} values cannot be paired")
     if n < _FEWEST or len(set(one)) == 1 or len(set(other)) == 1:
         return Correlation(n, Coefficient(), Coefficient(), Coefficient())
-    stats, spread = scipy_stats(), _Spread.of(one, other, clusters)
+    stats, spread = _scipy_stats(), _Spread.of(one, other, clusters)
     return Correlation(
         n,
         spread.coefficient("pearson", stats.pearsonr(one, other).statistic, lambda _: 1 / sqrt(n - 3)),
@@ -264,7 +265,7 @@ def correlate(
 
 
 def twin_correlations(
-    frame: Frame, scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]
+    frame: Frame, scores: ScoreColumns, evaluations: Iterable[EvaluationRecord]
 ) -> tuple[TwinCorrelation, ...]:
     """Every twin of a run's evaluators with the metric it approximates, if both were scored.
 
@@ -272,9 +273,8 @@ def twin_correlations(
     query are averaged first.
     """
     twins = [pair for evaluation in evaluations for pair in sorted(evaluation.twins.items())]
-    named = {name for pair in twins for name in pair}
-    columns = in_columns(scores).only(named)
-    values = {measure: _by_query(columns, measure) for measure in columns.by_measure}
+    columns = scores.only({name for pair in twins for name in pair})
+    values = {measure: _by_query(frame, column) for measure, column in columns.by_measure.items()}
     found = []
     for twin, measure in twins:
         shared = sorted(values.get(twin, {}).keys() & values.get(measure, {}).keys())
@@ -285,12 +285,19 @@ def twin_correlations(
     return tuple(found)
 
 
-def _by_query(columns: ScoreColumns, measure: str) -> dict[str, float]:
-    ids, column = list(columns.query_ids), columns.by_measure[measure]
-    repeats: dict[str, list[float]] = {}
-    for row in column.rows(SCORED):
-        repeats.setdefault(ids[column.queries[row]], []).append(float(column.values[row]))
-    return {query: fmean(values) for query, values in repeats.items()}
+def _by_query(frame: Frame, column: ScoreColumn) -> dict[str, float]:
+    computed = np.where(column.states == SCORED, column.values, np.nan).tolist()
+    known = ([value for value in own if not isnan(value)] for own in computed)
+    return {query: fmean(own) for query, own in zip(frame.places, known, strict=True) if own}
+
+
+def _scipy_stats() -> Any:
+    """scipy.stats, which takes over a second to load: elsewhere `scipy_special` does."""
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise MissingDependency("correlations need scipy", install("report")) from error
+    return stats
 
 
 @dataclass(frozen=True)
@@ -305,12 +312,11 @@ class _Spread:
     @classmethod
     def of(cls, one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None) -> Self:
         names: Sequence[Hashable] = range(len(one)) if clusters is None else clusters
-        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        is_few = len(places) < FEWEST_CLUSTERS
+        is_few = len({*names}) < FEWEST_CLUSTERS
         is_few = is_few or any(len(column) - max(Counter(column).values()) < FEWEST for column in (one, other))
         return cls(
             influences(np.asarray(one, np.float64), np.asarray(other, np.float64)),
-            np.array([places[name] for name in names], dtype=np.int64),
+            numbers_of(names),
             not is_few,
         )
 
@@ -319,7 +325,7 @@ class _Spread:
         if 1 - abs(value) < _ROUNDING or not self.is_known:
             return Coefficient(1.0 if value > 1 - _ROUNDING else max(-1.0, value))
         error, degrees = spread_of(getattr(self.moved, name), self.clusters)
-        stats, tail = scipy_stats(), (1 + (LEVEL if self.clusters.max() + 1 >= ENOUGH else WIDER)) / 2
+        stats, tail = _scipy_stats(), (1 + (LEVEL if self.clusters.max() + 1 >= ENOUGH else WIDER)) / 2
         own = float(stats.t.ppf(tail, degrees)) * error / (1 - value**2)
         half = max(float(stats.norm.ppf(tail)) * error_of(value), own)
         return Coefficient(value, Interval(tanh(atanh(value) - half), tanh(atanh(value) + half)))

@@ -37,7 +37,7 @@ every judgement, reused ones too), `replayed_calls` (the part paid by earlier ju
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, NamedTuple
@@ -46,10 +46,10 @@ import numpy as np
 
 from harness.core.records import Cost, EvaluationRecord, IndexRecord, RunRecord, Usage, subtract_usage
 from harness.statistics.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
-from harness.statistics.columnar_scores import FAILED, IMPUTED, SCORED, GatheredRows, ScoreColumns
+from harness.statistics.columnar_scores import FAILED, IMPUTED, SCORED, Answer, ScoreColumns
 from harness.statistics.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.statistics.resource_usage import PHASES, QUANTITIES, Resources, load_resources
-from harness.store import RunDir, counting
+from harness.store import RunDir
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 TIMES = frozenset({"latency_s", "wall_s"})
@@ -70,6 +70,11 @@ class Measured(NamedTuple):
 
     value: float | None
     at_least: bool = False
+
+    @property
+    def cell(self) -> tuple[int, float | None]:
+        """State and value of a score."""
+        return FAILED if self.value is None else IMPUTED if self.at_least else SCORED, self.value
 
 
 MeasuredCosts = dict[str, Measured]
@@ -120,22 +125,14 @@ def is_lower_bound(row: Aggregate) -> bool:
 
 
 def run_costs(
-    run: RunDir,
-    prices: Prices,
-    attempts: Iterable[RunRecord] | None = None,
-    frame: Frame | None = None,
-    used: ScoreColumns | None = None,
+    run: RunDir, frame: Frame, attempts: Iterable[RunRecord], used: ScoreColumns, prices: Prices
 ) -> list[Aggregate]:
     """All rows described above for one run directory, finished or not; unknown quantities have none.
 
-    `attempts`, `frame`, `used`: the results of `run.iter_records()`, `Frame.of` and `query_scores`, if they were
-    read before; `attempts` are iterated several times.
+    `attempts`: those of `run.iter_records()`, which are iterated twice; `used`: the result of `query_scores`.
     """
-    frame, models = frame or Frame.of(run), run.manifest().identity.get("models", {})
-    attempts = list(run.iter_records()) if attempts is None else attempts
-    if used is None:
-        used = query_scores(counting(attempts).values(), models, prices, frame.query_limit_s)
-    rows = _query_rows(frame, used)
+    models = run.manifest().identity.get("models", {})
+    rows = query_costs(frame, used)
     rows += attempt_costs(frame, (record.cost for record in attempts), models, prices)
     rows += peak_memory(frame, (record.cost for record in attempts))
     index, resources = run.index(), run.resources_path()
@@ -143,43 +140,38 @@ def run_costs(
     return rows + (resource_use(frame, load_resources(resources)) if resources else [])
 
 
-def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
-    """The rows per query, from the records that count (`RunDir.records`)."""
-    return _query_rows(frame, query_scores(list(records), models, prices, frame.query_limit_s))
-
-
-def _query_rows(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
+def query_costs(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
+    """The rows per query; `used`: the result of `query_scores`."""
     rows = aggregate_scores(frame, used, ranges=dict.fromkeys(used.by_measure, (0.0, inf)))
     return rows + aggregate_quantiles(frame, used.only(TIMES), QUANTILES)
 
 
-def query_scores(
-    records: Collection[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
-) -> ScoreColumns:
-    """The cost of each query, by measure; failed if it is unknown, imputed if it is a lower bound.
-
-    `limit_s`: the time limit of a query.
+def query_scores(frame: Frame, records: Collection[RunRecord], models: Models, prices: Prices) -> ScoreColumns:
+    """The cost of each query by measure, from the records that count (`RunDir.records`); failed if it is unknown,
+    imputed if it is a lower bound.
     """
     known = _Known.of(records, models, prices)
     has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
-    used = GatheredRows()
-    for record in records:
-        values = _tokens(record.cost, has_generator)
-        if known.has_price:
-            values["usd"] = _usd(record.cost, models, prices)
-        if not known.any_token:
-            values = _without_bounds(values)
-        if known.any_time:
-            values |= {**_times(record, limit_s), **_parts_of_time(record, known)}
-        used.add((record.query_id, record.repeat), {name: _cell(value) for name, value in values.items()})
-    return used.columns()
+
+    def answers() -> Iterator[Answer]:
+        for record in records:
+            values = _tokens(record.cost, has_generator)
+            if known.has_price:
+                values["usd"] = _usd(record.cost, models, prices)
+            if not known.any_token:
+                values = _without_bounds(values)
+            if known.any_time:
+                values |= {**_times(record, frame.query_limit_s), **_parts_of_time(record, known)}
+            yield (record.query_id, record.repeat), {name: one.cell for name, one in values.items()}
+
+    return ScoreColumns.of_cells(frame, answers())
 
 
-def latencies(frame: Frame, used: ScoreColumns) -> list[float]:
-    """`latency_s` of every query of the frame that has one, ascending; the limit for a query that timed out."""
+def latencies(used: ScoreColumns) -> list[float]:
+    """`latency_s` of every answer that has one, ascending; the limit for a query that timed out."""
     if "latency_s" not in used.by_measure:
         return []
-    found = frame.slots(used).filled("latency_s").values
+    found = used.by_measure["latency_s"].values
     ascending: list[float] = np.sort(found[~np.isnan(found)]).tolist()
     return ascending
 
@@ -345,11 +337,6 @@ def _parts_of_time(record: RunRecord, known: _Known) -> MeasuredCosts:
     if known.any_cpu:
         parts["cpu_s"] = cost.cpu_s if live else None
     return {name: Measured(value) for name, value in parts.items()}
-
-
-def _cell(measured: Measured) -> tuple[int, float | None]:
-    value, at_least = measured
-    return FAILED if value is None else IMPUTED if at_least else SCORED, value
 
 
 PREFIX = "evaluation_"

@@ -19,13 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.errors import MissingDependency, install
-from harness.statistics.confidence_intervals import UNKNOWN, Interval
+from harness.statistics.confidence_intervals import UNKNOWN, Interval, scipy_special
 
 ALPHA = 0.05
 _DECIMALS = 12
@@ -66,30 +64,6 @@ def holm_levels(p_values: Sequence[float]) -> list[float]:
         ALPHA / (n - sum(1 for other in p_values if other < p)) if after <= ALPHA else last
         for p, after in zip(p_values, adjusted, strict=True)
     ]
-
-
-def scipy_stats() -> Any:
-    """scipy.stats, or an error that says how to install it. It takes over a second to load, so quantiles and tails
-    use `scipy_special`, which gives the same numbers.
-    """
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise _missing("scipy") from error
-    return stats
-
-
-def scipy_special() -> Any:
-    """scipy.special, in the same way."""
-    try:
-        from scipy import special
-    except ImportError as error:
-        raise _missing("scipy") from error
-    return special
-
-
-def _missing(package: str) -> MissingDependency:
-    return MissingDependency(f"comparing runs needs {package}", install("report"))
 
 
 _STEPS = 50

@@ -73,7 +73,7 @@ def mean_within(
 ) -> LimitTest:
     """Test whether the mean of the run at `place` is at least, or else at most, `limit`. The run has a value."""
     run = measure.runs[place]
-    ids = sorted(run.expected if measure.counts_missing else run.values)
+    ids = sorted(run.expected if measure.counts_missing else run)
     natural = design.weights(ids, design.types.keys(), run.expected)
     weights = None if natural is None or are_equal(natural) else natural
     types = design.type_numbers(ids)

@@ -68,27 +68,21 @@ class Differences:
         return n_even(totals)
 
 
-def tested(differences: Differences, ends: tuple[Array, Array] | None = None) -> list[Tested]:
-    """Every pair of a family. `ends`: the smallest and largest possible differences if values are missing. A
-    difference must then be significant for both, and the interval spans both.
+def tested(
+    differences: Differences, ends: tuple[Array, Array] | None = None, *, corrected: bool = True
+) -> list[Tested]:
+    """Every pair of a family, or each alone if not `corrected`. `ends`: the smallest and largest possible
+    differences if values are missing. A difference must then be significant for both, and the interval spans both.
     """
     if not differences.values.shape[1]:
         return []
     p_values, interval = _found(differences) if ends is None else _found_between(differences, ends)
+    after = holm(p_values) if corrected else p_values
+    levels = holm_levels(p_values) if corrected else [ALPHA] * len(p_values)
     return [
         Tested(p, p_holm, interval(place, alpha), 1 - alpha)
-        for place, (p, p_holm, alpha) in enumerate(
-            zip(p_values, holm(p_values), holm_levels(p_values), strict=True)
-        )
+        for place, (p, p_holm, alpha) in enumerate(zip(p_values, after, levels, strict=True))
     ]
-
-
-def tested_alone(differences: Differences, ends: tuple[Array, Array] | None = None) -> list[Tested]:
-    """Every pair tested without a correction; `ends` as in `tested`."""
-    if not differences.values.shape[1]:
-        return []
-    p_values, interval = _found(differences) if ends is None else _found_between(differences, ends)
-    return [Tested(p, p, interval(place, ALPHA), 1 - ALPHA) for place, p in enumerate(p_values)]
 
 
 def intervals_at(differences: Differences, alpha: float) -> list[Interval]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.multiple_comparisons import Differences, intervals_at
+from harness.statistics.multiple_comparisons import intervals_at
 from harness.statistics.paired_comparison import MeasureComparison
 
 MARGIN = 0.05
@@ -109,13 +109,10 @@ def _at_most_worse(
         return [None] * len(others)
     sign = 1.0 if higher else -1.0
     ahead = sign * np.stack([compared.least_difference(place, other) for other in others], axis=1)
-    differences = Differences(
-        ahead, compared.weights, compared.types, binary=compared.measure.is_binary, span=compared.measure.span
-    )
+    differences = compared.to_test(ahead)
     lows = [interval.low for interval in intervals_at(differences, ALPHA / n_tried)]
-    clusters = compared.drawn.cluster_numbers(compared.query_ids)
-    if clusters is not None:
-        on_new = intervals_at(replace(differences, clusters=clusters), ALPHA / n_tried)
+    if compared.clusters is not None:
+        on_new = intervals_at(replace(differences, clusters=compared.clusters), ALPHA / n_tried)
         lows = [
             None if low is None or new.low is None else min(low, new.low)
             for low, new in zip(lows, on_new, strict=True)

@@ -21,7 +21,7 @@ the ranks are 1-2, 1-3, 2-3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
@@ -74,7 +74,7 @@ class PairedMeasure:
         """Whether every value of every run is 0 or 1, and the metric is no count, time or cosine."""
         if self.is_cost or not can_be_shares(self.range):
             return False
-        return {value for run in self.runs for value in run.values.values()} <= {0.0, 1.0}
+        return {value for run in self.runs for value in run.values()} <= {0.0, 1.0}
 
     @property
     def is_share(self) -> bool:
@@ -99,17 +99,10 @@ class PairedMeasure:
 
     def at(self, place: int, query_ids: Sequence[str], *, best: bool = False) -> Array:
         """The values of a run. A missing one is the worst possible value, or the best."""
-        run = self.runs[place]
-        if self.ends is None or not self.missing(place, query_ids):
-            return run.at(query_ids)
+        if self.ends is None:
+            return self.runs[place].at(query_ids)
         low, high = self.ends
-        value = high if best == self.higher_is_better else low
-        return np.array([run.values.get(query_id, value) for query_id in query_ids], dtype=np.float64)
-
-    def missing(self, place: int, query_ids: Sequence[str]) -> int:
-        """Number of these queries for which a run has no value."""
-        values = self.runs[place].values
-        return sum(query_id not in values for query_id in query_ids)
+        return self.runs[place].at(query_ids, high if best == self.higher_is_better else low)
 
 
 @dataclass(frozen=True)
@@ -246,14 +239,38 @@ class MeasureComparison:
         """
         return rounded(self.values(a) - self.values(b, best=True))
 
+    def extremes(self, pairs: Collection[PairPlaces]) -> tuple[Array, Array] | None:
+        """The smallest and the largest possible differences of these pairs, a column each; None: no value is
+        missing.
+        """
+        if not any(self.n_missing[place] for pair in pairs for place in pair):
+            return None
+        against_a = np.stack([self.least_difference(a, b) for a, b in pairs], axis=1)
+        against_b = -np.stack([self.least_difference(b, a) for a, b in pairs], axis=1)
+        return (against_a, against_b) if self.measure.higher_is_better else (against_b, against_a)
+
     def values(self, place: int, *, best: bool = False) -> Array:
         """The values of a run on `query_ids`; see `PairedMeasure.at` for missing ones."""
         return self.measure.at(place, self.query_ids, best=best)
 
     @cached_property
+    def clusters(self) -> NDArray[np.int64] | None:
+        """The number of the cluster of each of `query_ids`; None: queries are independent."""
+        return self.drawn.cluster_numbers(self.query_ids)
+
+    def to_test(self, values: Array) -> Differences:
+        """Differences of two runs each, a column per pair, for tests by query."""
+        binary, span = self.measure.is_binary, self.measure.span
+        return Differences(values, self.weights, self.types, binary=binary, span=span)
+
+    def missing(self, place: int) -> NDArray[np.bool_]:
+        """For which of `query_ids` a run has no value."""
+        return np.isnan(self.measure.runs[place].at(self.query_ids))
+
+    @cached_property
     def n_missing(self) -> tuple[int, ...]:
         """Number of `query_ids` for which each run has no value."""
-        return tuple(self.measure.missing(place, self.query_ids) for place in range(len(self.measure.runs)))
+        return tuple(int(self.missing(place).sum()) for place in range(len(self.measure.runs)))
 
 
 def compare_measure(
@@ -267,7 +284,7 @@ def compare_measure(
     applying = frozenset().union(*expected)
     if measure.is_of_answered and expected:
         applying = applying.intersection(*expected)
-    known = [measure.runs[place].values.keys() for place in compared]
+    known = [measure.runs[place].keys() for place in compared]
     # Without a range, nothing can replace a missing value.
     ids = sorted(asked & applying & set().union(*known) if measure.counts_missing else asked.intersection(*known))
     natural = drawn.weights(ids, asked, applying)
@@ -290,37 +307,25 @@ def compare_measure(
 def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
     """The queries on which the two runs have different values, in order."""
     a, b = (measure.runs[position] for position in place)
-    ids = sorted(queries & a.values.keys() & b.values.keys())
+    ids = sorted(queries & a.keys() & b.keys())
     differences = rounded(a.at(ids) - b.at(ids))
     return [query_id for query_id, difference in zip(ids, differences, strict=True) if difference]
 
 
 def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int]) -> MeasureComparison:
     """The pairs, means and ranks with the weights of `base`."""
-    measure, ids = base.measure, base.query_ids
-    values = np.stack([base.differences(*place) for place in shared], axis=1)
-    ends = _extreme_differences(base, shared)
-    by_query = Differences(values, base.weights, base.types, binary=measure.is_binary, span=measure.span)
+    measure, ends = base.measure, base.extremes(shared)
+    by_query = base.to_test(np.stack([base.differences(*place) for place in shared], axis=1))
     means = tuple(
         float(np.average(base.values(place), weights=base.weights)) if place in compared else None
         for place in range(len(measure.runs))
     )
     found = replace(base, means=means)
     pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query, ends), strict=True)]
-    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids), ends)
+    pairs = _clustered(pairs, by_query, base.clusters, ends)
     found = replace(found, pairs=tuple(pairs))
     ranked = measure.higher_is_better is not None and len(pairs) == comb(len(compared), 2)
     return replace(found, ranks=_ranks(found, compared)) if ranked else found
-
-
-def _extreme_differences(compared: MeasureComparison, shared: SharedQueries) -> tuple[Array, Array] | None:
-    """The smallest and the largest possible differences of each pair; None: no value is missing."""
-    if not any(compared.n_missing[place] for pair in shared for place in pair):
-        return None
-    sign = 1.0 if compared.measure.higher_is_better else -1.0
-    against_a = np.stack([compared.least_difference(a, b) for a, b in shared], axis=1)
-    against_b = -np.stack([compared.least_difference(b, a) for a, b in shared], axis=1)
-    return (against_a, against_b) if sign > 0 else (against_b, against_a)
 
 
 def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces, test: Tested) -> ComparedPair:

@@ -26,9 +26,8 @@ a comparison get the same flips in one product of matrices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +45,6 @@ _DIGITS = 9
 """Decimals to which weights of one type are equal."""
 _SLACK = 1e-9
 """Tolerance for the product of a level and a whole number."""
-
-
-class PermutationTest(NamedTuple):
-    """Result for one mean difference."""
-
-    p: float
-    """Two-sided."""
-    interval: Interval
-    """95 %; excludes 0 exactly if p is at most 0.05."""
 
 
 @dataclass(frozen=True)
@@ -86,20 +76,6 @@ class Flipped:
         found = np.partition(self.means[:, column], (place, last))
         low, high = self.studentized.intervals(alpha)
         return Interval(float(min(found[place], low[column])) + 0.0, float(max(found[last], high[column])) + 0.0)
-
-
-def flip_test(
-    differences: Sequence[float] | Array,
-    weights: Sequence[float] | None = None,
-    clusters: Sequence[int] | None = None,
-) -> PermutationTest:
-    """Test one sample. `weights` are relative; `clusters`: a number for each query, equal ones flip together."""
-    flipped = flips_of(
-        np.asarray(differences, np.float64)[:, None],
-        None if weights is None else np.asarray(weights, np.float64),
-        None if clusters is None else np.asarray(clusters),
-    )
-    return PermutationTest(flipped.p_values[0], flipped.interval(0))
 
 
 def flips_of(

@@ -25,8 +25,8 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import ratio_of_sums
-from harness.statistics.difference_tests import ALPHA, scipy_special
+from harness.statistics.confidence_intervals import ratio_of_sums, scipy_special
+from harness.statistics.difference_tests import ALPHA
 from harness.statistics.permutation_test import hidden_variance
 
 POWER = 0.80

@@ -19,20 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics.confidence_intervals import (
-    ENOUGH,
     FEWEST,
-    LEVEL,
     UNKNOWN,
     Array,
     Bounds,
     Interval,
     Studentized,
+    limits,
 )
+from harness.statistics.sampling_design import numbers_of
 
 FEWEST_LABELS = 50
 """Minimum labels: with fewer, the value of a judge is uncertain and overstated (docs/annotate.md)."""
-_BELOW_ENOUGH = 0.98
-"""Level of the limits if fewer than `ENOUGH` clusters have labels."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,11 @@ def powered_mean(
     if not labelled:
         return PoweredMean(0, len(others), None, UNKNOWN, why="no label")
     named = [(clusters or {}).get(one, one) for one in (*labelled, *others)]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(named))}
     parts = _Parts(
         _column(labels, labelled),
         _column(scores, labelled),
         _column(scores, others),
-        np.array([numbers[name] for name in named], dtype=np.int64),
+        numbers_of(named),
     )
     return _powered(parts, bounds, fewest)
 
@@ -152,8 +149,7 @@ def _limits(value: float, sums: Array, labelled: int, bounds: Bounds) -> tuple[f
         return error, UNKNOWN
     skew = float((sums**3).sum()) / squares**1.5
     whole = Studentized(*(np.array([one]) for one in (value, error, skew, labelled - 1.0)))
-    low, high = whole.intervals(1 - (LEVEL if labelled >= ENOUGH else _BELOW_ENOUGH))
-    return error, Interval(max(bounds[0], float(low[0])), min(bounds[1], float(high[0])))
+    return error, limits(whole, labelled, bounds)
 
 
 def _column(values: Mapping[str, float], names: Sequence[str]) -> Array:

@@ -1,6 +1,6 @@
 """A race: systems answer one query after another until the choice is clear.
 
-After every query each pair of systems is tested with evidence that allows repeated tests (see `anytime_valid`).
+After every query each pair of systems is tested with evidence that allows repeated tests (see `log_gains`).
 The probability that any statement of a race is wrong, over all pairs and all tests, is at most `alpha`, divided
 over both directions of each pair. The result depends only on the values of the queries in their order, so that an
 interrupted race gives the same result.
@@ -15,13 +15,12 @@ from itertools import combinations
 from math import cos, exp, lgamma, log, pi
 
 import numpy as np
-from numpy.typing import NDArray
 
+from harness.statistics.confidence_intervals import Array
 from harness.statistics.power import DISCORDANCE, MOST_QUERIES, STEPS
 
-_Array = NDArray[np.float64]
 _BETTORS = 128
-STAKES: _Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
+STAKES: Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
 """The stakes s: shares of wins (1 + s) / 2 above a half, distributed as Beta(1/2, 1/2) with equal weights. Any
 such list is valid; this many are as good as the integral."""
 _HALVINGS = 24
@@ -42,23 +41,23 @@ def log_evidence(wins: int, losses: int) -> float:
     return mixed + n * log(2.0)
 
 
-def log_gains(value: float | _Array, claimed: float | _Array) -> _Array:
+def log_gains(value: float | Array, claimed: float | Array) -> Array:
     """The change of the logarithm of each bettor's capital by a value between -1 and 1, against the claim that the
     mean is at most `claimed` (above -1); the bettors are the last axis.
     """
     excess = (np.asarray(value) - claimed) / (1 + np.asarray(claimed))
-    gains: _Array = np.log1p(STAKES * excess[..., None])
+    gains: Array = np.log1p(STAKES * excess[..., None])
     return gains
 
 
-def log_capital(gained: _Array) -> _Array:
+def log_capital(gained: Array) -> Array:
     """The natural logarithm of the e-value, from the gains of each bettor so far (last axis)."""
     most = gained.max(axis=-1, keepdims=True)
-    capital: _Array = np.log(np.exp(gained - most).mean(axis=-1)) + most[..., 0]
+    capital: Array = np.log(np.exp(gained - most).mean(axis=-1)) + most[..., 0]
     return capital
 
 
-def queries_until(values: _Array, chances: _Array, claimed: float, alpha: float) -> int | None:
+def queries_until(values: Array, chances: Array, claimed: float, alpha: float) -> int | None:
     """Approximate number of values that refute the claim that their mean is at most `claimed`, if each value
     between -1 and 1 occurs with its probability. None: more than the limit.
     """
@@ -72,14 +71,14 @@ def queries_until(values: _Array, chances: _Array, claimed: float, alpha: float)
     return high
 
 
-def anytime_interval(values: _Array, alpha: float) -> tuple[float, float]:
+def anytime_interval(values: Array, alpha: float) -> tuple[float, float]:
     """Interval of the mean of values between -1 and 1. The probability that it ever excludes the true mean, while
     values arrive one by one, is at most `alpha`.
     """
     return _lower_limit(values, alpha / 2), -_lower_limit(-values, alpha / 2)
 
 
-def _lower_limit(values: _Array, alpha: float) -> float:
+def _lower_limit(values: Array, alpha: float) -> float:
     """The largest mean that is refuted from below."""
     found, counts = np.unique(np.clip(values, -1, 1), return_counts=True)
     low, high = -1.0, 1.0

@@ -13,14 +13,14 @@ the selection is less accurate (docs/STATISTICS.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics.confidence_intervals import Array, Interval
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.multiple_comparisons import Differences, tested_alone
+from harness.statistics.multiple_comparisons import tested
 from harness.statistics.paired_comparison import MeasureComparison
 
 PRIOR_SD = 0.10
@@ -69,20 +69,13 @@ def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:
         return []
     sign = 1.0 if higher else -1.0
     ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
-    least = sign * np.stack([compared.least_difference(place, other) for other in others], axis=1)
-    most = -sign * np.stack([compared.least_difference(other, place) for other in others], axis=1)
-    differences = Differences(
-        ahead, compared.weights, compared.types, binary=compared.measure.is_binary, span=compared.measure.span
-    )
-    ends = (least, most) if any(compared.n_missing[at] for at in (place, *others)) else None
-    here = tested_alone(differences, ends)
-    clusters = compared.drawn.cluster_numbers(compared.query_ids)
-    on_new = here
+    differences, ends = compared.to_test(ahead), compared.extremes([(place, other) for other in others])
+    if ends is not None and not higher:
+        ends = -ends[1], -ends[0]
+    here = tested(differences, ends, corrected=False)
+    on_new, clusters = here, compared.clusters
     if clusters is not None and len(set(clusters.tolist())) < len(clusters):
-        clustered = Differences(
-            ahead, compared.weights, compared.types, clusters, compared.measure.is_binary, compared.measure.span
-        )
-        on_new = tested_alone(clustered, ends)
+        on_new = tested(replace(differences, clusters=clusters), ends, corrected=False)
     means = np.average(ahead, axis=0, weights=compared.weights)
     found = [
         Lead(
@@ -91,7 +84,7 @@ def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:
             interval=_hull(one.interval, new.interval, compared.measure.span),
             is_shown=mean > 0 and one.p <= ALPHA and new.p <= ALPHA,
             is_shown_here=bool(mean > 0 and one.p <= ALPHA),
-            n_missing=_n_missing(compared, place, other),
+            n_missing=int((compared.missing(place) | compared.missing(other)).sum()),
         )
         for other, mean, one, new in zip(others, means, here, on_new, strict=True)
     ]
@@ -117,15 +110,10 @@ def probability_within(compared: MeasureComparison, place: int, margin: float) -
     sign = 1.0 if higher else -1.0
     values = sign * np.stack([compared.values(at, best=at != place) for at in places], axis=1)
     weights = np.ones(len(values)) if compared.weights is None else compared.weights
-    means, covariance = _means(values, weights, span, compared.drawn.cluster_numbers(compared.query_ids))
+    means, covariance = _means(values, weights, span, compared.clusters)
     draws = _posterior(means, covariance, span)
     behind = draws.max(axis=1) - draws[:, places.index(place)]
     return float(np.mean(behind <= margin))
-
-
-def _n_missing(compared: MeasureComparison, *places: int) -> int:
-    known = [compared.measure.runs[place].values for place in places]
-    return sum(any(one not in values for values in known) for one in compared.query_ids)
 
 
 def _hull(one: Interval, other: Interval, span: float | None) -> Interval:

@@ -72,7 +72,16 @@ class Resources:
 
     def sessions(self) -> list[list[ResourceSample]]:
         """The samples split at interruptions: gaps of over 10 s and 5 intervals."""
-        return _sessions(self.samples)
+        if not self.samples:
+            return []
+        steps = [later.time_s - earlier.time_s for earlier, later in pairwise(self.samples)]
+        longest = max(_SHORTEST_GAP_S, _GAP_INTERVALS * median(steps)) if steps else _SHORTEST_GAP_S
+        sessions = [[self.samples[0]]]
+        for step, sample in zip(steps, self.samples[1:], strict=True):
+            if not 0 <= step <= longest:
+                sessions.append([])
+            sessions[-1].append(sample)
+        return sessions
 
 
 def load_resources(path: Path) -> Resources:
@@ -106,16 +115,3 @@ def _parse(fields: Sequence[str]) -> ResourceSample | None:
     # A number that is too large was appended to an incomplete one.
     plausible = 0 < time_s < _YEAR_2286 and all(value is None or isfinite(value) for value in quantities)
     return ResourceSample(time_s, fields[1], quantities) if plausible and fields[1] in PHASES else None
-
-
-def _sessions(samples: Sequence[ResourceSample]) -> list[list[ResourceSample]]:
-    if not samples:
-        return []
-    steps = [later.time_s - earlier.time_s for earlier, later in pairwise(samples)]
-    longest = max(_SHORTEST_GAP_S, _GAP_INTERVALS * median(steps)) if steps else _SHORTEST_GAP_S
-    sessions = [[samples[0]]]
-    for step, sample in zip(steps, samples[1:], strict=True):
-        if not 0 <= step <= longest:
-            sessions.append([])
-        sessions[-1].append(sample)
-    return sessions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Literal
@@ -58,19 +58,20 @@ class SamplingDesign:
         """A number for each query, equal within a cluster; None: queries are independent."""
         if not self.clusters:
             return None
-        return _numbers([self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids])
+        return numbers_of([self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids])
 
     def type_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
         """A number for each query, the same for queries of one type; None if a type is unknown."""
         if not all(query_id in self.types for query_id in query_ids):
             return None
-        return _numbers([self.types[query_id] for query_id in query_ids])
+        return numbers_of([self.types[query_id] for query_id in query_ids])
 
     def _counts(self, query_ids: Iterable[str]) -> Counter[str]:
         return Counter(self.types[query_id] for query_id in query_ids)
 
 
-def _numbers(names: Sequence[str]) -> NDArray[np.int64]:
+def numbers_of(names: Sequence[Hashable]) -> NDArray[np.int64]:
+    """A number for each name, equal for equal ones, from 0 without gaps."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([numbers[name] for name in names], dtype=np.int64)
 

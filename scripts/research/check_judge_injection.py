@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 from common import command_line, limits, mean, print_table, started
 from judging import Answered, answered_rows, judge_arguments, judge_of, judged, opened
 
@@ -29,7 +30,7 @@ from harness.core.records import Prediction
 from harness.evaluators.score_preconditions import reference_answer
 from harness.registry import EVALUATORS
 from harness.statistics.correlation import QueryScores, auc
-from harness.statistics.permutation_test import flip_test
+from harness.statistics.permutation_test import flips_of
 from harness.store import SampleRow
 
 Values = dict[tuple[str, str], float]
@@ -137,7 +138,7 @@ def _line(name: str, measure: str, found: Values, wrong: Values, right: Values) 
     rises = [found[key] - wrong[key] for key in keys]
     beatable = [key for key in keys if key in right and right[key] > wrong[key]]
     reached = sum(found[key] >= right[key] for key in beatable)
-    interval = limits(*flip_test(rises).interval) if len(rises) > 1 else ""
+    interval = limits(*flips_of(np.array(rises)[:, None]).interval(0)) if len(rises) > 1 else ""
     return [name, str(len(keys)), mean(rises) + interval, f"{reached} of {len(beatable)}"]
 
 

@@ -285,13 +285,13 @@ def recorded(group: Group, name: str, margin: float) -> RecordedResults:
     if span is None:
         raise ConfigError(f"the range of '{name}' is unknown", "name another measure")
     sample = group.views[0].sample
-    asked = [one for one in sample if all(one in view.values[name].values for view in group.views)]
+    asked = [one for one in sample if all(one in view.values[name] for view in group.views)]
     weights = group.views[0].frame.drawn.weights(asked, [*sample], asked)
     return RecordedResults(
         measure,
         RaceRules(margin, 0.05, span, measure.higher_is_better, measure.ends[0] if measure.ends else 0.0),
         [sample[one].reference for one in asked],
-        np.array([[view.values[name].values[one] for view in group.views] for one in asked]),
+        np.array([[view.values[name][one] for view in group.views] for one in asked]),
         np.ones(len(asked)) if weights is None else weights,
     )
 

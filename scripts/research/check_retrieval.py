@@ -298,7 +298,7 @@ def _print(chosen: Sequence[Variant], found: Mapping[str, Scored], rows: Sequenc
 
 def _difference(a: Mapping[str, float], b: Mapping[str, float], drawn: SamplingDesign) -> tuple[str, ...]:
     asked = frozenset(a)
-    measure = PairedMeasure("recall", True, (QueryValues(a, asked), QueryValues(b, asked)), range=(0.0, 1.0))
+    measure = PairedMeasure("recall", True, (QueryValues.of(a, asked), QueryValues.of(b, asked)), range=(0.0, 1.0))
     pair: ComparedPair = compare_measure(measure, {(0, 1): asked}, drawn).pairs[0]
     low, high = pair.interval
     return (

@@ -150,7 +150,7 @@ def group_of(values: Array, drawn: SamplingDesign) -> Group:
             (one, value) for one, value in zip(ids, column.tolist(), strict=True) if one not in drawn.repeated
         ]
         known = {one: value for one, value in asked if not np.isnan(value)}
-        found = QueryValues(known, frozenset(one for one, _ in asked))
+        found = QueryValues.of(known, frozenset(one for one, _ in asked))
         views.append(_view(f"s{place}", drawn, sample, made, {measure: found}))
     return Group("made up", "", tuple(views), (), _known(measure), RankingChoice(measure, "as made up"))
 
@@ -197,7 +197,6 @@ def _view(
         resources=None,
         evaluations=(made,),
         twins=(),
-        judged={},
         latencies=(),
         spent=MeasuredCost(len(sample)),
         n_answered=len(sample),

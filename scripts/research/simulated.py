@@ -158,7 +158,7 @@ def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[A
 def compared(values: Array, drawn: SamplingDesign, costs: bool = False) -> MeasureComparison:
     """The harness's comparison of all pairs."""
     ids = [f"q{place:04d}" for place in range(len(values))]
-    runs = [QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids)) for column in values.T]
+    runs = [QueryValues.of(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids)) for column in values.T]
     places = itertools.combinations(range(len(runs)), 2)
     ends = (0.0, 1.0) if np.isin(values, (0.0, 1.0)).all() else (-1.0, 2.0)
     measure = PairedMeasure("m", True, tuple(runs), is_cost=costs, range=None if costs else ends)

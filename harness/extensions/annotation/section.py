@@ -86,7 +86,7 @@ def _corrected(group: Group, scale: LabelScale, said: Mapping[str, Sequence[Anno
 
 def _of_run(view: RunView, labels: Mapping[str, float], measures: Sequence[Measure]) -> Iterator[CorrectedMean]:
     for measure in measures:
-        values = view.values[measure.name].values if measure.name in view.values else {}
+        values: Mapping[str, float] = view.values.get(measure.name, {})
         scores = {query: _on_scale(measure, value) for query, value in values.items() if view.has_answer(query)}
         n_failed = len(values) - len(scores)
         own = {query: label for query, label in labels.items() if query in scores}

@@ -179,8 +179,8 @@ def _tested(
 
 
 def _refuse_without_values(view: RunView, name: str) -> None:
-    if name not in view.values or not view.values[name].values:
-        near = nearest(name, {printable(one) for one, own in view.values.items() if own.values})
+    if not view.values.get(name):
+        near = nearest(name, {printable(one) for one, own in view.values.items() if own})
         raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", near)
     if why := view.why_not_compared(name):
         fix = "leave the condition out" if name in COSTS else f"score it: rag-harness evaluate {view.run.run_id}"

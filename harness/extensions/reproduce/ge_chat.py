@@ -46,8 +46,7 @@ def _evidence(runs: PaperRuns) -> Table:
 
 
 def _values(view: RunView) -> Mapping[str, float]:
-    found = view.values.get("evid")
-    return found.values if found else {}
+    return view.values.get("evid", {})
 
 
 def _mean(values: Mapping[str, float], queries: set[str]) -> Entry:

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.errors import MissingDependency, install
-from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval
+from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, scipy_special
 
 Columns = NDArray[np.int64]
 FEWEST_OF_TYPE = 4
@@ -209,7 +208,7 @@ def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> Over
     teaching = np.array([split.teaches.sum() for split in splits], dtype=np.float64)
     share = float(np.mean((n - teaching) / teaching))
     error = float(np.sqrt((1 / len(values) + share) * values.var(ddof=1)))
-    far = _quantile(min(len(values), n_clusters) - 1) * error
+    far = float(-scipy_special().stdtrit(min(len(values), n_clusters) - 1, _ALPHA / 2)) * error
     return OverSplits(mean, Interval(mean - far, mean + far))
 
 
@@ -247,11 +246,3 @@ def _dealt_out(recorded: RecordedResults, rng: np.random.Generator) -> Array:
         rows = np.flatnonzero(recorded.rows_of(name))
         found[rows] = rng.permuted(recorded.worth[rows], axis=0)
     return found
-
-
-def _quantile(degrees: int) -> float:
-    try:
-        from scipy import special
-    except ImportError as error:
-        raise MissingDependency("confidence intervals need scipy", install("report")) from error
-    return float(-special.stdtrit(degrees, _ALPHA / 2))

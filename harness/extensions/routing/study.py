@@ -172,7 +172,7 @@ def _costs(runs: Sequence[RunView], compared: MeasureComparison, cost: str) -> A
     """Costs, queries x runs; None if any of them is unknown."""
     columns = []
     for run in runs:
-        known = run.values[cost].values if cost in run.values else {}
+        known: Mapping[str, float] = run.values.get(cost, {})
         if any(one not in known for one in compared.query_ids):
             return None
         columns.append([known[one] for one in compared.query_ids])
@@ -190,9 +190,7 @@ def _required(runs: Sequence[RunView], costs: Array | None, cost: str) -> Array:
                 "leave it out, or set --cost-weight 0",
             )
     if costs is None:
-        without = [
-            one.label for one in runs if cost not in one.values or len(one.values[cost].values) < len(one.sample)
-        ]
+        without = [one.label for one in runs if cost not in one.values or len(one.values[cost]) < len(one.sample)]
         unknown = ", ".join(without) or "any of these runs"
         raise ConfigError(
             f"'{cost}' is unknown for some queries in {unknown}", f"use another --cost ({', '.join(COST_UNITS)})"

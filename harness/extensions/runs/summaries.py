@@ -172,7 +172,7 @@ class _Means:
             return None
         if owner.evaluator not in self._read:
             paths = tuple(path for path in self._lines.paths if path.stem == owner.evaluator)
-            self._read[owner.evaluator] = ScoreColumns.read(ScoreLines(paths, self._lines.fix))
+            self._read[owner.evaluator] = ScoreColumns.read(self._frame, ScoreLines(paths, self._lines.fix))
         rows = aggregate_scores(self._frame, self._read[owner.evaluator].only({measure}))
         means = {row.query_type: row.mean for row in rows}
         natural = means.get(NATURAL)

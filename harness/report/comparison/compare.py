@@ -35,7 +35,7 @@ SHOWN_COSTS = ("usd", "tokens", "latency_s")
 
 RankedBy = Callable[[Sequence[RunView]], str]
 """The metric by which a report ranks runs, where that is not the first one that they share; else empty."""
-_NO_VALUES = QueryValues({}, frozenset())
+_NO_VALUES = QueryValues.of({}, frozenset())
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def compare_loaded(runs: Sequence[RunView], choice: Choice, ranked_by: str = "")
     named = ranking_choice(manifests).name
     evidence = [one.name for one in known.values() if one.ranks_where_answers_cannot]
     in_order = candidates_to_rank(named, evidence, known)
-    first = ranked_by or next((name for name in in_order if all(_has(run, name) for run in runs)), named)
+    first = ranked_by or next((name for name in in_order if all(run.values.get(name) for run in runs)), named)
     chosen, repeated = _select_measures(runs, choice.measures, known, first, ranked_by)
     main = [measure.name for measure in chosen]
     if not choice.measures:
@@ -145,7 +145,7 @@ def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison
     means, balanced = list(competing.means), list(competing.balanced_means or ())
     for place in places:
         run = competing.measure.runs[place]
-        if means[place] is None and ids and run.values.keys() >= {*ids}:
+        if means[place] is None and ids and run.keys() >= {*ids}:
             means[place] = float(np.average(run.at(ids), weights=competing.weights))
             if balanced:
                 balanced[place] = float(np.mean(run.at(ids)))
@@ -186,12 +186,12 @@ def _select_measures(
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
     evaluate = f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"
-    common = [name for name in ordered if name == ranked_by or all(_has(run, name) for run in runs)]
+    common = [name for name in ordered if name == ranked_by or all(run.values.get(name) for run in runs)]
     if not common:
         raise ConfigError("the runs have no measure in common", evaluate)
     for name in wanted:
         if name not in common:
-            lacking = [run.label for run in runs if not _has(run, name)]
+            lacking = [run.label for run in runs if not run.values.get(name)]
             what = f"'{printable(name)}' has no value in {lacking[0]}"
             near = nearest(name, map(printable, common))
             raise ConfigError(what, f"{near} To score it, {evaluate}")
@@ -201,12 +201,10 @@ def _select_measures(
     repeated: dict[str, list[str]] = {}
     for name in common:
         held = [run.values.get(name, _NO_VALUES) for run in runs]
-        if name in COSTS and not any(any(own.values.values()) for own in held):
+        if name in COSTS and not any(any(own.values()) for own in held):
             continue
         one = paired(name, held, known)
-        # The same values under another name; costs never count as the same.
-        alike = (other for other in shown if other.runs == one.runs and not (one.is_cost or other.is_cost))
-        twin = next((other for other in alike if other.higher_is_better == one.higher_is_better), None)
+        twin = next((other for other in shown if _is_the_same(other, one)), None)
         if twin is None:
             shown.append(one)
         else:
@@ -216,8 +214,12 @@ def _select_measures(
     ]
 
 
-def _has(run: RunView, name: str) -> bool:
-    return name in run.values and bool(run.values[name].values)
+def _is_the_same(one: PairedMeasure, other: PairedMeasure) -> bool:
+    """Whether they are the same values under two names; costs never count as the same."""
+    if one.is_cost or other.is_cost or one.higher_is_better != other.higher_is_better:
+        return False
+    runs = zip(one.runs, other.runs, strict=True)
+    return all(own.expected == its.expected and own == its for own, its in runs)
 
 
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:

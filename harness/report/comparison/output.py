@@ -136,7 +136,7 @@ def _differences(comparison: Comparison) -> Iterator[list[object]]:
     for compared in (*comparison.measures, *comparison.apart):
         measure, way = compared.measure, compared.measure.higher_is_better
         for pair in compared.pairs if not measure.is_cost else ():
-            first, second = (measure.runs[position].values for position in (pair.a, pair.b))
+            first, second = (measure.runs[position] for position in (pair.a, pair.b))
             types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
             for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
                 a, b = first[query_id], second[query_id]

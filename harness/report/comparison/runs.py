@@ -166,14 +166,14 @@ def _unpaired_notes(
         for run in runs:
             values = run.values.get(compared.measure.name)
             if values is not None and not values.is_covered:
-                held = f"{len(values.values):,} of {counted(len(values.expected), 'query', 'queries')}"
+                held = f"{len(values):,} of {counted(len(values.expected), 'query', 'queries')}"
                 yield f"{named}: {run.label} has a value on {held} only, and is not compared."
         comparable = comparable_pairs(runs, compared.measure.name, shared)
         ways = [run.way(compared.measure.name) for run in runs]
         chosen = {ways[place] for pair in comparable for place in pair}
         for place, (run, way) in enumerate(zip(runs, ways, strict=True)):
             is_other = chosen and way not in chosen and place in competitors
-            if is_other and run.values.get(compared.measure.name):
+            if is_other and compared.measure.name in run.values:
                 yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.display import NOTHING, format_value
+from harness.display import NOTHING, NumberForm, Quantity, format_value
 from harness.display.number_format import bare
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number, printable
-from harness.report.quantities import amount, rare, share, values_in
+from harness.report.quantities import amount, rare, values_in
 from harness.report.view import Group, RunView
 from harness.statistics import OVERALL, Aggregate
 from harness.statistics.query_values import COSTS
@@ -262,14 +262,13 @@ class Scale:
 
     def text(self, row: Aggregate | None, *, interval: bool = False) -> str:
         """A mean as it is printed: `77.0`, or `77.0 [70.7, 82.3]`."""
-        if not self.is_share:
-            shown = share(row) if self.is_unit else amount(row)
-            return format_value(shown) if interval else number(row.mean if row else None)
-        if row is None or row.mean is None:
+        if row is None:
             return NOTHING
-        if not interval or row.ci_low is None or row.ci_high is None:
-            return f"{100 * row.mean:.1f}"
-        return f"{100 * row.mean:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]"
+        unit: NumberForm = "%" if self.is_share else "share" if self.is_unit else ""
+        shown = Quantity(row.mean, row.ci_low, row.ci_high, unit=unit)
+        if interval:
+            return format_value(shown)
+        return bare(shown) if self.is_share else number(row.mean)
 
     def short(self, row: Aggregate) -> str:
         """A mean as few letters: `75`, `66.7`, `0.532`."""

@@ -134,14 +134,18 @@ class ValueTable:
     def __init__(self, columns: Sequence[ShownColumn]) -> None:
         """`columns`: those of each run, in order."""
         # One without a score comes last, so that the table always has it.
-        letters = np.frombuffer("".join([*(one.letters for one in columns), "-"]).encode(), np.uint8)
-        values = np.concatenate([*(one.values for one in columns), [np.nan]])
+        letters = np.concatenate([*(own for own, _ in columns), [np.uint8(ord("-"))]])
+        values = np.concatenate([*(own for _, own in columns), [np.nan]])
         distinct, which = np.unique(values, return_inverse=True)
         rounded, again = np.unique([float(f"{value:.6g}") for value in distinct.tolist()], return_inverse=True)
         found, codes = np.unique(letters * np.int64(len(rounded)) + again[which], return_inverse=True)
         shown = [None if isnan(value) else value for value in rounded.tolist()]
         self._cells = [(chr(one // len(shown)), shown[one % len(shown)]) for one in found.tolist()]
         self._codes = codes[:-1]
+
+    @property
+    def has_scores(self) -> bool:
+        return any(letter != "-" for letter, _ in self._cells)
 
     @property
     def has_values(self) -> bool:
@@ -161,8 +165,8 @@ class ValueTable:
 
 def _tables(group: Group, readers: Sequence[RunReader]) -> dict[str, ValueTable]:
     names = dict.fromkeys(name for view in group.views for name in view.scores.by_measure)
-    columns = {name: [reader.column(name) for reader in readers] for name in names}
-    return {name: ValueTable(own) for name, own in columns.items() if any(one.letters.strip("-") for one in own)}
+    tables = {name: ValueTable([reader.column(name) for reader in readers]) for name in names}
+    return {name: table for name, table in tables.items() if table.has_scores}
 
 
 def _ordered(group: Group, names: Iterable[str]) -> list[str]:

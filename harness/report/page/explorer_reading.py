@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from math import isnan, nan
 from operator import or_
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from harness.evaluators.run_answers import CachedSearch
 from harness.protocols import Measure, ScoreLabel
 from harness.report.records import MISSING
 from harness.report.view import RunView
-from harness.statistics.columnar_scores import Slots
+from harness.statistics.aggregate import means_of
 from harness.store import RecordKey, RunDir
 from harness.store.score_files import ScoreLine
 
@@ -63,11 +62,15 @@ ShownWords = tuple[str, float | None, str]
 explanation.
 """
 NO_WORDS: ShownWords = ("-", None, "")
-_LETTERS = np.array([b"-", b"n", b"m", b"f", b"i", b"s"])
+_LETTERS = np.frombuffer(b"-nmfis", np.uint8)
 """The letter of a query's scores by rank. The highest of its repeats counts, so that one failed repeat does not
 hide the others."""
 _RANKS = np.array([0, 5, 4, 3, 2, 1], np.uint8)
 """Of the states `NONE`, `SCORED`, `IMPUTED`, `FAILED`, `MISSING`, `NOT_APPLICABLE`."""
+
+
+ShownColumn = tuple[NDArray[np.uint8], NDArray[np.float64]]
+"""A measure of one run: for each query its letter, and its mean over repeats; NaN without a value."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +93,6 @@ class AnswerKinds:
         }
 
 
-class ShownColumn(NamedTuple):
-    """One measure of one run: a cell for each query."""
-
-    letters: str
-    values: NDArray[np.float64]
-    """Means over repeats; NaN without a value."""
-
-
 class UnitDetails(NamedTuple):
     """Of a unit of queries of one run."""
 
@@ -116,8 +111,7 @@ class RunReader:
         self._ids = list(query_ids)
         self._repeats = range(view.frame.repeats)
         self._lines = view.scores.lines
-        self._slots = Slots(view.scores, view.manifest.run_id, self._ids, len(self._repeats))
-        self._places = {name: self._slots.lines(name) for name in view.scores.by_measure}
+        self._columns = view.scores.over(self._ids).by_measure
         self._contexts = ContextPlaces(view.run)
 
     def cells(self, kinds: Sequence[AnswerKinds] = ()) -> Detail:
@@ -138,15 +132,10 @@ class RunReader:
 
     def column(self, measure: str) -> ShownColumn:
         """The cells of a metric: the mean over repeats with a value, otherwise why there is none."""
-        if measure not in self._places:
-            return ShownColumn("-" * len(self._ids), np.full(len(self._ids), nan))
-        states, values = self._slots.filled(measure)
-        letters = _LETTERS[_RANKS[states].max(axis=1, initial=0)].tobytes().decode()
-        if len(self._repeats) == 1:
-            return ShownColumn(letters, values[:, 0])
-        known = ([value for value in own if not isnan(value)] for own in values.tolist())
-        means = [sum(own) / len(own) if own else nan for own in known]
-        return ShownColumn(letters, np.array(means, np.float64))
+        if measure not in self._columns:
+            return np.full(len(self._ids), _LETTERS[0]), np.full(len(self._ids), np.nan)
+        own = self._columns[measure]
+        return _LETTERS[_RANKS[own.states].max(axis=1, initial=0)], means_of(own.values)
 
     def details(self, start: int) -> UnitDetails:
         ids = self._ids[start : start + UNIT]
@@ -163,7 +152,7 @@ class RunReader:
 
     def _scores_of(self, start: int, places: Mapping[RecordKey, int]) -> dict[str, list[ShownWords]]:
         scores: dict[str, list[ShownWords]] = defaultdict(lambda: [NO_WORDS] * len(places))
-        for score in self._scores_at([own[start : start + UNIT] for own in self._places.values()]):
+        for score in self._scores_at([own.lines[start : start + UNIT] for own in self._columns.values()]):
             why = with_share_read(score.get("explanation", ""), score.get("share_read"))[:_EXPLANATION_CHARS]
             shown = score["status"][0], score.get("value"), why
             scores[score["measure"]][places[score["query_id"], score["repeat"]]] = shown
@@ -171,11 +160,11 @@ class RunReader:
 
     def _bits(self, kinds: AnswerKinds) -> list[int]:
         bits = [0] * len(self._ids)
-        lines = self._places.get(kinds.measure.name)
-        if lines is None:
+        column = self._columns.get(kinds.measure.name)
+        if column is None:
             return bits
         for start in range(0, len(bits), UNIT):
-            own = lines[start : start + UNIT]
+            own = column.lines[start : start + UNIT]
             found: dict[str, list[str]] = defaultdict(list)
             for score in self._scores_at([own]):
                 found[score["query_id"]].append(score.get("label", ""))

@@ -92,7 +92,7 @@ def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
     for name in names:
         measure, others = group.known.get(name), group.scored_otherwise(name)
         complete = [view for view in group.views if view.is_complete and name in view.values]
-        views = [view for view in complete if view.values[name].values and view.run.run_id not in others]
+        views = [view for view in complete if view.values[name] and view.run.run_id not in others]
         if measure is None or "answer" not in measure.reads:
             continue
         if any(len(view.values[name].expected) < len(view.frame.query_types) for view in views):
@@ -126,7 +126,7 @@ def _own(view: RunView, measure: str, found: _Refusals | None) -> Quantity | Non
 def _on_alike_queries(group: Group, found: _Refusals) -> Iterator[tuple[Entry, ...]]:
     """The rows that may be compared: over the queries of all, and with the worst for each refused one."""
     name, measure = printable(found.measure.name), found.measure
-    values = {view.run.run_id: view.values[measure.name].values for view in found.views}
+    values = {view.run.run_id: view.values[measure.name] for view in found.views}
     common = frozenset.intersection(*map(frozenset, values.values()))
     on_common = {run: {query_id: own[query_id] for query_id in common} for run, own in values.items()}
     yield f"{name}, on the {counted(len(common), 'query', 'queries')} of all", *_means(group, measure, on_common)

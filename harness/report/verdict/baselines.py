@@ -14,7 +14,7 @@ from harness.report.records import References
 from harness.report.verdict.ranking import has_values, why_not_comparable
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate, Frame, aggregate_scores
-from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
+from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, ScoreColumns
 from harness.statistics.paired_comparison import compare_measure
 from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
@@ -94,15 +94,17 @@ def means_over(
     """The means of a metric by query type, from one value for each distinct question. One in `applies` without a
     value is missing. `imputed`: questions whose value stands for an unknown one, such as a time limit.
     """
-    scores = GatheredRows()
     types = {query_id: kind for query_id, kind in frame.query_types.items() if query_id not in frame.repeated}
-    for query_id in types:
-        value = values.get(query_id)
-        known = IMPUTED if query_id in imputed else SCORED
-        state = known if value is not None else FAILED if query_id in applies else NOT_APPLICABLE
-        scores.add((query_id, 0), {measure: (state, value)})
     distinct = replace(frame, repeats=1, query_types=types, repeated={})
-    return tuple(aggregate_scores(distinct, scores.columns(), ranges={measure: ends} if ends else {}))
+
+    def cell(query_id: str) -> tuple[int, float | None]:
+        value = values.get(query_id)
+        if value is None:
+            return FAILED if query_id in applies else NOT_APPLICABLE, None
+        return IMPUTED if query_id in imputed else SCORED, value
+
+    scores = ScoreColumns.of_cells(distinct, (((one, 0), {measure: cell(one)}) for one in types))
+    return tuple(aggregate_scores(distinct, scores, ranges={measure: ends} if ends else {}))
 
 
 def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
@@ -120,9 +122,9 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     found = known.constant(References(view.sample, ids), query_weights(view.frame, ids, applies))
     if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
         return None
-    values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
+    values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
-    return Baseline(label, values, means_over(view.frame, measure, known.ends, values.values, applies))
+    return Baseline(label, values, means_over(view.frame, measure, known.ends, values, applies))
 
 
 def _of_run(view: RunView, measure: str) -> Baseline:
@@ -133,7 +135,7 @@ def _of_run(view: RunView, measure: str) -> Baseline:
 def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline | None:
     """The best weighted mean over the queries that all of them have; the first of equal ones."""
     frame = group.widest.frame
-    every = [frozenset(one.values.values) for one in baselines]
+    every = [frozenset(one.values) for one in baselines]
     common = sorted(frozenset.intersection(*every)) if every else []
     if not common:
         return None
@@ -142,7 +144,7 @@ def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline
     sign = -1 if known is not None and not known.higher_is_better else 1
 
     def merit(one: Baseline) -> float:
-        values = one.values.values
+        values = one.values
         return sign * sum(weight * values[query_id] for weight, query_id in zip(weights, common, strict=True))
 
     return max(baselines, key=merit)

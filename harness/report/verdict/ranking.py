@@ -223,7 +223,7 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
         for name in SHOWN_COSTS
         if _fits(views, name)
         and sum(not why_not_comparable(view, name) for view in views) > 1
-        and any(any(view.values[name].values.values()) for view in views)
+        and any(any(view.values[name].values()) for view in views)
     ]
 
 
@@ -244,7 +244,7 @@ def why_not_comparable(view: RunView, measure: str) -> str:
 
 
 def has_values(view: RunView, measure: str) -> bool:
-    return measure in view.values and bool(view.values[measure].values)
+    return bool(view.values.get(measure))
 
 
 def is_scored(view: RunView) -> bool:

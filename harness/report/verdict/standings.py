@@ -59,12 +59,12 @@ def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregat
         return own
     values = view.values[ranking.measure]
     # A mean of tokens has lower bounds in it, which are in no comparison.
-    if len(values.values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
+    if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
         return own
     place = ranking.entrants.index(position)
     kept = dict(zip(compared.query_ids, compared.values(place).tolist(), strict=True))
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
-    absent = [query_id for query_id in kept if query_id not in values.values]
+    absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
     return next(row for row in rows if row.query_type == mix)
 

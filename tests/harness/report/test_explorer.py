@@ -14,7 +14,6 @@ from explorer_runs import Answers, Asked, Said, explorer_of, record, records, sc
 
 from harness.core.records import Context, Document, Failure, Prediction, RunRecord, Span
 from harness.report.page.explorer import Explorer, ValueTable, build_explorer
-from harness.report.page.explorer_reading import ShownColumn
 from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices
@@ -166,7 +165,7 @@ def test_a_run_without_records_and_scores_has_queries_to_show(tmp_path: Path) ->
 
 @pytest.mark.parametrize("distinct", [3, 300, 70_000])
 def test_cells_take_as_many_bytes_as_there_are_distinct_ones(distinct: int) -> None:
-    table = ValueTable([ShownColumn("s" * distinct, np.arange(distinct, dtype=np.float64))])
+    table = ValueTable([(np.full(distinct, ord("s"), np.uint8), np.arange(distinct, dtype=np.float64))])
     head, _, codes = zlib.decompress(base64.b64decode(table.packed())).partition(b"\n")
     found = json.loads(head)
     width = len(codes) // distinct

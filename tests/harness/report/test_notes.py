@@ -14,6 +14,8 @@ from harness.report.group_notes import group_notes
 from harness.report.notes import share_notes
 from harness.report.tables.costs import latency_table
 from harness.report.view import Group, load_groups
+from harness.statistics import Frame
+from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.prices import load_prices
 from harness.store import Manifest, RunDir
 
@@ -148,11 +150,12 @@ def test_a_judge_that_was_shown_a_part_is_named_with_its_share() -> None:
         Score(query_id=str(at), repeat=0, measure="grade", status="scored", value=1.0, share_read=share)
         for at, share in enumerate(shares)
     ]
-    assert list(share_notes([evaluated("grade")], scores)) == [
+    frame = Frame("run", "naive", "demo", dict.fromkeys("0123", "t"), {})
+    assert list(share_notes([evaluated("grade")], ScoreColumns.of(frame, scores))) == [
         "retrieval: its judge was shown a part of the contexts in 2 of 3 scores (73 % on average over all): they "
         "say nothing of the rest."
     ]
-    assert not list(share_notes([evaluated("grade")], scores[2:]))
+    assert not list(share_notes([evaluated("grade")], ScoreColumns.of(frame, scores[2:])))
 
 
 def test_a_score_says_how_much_of_the_contexts_its_judge_read() -> None:

@@ -1,7 +1,7 @@
 """Means by query type, overall and in the natural mix, with nothing lost from the denominator."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.statistics import Aggregate, aggregate_quantiles, aggregate_scores
+from harness.core.records import Score
+from harness.statistics import Aggregate, Frame, aggregate_quantiles, aggregate_scores
 from harness.statistics.aggregate import LowerBound
+from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.confidence_intervals import (
     UNKNOWN,
+    Bounds,
     Stratum,
     mean_interval,
     pooled_share_interval,
@@ -26,13 +29,23 @@ from harness.statistics.confidence_intervals import (
 from .conftest import Find, MakeFrame, score
 
 
+def aggregated(
+    frame: Frame, scores: Sequence[Score], ranges: Mapping[str, Bounds] | None = None
+) -> list[Aggregate]:
+    return aggregate_scores(frame, ScoreColumns.of(frame, scores), ranges=ranges)
+
+
+def quantiles_of(frame: Frame, scores: Sequence[Score], quantiles: Sequence[float]) -> list[Aggregate]:
+    return aggregate_quantiles(frame, ScoreColumns.of(frame, scores), quantiles)
+
+
 def counts(row: Aggregate) -> tuple[int, int, int, int]:
     return row.n_scored, row.n_imputed, row.n_failed, row.n_expected
 
 
 def test_a_row_names_its_run_and_carries_its_counts_and_interval(frame: MakeFrame, find: Find) -> None:
     scores = [score(f"t{number}", float(number < 8)) for number in range(10)]
-    rows = aggregate_scores(frame({"t": 10}), scores)
+    rows = aggregated(frame({"t": 10}), scores)
     low, high = wilson(8, 10)
     assert find(rows, "accuracy", "t") == Aggregate(
         "run-1", "naive", "demo", "t", "accuracy", 0.8, low, high, 10, 0, 0, 10
@@ -41,29 +54,29 @@ def test_a_row_names_its_run_and_carries_its_counts_and_interval(frame: MakeFram
 
 def test_a_failed_query_lowers_the_mean_and_a_failed_score_does_not(frame: MakeFrame, find: Find) -> None:
     scores = [score("t0", 1.0), score("t1", 0.0, status="imputed"), score("t2", None)]
-    row = find(aggregate_scores(frame({"t": 3}), scores), "accuracy")
+    row = find(aggregated(frame({"t": 3}), scores), "accuracy")
     assert row.mean == 0.5
     assert counts(row) == (1, 1, 1, 3)
 
 
 def test_what_is_missing_stays_in_the_denominator_as_what_failed_does(frame: MakeFrame, find: Find) -> None:
     scores = [score("t0", 1.0), score("t1", None, status="missing"), score("t2", None)]
-    row = find(aggregate_scores(frame({"t": 3}), scores), "accuracy")
+    row = find(aggregated(frame({"t": 3}), scores), "accuracy")
     assert row.mean == 1.0
     assert counts(row) == (1, 0, 2, 3)
 
 
 def test_what_does_not_apply_is_not_expected_and_leaves_no_row(frame: MakeFrame, find: Find) -> None:
     scores = [score("a0", 1.0), score("b0", None, status="not_applicable")]
-    rows = aggregate_scores(frame({"a": 1, "b": 1}), scores)
+    rows = aggregated(frame({"a": 1, "b": 1}), scores)
     assert counts(find(rows, "accuracy")) == (1, 0, 0, 1)
     assert "b" not in {row.query_type for row in rows}
-    assert aggregate_scores(frame({"b": 1}), scores[1:]) == []
+    assert aggregated(frame({"b": 1}), scores[1:]) == []
 
 
 def test_overall_weighs_queries_and_the_natural_mix_weighs_types(frame: MakeFrame, find: Find) -> None:
     scores = [score("a0", 1.0), score("a1", 1.0), score("b0", 0.0), score("b1", 0.0)]
-    rows = aggregate_scores(frame({"a": 2, "b": 2}, mix={"a": 300, "b": 100}), scores)
+    rows = aggregated(frame({"a": 2, "b": 2}, mix={"a": 300, "b": 100}), scores)
     assert find(rows, "accuracy").mean == 0.5
     assert find(rows, "accuracy", "overall_natural").mean == 0.75
 
@@ -71,24 +84,22 @@ def test_overall_weighs_queries_and_the_natural_mix_weighs_types(frame: MakeFram
 def test_over_the_whole_data_set_the_natural_mix_is_the_sample(frame: MakeFrame, find: Find) -> None:
     values = {"a": [1.0, 0.5, 1.0], "b": [0.5, 1.0, 0.25, 1.0, 0.5]}
     scores = [score(f"{name}{at}", value) for name, own in values.items() for at, value in enumerate(own)]
-    rows = aggregate_scores(
-        frame({"a": 3, "b": 5}, mix={"a": 6, "b": 10}), scores, ranges={"accuracy": (0.0, 1.0)}
-    )
+    rows = aggregated(frame({"a": 3, "b": 5}, mix={"a": 6, "b": 10}), scores, ranges={"accuracy": (0.0, 1.0)})
     natural = find(rows, "accuracy", "overall_natural")
     assert replace(natural, query_type="overall") == find(rows, "accuracy")
 
 
 def test_the_natural_mix_has_no_mean_while_a_type_with_weight_has_no_value(frame: MakeFrame, find: Find) -> None:
     scores = [score("a0", 1.0), score("b0", None)]
-    failed = find(aggregate_scores(frame({"a": 1, "b": 1}), scores), "accuracy", "overall_natural")
+    failed = find(aggregated(frame({"a": 1, "b": 1}), scores), "accuracy", "overall_natural")
     assert (failed.mean, failed.ci_low, failed.ci_high) == (None, None, None)
-    unsampled = aggregate_scores(frame({"a": 1}, mix={"a": 9, "b": 1}), [score("a0", 1.0)])
+    unsampled = aggregated(frame({"a": 1}, mix={"a": 9, "b": 1}), [score("a0", 1.0)])
     assert find(unsampled, "accuracy", "overall_natural").mean is None
 
 
 def test_a_type_to_half_of_which_a_measure_applies_has_half_its_weight(frame: MakeFrame, find: Find) -> None:
     scores = [score("a0", 1.0), score("a1", None, status="not_applicable"), score("b0", 0.0), score("b1", 0.0)]
-    rows = aggregate_scores(frame({"a": 2, "b": 2}, mix={"a": 10, "b": 10}), scores)
+    rows = aggregated(frame({"a": 2, "b": 2}, mix={"a": 10, "b": 10}), scores)
     assert find(rows, "accuracy", "overall_natural").mean == pytest.approx(1 / 3)
 
 
@@ -98,8 +109,8 @@ def test_repeats_are_averaged_per_query_first_and_do_not_narrow_the_interval(fra
     thrice = [
         score(f"t{number}", value, repeat=repeat) for number, value in enumerate(values) for repeat in range(3)
     ]
-    single = find(aggregate_scores(frame({"t": 4}), once), "accuracy")
-    triple = find(aggregate_scores(frame({"t": 4}, repeats=3), thrice), "accuracy")
+    single = find(aggregated(frame({"t": 4}), once), "accuracy")
+    triple = find(aggregated(frame({"t": 4}, repeats=3), thrice), "accuracy")
     assert (triple.mean, triple.ci_low, triple.ci_high) == (single.mean, single.ci_low, single.ci_high)
     assert counts(triple) == (12, 0, 0, 12)
 
@@ -110,7 +121,7 @@ def test_repeats_that_disagree_are_no_proportion(frame: MakeFrame, find: Find) -
         for number in range(8)
         for repeat, value in enumerate((1.0, float(number % 2)))
     ]
-    row = find(aggregate_scores(frame({"t": 8}, repeats=2), scores), "accuracy")
+    row = find(aggregated(frame({"t": 8}, repeats=2), scores), "accuracy")
     assert (row.ci_low, row.ci_high) == mean_interval([0.5, 1.0] * 4)
 
 
@@ -121,34 +132,34 @@ def test_counts_and_cosines_that_happen_to_be_zero_or_one_are_no_proportions(
 ) -> None:
     for value in (0.0, 1.0):
         scores = [score(f"t{number}", value, measure="contexts_shown") for number in range(40)]
-        rows = aggregate_scores(frame({"t": 40}), scores, ranges={"contexts_shown": ends})
+        rows = aggregated(frame({"t": 40}), scores, ranges={"contexts_shown": ends})
         row = find(rows, "contexts_shown", query_type)
         assert (row.mean, row.ci_low, row.ci_high) == (value, *UNKNOWN)
 
 
 def test_no_limit_passes_the_range_of_a_measure_nor_a_cost_zero(frame: MakeFrame, find: Find) -> None:
     scores = [score(f"t{number}", 1.0 if number else 0.1) for number in range(8)]
-    row = find(aggregate_scores(frame({"t": 8}), scores, ranges={"accuracy": (0.0, 1.0)}), "accuracy")
+    row = find(aggregated(frame({"t": 8}), scores, ranges={"accuracy": (0.0, 1.0)}), "accuracy")
     assert row.ci_high == 1.0
     spent = [score(f"t{number}", 0.0 if number else 50.0, measure="tokens") for number in range(8)]
-    row = find(aggregate_scores(frame({"t": 8}), spent, ranges={"tokens": (0.0, math.inf)}), "tokens")
+    row = find(aggregated(frame({"t": 8}), spent, ranges={"tokens": (0.0, math.inf)}), "tokens")
     assert row.ci_low == 0.0
 
 
 def test_a_data_set_may_call_a_type_overall(frame: MakeFrame, find: Find) -> None:
-    rows = aggregate_scores(frame({"overall": 1, "b": 1}), [score("overall0", 1.0), score("b0", 0.0)])
+    rows = aggregated(frame({"overall": 1, "b": 1}), [score("overall0", 1.0), score("b0", 0.0)])
     assert find(rows, "accuracy").mean == 0.5
     assert find(rows, "accuracy", "overall (type)").mean == 1.0
 
 
 def test_scores_outside_the_sample_are_passed_over(frame: MakeFrame, find: Find) -> None:
-    rows = aggregate_scores(frame({"t": 1}), [score("t0", 1.0), score("t0", 0.0, repeat=7), score("gone", 0.0)])
+    rows = aggregated(frame({"t": 1}), [score("t0", 1.0), score("t0", 0.0, repeat=7), score("gone", 0.0)])
     assert counts(find(rows, "accuracy")) == (1, 0, 0, 1)
 
 
 def test_quantiles_interpolate_and_count_like_means(frame: MakeFrame, find: Find) -> None:
     scores = [score(f"t{number}", float(number), measure="latency_s") for number in range(1, 5)]
-    rows = aggregate_quantiles(frame({"t": 5}), scores, (0.5, 0.95))
+    rows = quantiles_of(frame({"t": 5}), scores, (0.5, 0.95))
     assert find(rows, "latency_s_p50").mean == 2.5
     assert find(rows, "latency_s_p95").mean == pytest.approx(3.85)
     assert counts(find(rows, "latency_s_p50", "t")) == (4, 0, 1, 5)
@@ -160,7 +171,7 @@ def test_a_quantile_below_all_that_is_known_from_below_is_what_it_says(
 ) -> None:
     scores = [score(f"t{place}", 9.0, measure="wall_s") for place in range(3)]
     scores += [score(f"t{place}", 9.0, measure="wall_s", status="imputed") for place in (3, 4)]
-    rows = aggregate_quantiles(frame({"t": 5}), scores, (p,))
+    rows = quantiles_of(frame({"t": 5}), scores, (p,))
     assert [isinstance(row, LowerBound) for row in rows] == [is_bound] * 2
 
 
@@ -168,7 +179,7 @@ def test_quantiles_over_repeats_are_of_single_answers_and_claim_no_interval(fram
     scores = [
         score("t0", value, measure="latency_s", repeat=repeat) for repeat, value in enumerate((1.0, 9.0, 2.0))
     ]
-    row = find(aggregate_quantiles(frame({"t": 1}, repeats=3), scores, (0.5,)), "latency_s_p50")
+    row = find(quantiles_of(frame({"t": 1}, repeats=3), scores, (0.5,)), "latency_s_p50")
     assert (row.mean, row.ci_low, row.ci_high) == (2.0, None, None)
 
 
@@ -193,7 +204,7 @@ def test_the_denominator_is_always_the_sum_of_its_parts(
             value = data.draw(st.floats(0, 1)) if status in {"scored", "imputed"} else None
             if status != "absent":
                 scores.append(score(query_id, value, repeat=repeat, status=status))
-    rows = aggregate_scores(given_frame, scores)
+    rows = aggregated(given_frame, scores)
     for row in rows:
         assert row.n_scored + row.n_imputed + row.n_failed == row.n_expected
         assert row.n_expected > 0

@@ -8,8 +8,9 @@ import pytest
 
 from harness.core.errors import StoreError
 from harness.core.records import Evidence, Reference, Score, ScoreStatus
-from harness.statistics.columnar_scores import IMPUTED, MISSING, NOT_APPLICABLE, ScoreColumns
-from harness.statistics.query_values import ByQuery, scored_values
+from harness.statistics import Frame
+from harness.statistics.columnar_scores import IMPUTED, MISSING, NONE, NOT_APPLICABLE, SCORED, ScoreColumns
+from harness.statistics.query_values import QueryValues, scored_values
 from harness.statistics.sampling_design import SamplingDesign, clusters_of
 from harness.store import RecordKey, Records
 from harness.store.score_files import ScoreLines
@@ -23,12 +24,19 @@ def score(
     return Score(query_id=query_id, repeat=0, measure=measure, status=status, value=value, explanation=why)
 
 
+def columns(scores: Sequence[Score], lines: ScoreLines | None = None) -> ScoreColumns:
+    """Of a run that was asked these queries, as often."""
+    types = dict.fromkeys((one.query_id for one in scores), "t")
+    frame = Frame("run", "naive", "demo", types, {}, 1 + max(one.repeat for one in scores))
+    return ScoreColumns.read(frame, lines) if lines else ScoreColumns.of(frame, scores)
+
+
 def test_reasons_are_kept_of_what_applies_to_no_query_and_the_first_failure_of_each() -> None:
     skipped = [score(name, None, "not_applicable", why=f"why {name}") for name in ("a", "b")]
     failed = [score(name, None, "failed", why=f"why {name}") for name in ("c", "d")]
-    facts = ScoreColumns.of(skipped).by_measure["m"].facts
+    facts = columns(skipped).by_measure["m"].facts
     assert list(facts.reasons) == ["why a", "why b"]
-    facts = ScoreColumns.of([*skipped, *failed, *skipped]).by_measure["m"].facts
+    facts = columns([*skipped, *failed]).by_measure["m"].facts
     assert (facts.applies, list(facts.reasons), facts.first_failure) == (True, [], "why c")
 
 
@@ -37,7 +45,7 @@ def answered(records: Records) -> Callable[[RecordKey], bool]:
 
 
 def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now(record: MakeRecord) -> None:
-    read = ScoreColumns.of([score("a", 0.0, "imputed"), score("b", 0.0, "imputed")])
+    read = columns([score("a", 0.0, "imputed"), score("b", 0.0, "imputed")])
     records = {("a", 0): record("a"), ("b", 0): record("b", ok=False)}
     fitting = read.fitting(answered(records))
     assert (fitting.by_measure["m"].count(MISSING), read.by_measure["m"].count(MISSING)) == (1, 0)
@@ -48,7 +56,7 @@ def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now(
 def read_back(tmp_path: Path, scores: Sequence[Score]) -> ScoreColumns:
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(f"{one.model_dump_json()}\n" for one in scores))
-    return ScoreColumns.read(ScoreLines((path,), "make them again"))
+    return columns(scores, ScoreLines((path,), "make them again"))
 
 
 def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_not_apply_to_a_query_is_not(
@@ -61,10 +69,10 @@ def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_
     records = {(name, 0): record(name, ok=name != "gone") for name in ("again", "gone", "null")}
     read = read_back(tmp_path, made)
     fitting = read.fitting(answered(records))
-    found = {measure: column.states.tolist() for measure, column in fitting.by_measure.items()}
+    found = {measure: column.states.ravel().tolist() for measure, column in fitting.by_measure.items()}
     assert found == {
-        "accuracy": [MISSING, IMPUTED],
-        "documents": [MISSING, NOT_APPLICABLE],
+        "accuracy": [MISSING, IMPUTED, NONE],
+        "documents": [MISSING, NOT_APPLICABLE, NONE],
         "f1": [NOT_APPLICABLE] * 3,
     }
     assert read.by_measure["documents"].count(MISSING) == 0
@@ -78,25 +86,31 @@ def test_only_the_repeat_that_has_an_answer_by_now_is_missing(record: MakeRecord
     made = [one.model_copy(update={"repeat": repeat}) for one in failed for repeat in (0, 1)]
     records = {("a", 0): record("a", ok=False), ("a", 1): record("a", repeat=1)}
     fitting = read_back(tmp_path, made).fitting(answered(records))
-    assert fitting.by_measure["documents"].states.tolist() == [NOT_APPLICABLE, MISSING]
+    assert fitting.by_measure["documents"].states.tolist() == [[NOT_APPLICABLE, MISSING]]
 
 
 def test_no_number_that_a_file_claims_is_too_large(frame: MakeFrame) -> None:
     far = [score("t0", 1.0).model_copy(update={"repeat": repeat}) for repeat in (2**70, -(2**70), -1)]
-    found = scored_values(frame({"t": 1}), [*far, score("t0", 0.5)])
-    assert dict(found["m"].values) == {"t0": 0.5}
+    asked = frame({"t": 1})
+    assert dict(scored_values(asked, ScoreColumns.of(asked, [*far, score("t0", 0.5)]))["m"]) == {"t0": 0.5}
 
 
-def test_two_scores_of_one_are_refused_also_of_what_nobody_asked(frame: MakeFrame) -> None:
-    with pytest.raises(StoreError, match="two scores of 'm' for query 'gone'"):
-        scored_values(frame({"t": 1}), [score("gone", 1.0), score("t0", 1.0), score("gone", 0.0)])
+def test_two_scores_of_one_answer_are_refused(frame: MakeFrame) -> None:
+    with pytest.raises(StoreError, match="two scores of 'm' for query 't1'"):
+        ScoreColumns.of(frame({"t": 2}), [score("t1", 1.0), score("t0", 1.0), score("t1", 0.0)])
+
+
+def test_the_scores_of_other_queries_have_their_order_and_nothing_for_what_was_not_asked() -> None:
+    of_two = columns([score("a", 0.25), score("b", 0.5)]).over(["b", "c", "a"])
+    assert of_two.by_measure["m"].states.tolist() == [[SCORED], [NONE], [SCORED]]
+    assert of_two.by_measure["m"].values[[0, 2]].tolist() == [[0.5], [0.25]]
 
 
 def test_numbers_by_query_are_a_mapping_without_what_is_not_known() -> None:
-    by_query = ByQuery({"a": 0, "b": 1, "c": 2}, np.array([1.0, np.nan, 0.5]))
+    by_query = QueryValues({"a": 0, "b": 1, "c": 2}, np.array([1.0, np.nan, 0.5]), frozenset("abc"))
     assert by_query == {"a": 1.0, "c": 0.5}
     assert (list(by_query), len(by_query), "b" in by_query, by_query.get("x")) == (["a", "c"], 2, False, None)
-    assert by_query.at(["c", "a"]).tolist() == [0.5, 1.0]
+    assert by_query.at(["c", "x", "a", "b"], missing=0.0).tolist() == [0.5, 0.0, 1.0, 0.0]
 
 
 # How queries came about: what they cite, and what each stands for.

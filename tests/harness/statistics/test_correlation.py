@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness.core.records import Cost, EvaluationRecord, Score
+from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.confidence_intervals import UNKNOWN
 from harness.statistics.correlation import (
     Auc,
@@ -100,11 +101,9 @@ def test_fewer_than_ten_pairs_have_no_interval_whether_or_not_they_have_document
 def test_a_twin_is_correlated_over_the_queries_that_both_scored(frame: MakeFrame) -> None:
     values = {f"t{number}": number / 10 for number in range(8)}
     cheap = {query: None if query == "t3" else 1 - value for query, value in values.items()}
-    (twin,) = twin_correlations(
-        frame({"t": 8}),
-        [*scores("kg_multi_hop_faithfulness", {**values}), *scores("kg_nlp_multi_hop_faithfulness", cheap)],
-        [evaluated({"kg_nlp_multi_hop_faithfulness": "kg_multi_hop_faithfulness"})],
-    )
+    given = [*scores("kg_multi_hop_faithfulness", {**values}), *scores("kg_nlp_multi_hop_faithfulness", cheap)]
+    asked, evaluation = frame({"t": 8}), evaluated({"kg_nlp_multi_hop_faithfulness": "kg_multi_hop_faithfulness"})
+    (twin,) = twin_correlations(asked, ScoreColumns.of(asked, given), [evaluation])
     assert (twin.measure, twin.twin) == ("kg_multi_hop_faithfulness", "kg_nlp_multi_hop_faithfulness")
     assert (twin.correlation.n, twin.correlation.spearman.value) == (7, -1)
 
@@ -115,7 +114,8 @@ def test_failures_of_the_system_are_no_agreement_of_measures(frame: MakeFrame) -
         for number in range(9)
         for measure in ("kg_x", "kg_nlp_x")
     ]
-    assert twin_correlations(frame({"t": 9}), imputed, [evaluated({"kg_nlp_x": "kg_x"})]) == ()
+    asked = frame({"t": 9})
+    assert twin_correlations(asked, ScoreColumns.of(asked, imputed), [evaluated({"kg_nlp_x": "kg_x"})]) == ()
 
 
 def test_influences_are_what_leaving_a_point_out_changes() -> None:

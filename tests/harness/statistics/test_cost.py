@@ -17,6 +17,7 @@ from harness.core.records import (
 )
 from harness.statistics import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
 from harness.statistics.cost import (
+    Models,
     attempt_costs,
     evaluation_costs,
     fails_too_often,
@@ -49,6 +50,15 @@ def prices() -> Prices:
     return load_prices()
 
 
+def costs_of(frame: Frame, records: list[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
+    return query_costs(frame, query_scores(frame, records, models, prices))
+
+
+def costs_of_run(run: RunDir, prices: Prices) -> list[Aggregate]:
+    frame, attempts = Frame.of(run), list(run.iter_records())
+    return run_costs(run, frame, attempts, query_scores(frame, [*run.records().values()], MODELS, prices), prices)
+
+
 def means(rows: list[Aggregate], query_type: str = "overall") -> dict[str, float | None]:
     return {row.measure: row.mean for row in rows if row.query_type == query_type}
 
@@ -60,7 +70,7 @@ def counts(row: Aggregate) -> tuple[int, int, int]:
 def test_tokens_are_summed_over_roles_and_given_for_the_generator_alone(
     frame: MakeFrame, record: MakeRecord, prices: Prices
 ) -> None:
-    found = means(query_costs(frame({"t": 1}), [record("t0", usage=USED)], MODELS, prices))
+    found = means(costs_of(frame({"t": 1}), [record("t0", usage=USED)], MODELS, prices))
     assert found["input_tokens"] == 1_000_500
     assert found["generator_input_tokens"] == 1_000_000
     assert (found["output_tokens"], found["cached_tokens"], found["model_calls"]) == (100_000, 200_000, 3)
@@ -77,7 +87,7 @@ def test_latency_is_without_throttling_and_only_of_live_answers(
         record("t3", wall_s=0.01, replayed_calls=1),
         record("t4", wall_s=0.01, cached_texts=3),
     ]
-    rows = query_costs(frame({"t": 6}), records, MODELS, prices)
+    rows = costs_of(frame({"t": 6}), records, MODELS, prices)
     assert find(rows, "latency_s").mean == 2.0
     assert find(rows, "latency_s_p50").mean == 2.0
     assert find(rows, "throttled_s").mean == 1.0
@@ -97,7 +107,7 @@ def test_tokens_that_the_server_did_not_count_make_a_lower_bound(
 ) -> None:
     partly = {"generator": Usage(calls=2, input_tokens=500_000, unmetered_calls=1)}
     records = [record("t0", usage=USED), record("t1", usage=partly)]
-    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    rows = costs_of(frame({"t": 2}), records, MODELS, prices)
     assert find(rows, "generator_input_tokens").mean == 750_000
     assert find(rows, "usd").mean == pytest.approx((USD + 0.075) / 2)
     assert counts(find(rows, "input_tokens")) == (1, 0, 2)
@@ -114,7 +124,7 @@ def test_tokens_of_a_server_that_never_counts_are_unknown_and_not_at_least_zero(
 ) -> None:
     blind = {"generator": Usage(calls=1, unmetered_calls=1)}
     records = [record("t0", usage=blind), record("t1", usage=blind)]
-    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    rows = costs_of(frame({"t": 2}), records, MODELS, prices)
     (total,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
     assert [find(rows, name).mean for name in ("tokens", "generator_input_tokens", "usd")] == [None] * 3
     assert total.mean is None
@@ -139,7 +149,7 @@ def test_calls_that_nobody_counted_are_unknown_and_not_zero(
 ) -> None:
     tokens_alone = {"generator": Usage(input_tokens=1_000_000, output_tokens=0), "embedder": Usage(calls=1)}
     records = [record("t0", usage=USED), record("t1", usage={"generator": Usage(unmetered_calls=1)})]
-    rows = query_costs(frame({"t": 3}), [*records, record("t2", usage=tokens_alone)], MODELS, prices)
+    rows = costs_of(frame({"t": 3}), [*records, record("t2", usage=tokens_alone)], MODELS, prices)
     assert counts(find(rows, "model_calls")) == (1, 2, 3)
     assert counts(find(rows, "generator_model_calls")) == (1, 2, 3)
     assert bounds(rows) >= {"input_tokens", "usd"}
@@ -162,7 +172,7 @@ def test_a_query_that_timed_out_took_at_least_its_limit(
     records = [record(f"t{place}", wall_s=float(place)) for place in range(1, 8)]
     records += [timed_out(record(f"t{place}", ok=False), 9.5 if place == 8 else None) for place in (8, 9, 10)]
     records.append(record("t0", wall_s=0.1, ok=False))
-    rows = query_costs(limited, records, MODELS, prices)
+    rows = costs_of(limited, records, MODELS, prices)
     for measure in ("latency_s", "wall_s"):
         row = find(rows, measure)
         assert row.mean == pytest.approx((28 + 9.5 + 9 + 9) / 10)
@@ -171,7 +181,7 @@ def test_a_query_that_timed_out_took_at_least_its_limit(
     assert bounds(rows) & {f"latency_s{end}" for end in ("", "_p50", "_p90", "_p95", "_p99")} == {
         *("latency_s", "latency_s_p90", "latency_s_p95", "latency_s_p99")
     }
-    assert latencies(limited, query_scores(records, MODELS, prices, 9.0)) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
+    assert latencies(query_scores(limited, records, MODELS, prices)) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
 
 
 @pytest.mark.parametrize(("failed", "answered", "too_often"), [(0, 0, False), (1, 100, False), (2, 150, True)])
@@ -194,9 +204,9 @@ def test_time_that_was_not_measured_is_unknown_and_a_run_without_any_has_no_late
     untimed = record("t0", wall_s=None, throttled_s=None)
     assert (
         not {"latency_s", "latency_s_p50", "wall_s", "throttled_s"}
-        & means(query_costs(frame({"t": 1}), [untimed], MODELS, prices)).keys()
+        & means(costs_of(frame({"t": 1}), [untimed], MODELS, prices)).keys()
     )
-    rows = query_costs(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
+    rows = costs_of(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
     assert find(rows, "latency_s").mean == 2.0
     assert counts(find(rows, "latency_s")) == counts(find(rows, "throttled_s")) == (1, 1, 2)
 
@@ -227,7 +237,7 @@ def test_a_vector_that_answers_share_is_in_each_of_them_and_in_the_total_once(
     found = record("t1", usage=USED)
     found = found.model_copy(update={"cost": found.cost.model_copy(update={"cached_usage": {"this": USED}})})
     records = [computed, found]
-    assert find(query_costs(frame({"t": 2}), records, MODELS, prices), "usd").mean == pytest.approx(USD)
+    assert find(costs_of(frame({"t": 2}), records, MODELS, prices), "usd").mean == pytest.approx(USD)
     (row,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
     assert row.mean == pytest.approx(USD)
 
@@ -313,14 +323,14 @@ def test_everything_of_a_run_directory_is_collected(
     )
     reference = Reference(query_id="t0", query_type="t", answers=("x",))
     run = RunDir.create(tmp_path, manifest, [SampleRow(query=Query(query_id="t0", text="?"), reference=reference)])
-    assert run_costs(run, prices) == []
+    assert costs_of_run(run, prices) == []
 
     failed: RunRecord = record("t0", usage=USED, ok=False)
     run.append_record(failed)
     run.append_record(record("t0", usage=USED, wall_s=4.0).model_copy(update={"attempt": 2}))
     run.write_index(index_record())
     run.append_resources("time_s,", "1000.0,answer,10,100,50,7,,,,")
-    rows = run_costs(run, prices)
+    rows = costs_of_run(run, prices)
     assert Frame.of(run) == Frame("demo--naive--0123456789ab", "naive", "demo", {"t0": "t"}, {"t": 3}, 1)
     assert {row.run_id for row in rows} == {"demo--naive--0123456789ab"}
     assert find(rows, "latency_s").mean == 4.0

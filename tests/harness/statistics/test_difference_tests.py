@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
 from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.statistics.difference_tests import ALPHA, holm, holm_levels, mcnemar_p, share_difference_interval
-from harness.statistics.permutation_test import flip_test, flips_of, hidden_variance
+from harness.statistics.permutation_test import flips_of, hidden_variance
 
 GRADES = [-1.0, -0.5, -0.25, 0.0, 0.0, 0.25, 0.5, 1.0]
 
@@ -41,14 +42,14 @@ def test_few_units_are_flipped_in_every_way(rows: list[tuple[float, float]]) -> 
     none = flipped.n_flips - len(flipped.means)
     tails = none + min((flipped.means <= 0).sum(), (flipped.means >= 0).sum())
     assert min(1.0, 2 * tails / flipped.n_flips) == pytest.approx(every_flip(values, weights))
-    assert flip_test(values, weights).p >= every_flip(values, weights) - 1e-12
+    assert flipped.p_values[0] >= every_flip(values, weights) - 1e-12
 
 
 @pytest.mark.parametrize("n", range(1, 6))
 def test_fewer_than_6_units_give_no_limit_and_no_difference(n: int) -> None:
-    found = flip_test([0.1 * (place + 1) for place in range(n)])
-    assert found.interval == UNKNOWN
-    assert found.p > 0.05
+    found = flips_of(np.array([[0.1 * (place + 1)] for place in range(n)]))
+    assert found.interval(0) == UNKNOWN
+    assert found.p_values[0] > 0.05
 
 
 @given(
@@ -71,9 +72,13 @@ def test_the_interval_excludes_0_exactly_where_p_is_at_most_its_level(
 
 def test_a_cluster_for_every_query_is_no_cluster_and_one_for_all_shows_nothing() -> None:
     values = np.random.default_rng(5).choice(GRADES, size=50) + 0.5
-    alone, together = np.arange(50), np.zeros(50, dtype=int)
-    assert flip_test(values, clusters=alone.tolist()) == flip_test(values)
-    assert flip_test(values, clusters=together.tolist()) == (1.0, UNKNOWN)
+
+    def tested(clusters: NDArray[np.int64] | None) -> tuple[list[float], Interval]:
+        flipped = flips_of(values[:, None], clusters=clusters)
+        return flipped.p_values, flipped.interval(0)
+
+    assert tested(np.arange(50)) == tested(None)
+    assert tested(np.zeros(50, np.int64)) == ([1.0], UNKNOWN)
 
 
 DIFFERENCES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
@@ -95,9 +100,9 @@ def test_equal_means_are_rarely_called_different_whatever_their_shape(kind: str)
 def test_a_type_of_which_few_queries_stand_for_many_makes_nobody_better() -> None:
     # Equal in the mix: better on a third of the data set, of which the two queries at hand show nothing.
     differences = np.array([0.0] * 2 + [-1.0] * 14 + [0.0] * 286)
-    weights = [0.32 / 2] * 2 + [0.68 / 300] * 300
-    assert flip_test(differences, weights).p > 0.05
-    low, high = flip_test(differences, weights).interval
+    flipped = flips_of(differences[:, None], np.array([0.32 / 2] * 2 + [0.68 / 300] * 300))
+    assert flipped.p_values[0] > 0.05
+    low, high = flipped.interval(0)
     assert low is not None
     assert high is not None
     assert low < 0.0 < high

@@ -15,7 +15,7 @@ from harness.statistics.sampling_design import SamplingDesign
 
 def measure(*runs: Sequence[float], higher: bool = True, is_cost: bool = False) -> PairedMeasure:
     ids = [f"q{place:05d}" for place in range(max(map(len, runs)))]
-    own = tuple(QueryValues(dict(zip(ids, run, strict=False)), frozenset(ids)) for run in runs)
+    own = tuple(QueryValues.of(dict(zip(ids, run, strict=False)), frozenset(ids)) for run in runs)
     return PairedMeasure("m", higher, own, is_cost=is_cost, range=None if is_cost else (0.0, 1.0))
 
 

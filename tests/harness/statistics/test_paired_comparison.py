@@ -13,6 +13,7 @@ from scipy import stats
 
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
 from harness.statistics import Frame, load_prices, query_costs
+from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.cost import TIMES, Models, query_scores
 from harness.statistics.difference_tests import ALPHA, share_difference_interval
 from harness.statistics.non_inferior import as_good
@@ -34,7 +35,7 @@ OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}
 def values(numbers: Sequence[float | None]) -> QueryValues:
     """Of queries q0000, q0001, ...; None: the measure applies, but there is no value."""
     named = {f"q{place:04d}": number for place, number in enumerate(numbers)}
-    return QueryValues({name: number for name, number in named.items() if number is not None}, frozenset(named))
+    return QueryValues.of({name: number for name, number in named.items() if number is not None}, frozenset(named))
 
 
 def measure(
@@ -101,7 +102,7 @@ def test_where_less_is_better_the_worst_value_is_the_highest() -> None:
 
 
 def test_only_queries_to_which_the_measure_applies_are_expected() -> None:
-    runs = tuple(QueryValues({"q1": 1.0}, frozenset(applies)) for applies in ({"q1"}, {"q1", "q2"}))
+    runs = tuple(QueryValues.of({"q1": 1.0}, frozenset(applies)) for applies in ({"q1"}, {"q1", "q2"}))
     (pair,) = compare_measure(PairedMeasure("m", True, runs), {(0, 1): frozenset({"q1", "q2", "q3"})}).pairs
     assert (pair.n, pair.n_expected) == (1, 2)
 
@@ -283,7 +284,7 @@ def test_a_type_to_which_a_measure_applies_in_part_has_that_part_of_its_weight()
     ids = [f"q{place:04d}" for place in range(40)]
     applying = [one for place, one in enumerate(ids) if place % 2 or place < 20]
     runs = tuple(
-        QueryValues({one: float(int(one[1:]) % 2 == parity) for one in applying}, frozenset(applying))
+        QueryValues.of({one: float(int(one[1:]) % 2 == parity) for one in applying}, frozenset(applying))
         for parity in (0, 1)
     )
     found = compare_measure(
@@ -348,15 +349,13 @@ def test_the_order_of_the_runs_changes_nothing_but_signs(
 
 def scored(rows: Mapping[tuple[str, int], tuple[str, float | None]]) -> dict[str, QueryValues]:
     frame = Frame("run", "naive", "demo", {"q1": "t", "q2": "t", "q3": "t"}, {}, repeats=2)
-    return scored_values(
-        frame,
-        [
-            Score.model_validate(
-                {"query_id": query_id, "repeat": repeat, "measure": "m", "status": status, "value": value}
-            )
-            for (query_id, repeat), (status, value) in rows.items()
-        ],
-    )
+    scores = [
+        Score.model_validate(
+            {"query_id": query_id, "repeat": repeat, "measure": "m", "status": status, "value": value}
+        )
+        for (query_id, repeat), (status, value) in rows.items()
+    ]
+    return scored_values(frame, ScoreColumns.of(frame, scores))
 
 
 def test_a_failed_score_has_no_value_and_one_that_does_not_apply_is_not_expected() -> None:
@@ -368,7 +367,8 @@ def test_a_failed_score_has_no_value_and_one_that_does_not_apply_is_not_expected
             ("q3", 0): ("not_applicable", None),
         }
     )
-    assert found["m"] == QueryValues({"q1": 1.0}, frozenset({"q1", "q2"}))
+    assert found["m"] == {"q1": 1.0}
+    assert found["m"].expected == {"q1", "q2"}
 
 
 def record(query_id: str, cost: Cost, *, ok: bool = True) -> RunRecord:
@@ -376,7 +376,7 @@ def record(query_id: str, cost: Cost, *, ok: bool = True) -> RunRecord:
 
 
 def costs(frame: Frame, records: Sequence[RunRecord], models: Models = OPENAI) -> dict[str, QueryValues]:
-    return cost_values(frame, query_scores(records, models, load_prices(), frame.query_limit_s))
+    return cost_values(frame, query_scores(frame, records, models, load_prices()))
 
 
 def test_costs_of_queries_are_those_whose_means_a_report_shows() -> None:
@@ -390,13 +390,14 @@ def test_costs_of_queries_are_those_whose_means_a_report_shows() -> None:
     ]
     frame = Frame("run", "naive", "demo", dict.fromkeys(("q1", "q2", "q3", "q4", "q5"), "t"), {})
     found = costs(frame, records)
-    assert found["latency_s"].values == {"q1": 2.0, "q4": 4.0}
-    assert found["input_tokens"].values == {"q1": 1_000.0, "q2": 1_000.0, "q3": 1_000.0}
-    assert found["usd"].values["q1"] == pytest.approx((1_000 * 0.15 + 20 * 0.60) / 1e6)
+    assert found["latency_s"] == {"q1": 2.0, "q4": 4.0}
+    assert found["input_tokens"] == {"q1": 1_000.0, "q2": 1_000.0, "q3": 1_000.0}
+    assert found["usd"]["q1"] == pytest.approx((1_000 * 0.15 + 20 * 0.60) / 1e6)
     assert all(own.expected == frame.query_types.keys() for own in found.values())
     # Of q4 a report knows a lower bound, which is nothing to compare with.
-    reported = query_costs(frame, records[:3], OPENAI, load_prices())
-    reported += [row for row in query_costs(frame, records, OPENAI, load_prices()) if row.measure in TIMES]
+    known, every = (query_scores(frame, own, OPENAI, load_prices()) for own in (records[:3], records))
+    reported = query_costs(frame, known)
+    reported += [row for row in query_costs(frame, every) if row.measure in TIMES]
     means = {row.measure: row.mean for row in reported if row.query_type == "overall"}
     for name, own in found.items():
-        assert np.mean(list(own.values.values())) == pytest.approx(means[name]), name
+        assert np.mean(list(own.values())) == pytest.approx(means[name]), name

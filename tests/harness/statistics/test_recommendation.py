@@ -29,7 +29,9 @@ Values = Sequence[float | None]
 def compared(*runs: Values, documents: Sequence[str] = (), higher: bool = True) -> MeasureComparison:
     ids = [f"q{place:04d}" for place in range(len(runs[0]))]
     held = tuple(
-        QueryValues({one: value for one, value in zip(ids, run, strict=True) if value is not None}, frozenset(ids))
+        QueryValues.of(
+            {one: value for one, value in zip(ids, run, strict=True) if value is not None}, frozenset(ids)
+        )
         for run in runs
     )
     shared = {(a, b): frozenset(ids) for a in range(len(runs)) for b in range(a + 1, len(runs))}
@@ -118,7 +120,7 @@ def compared_values(
     ends: tuple[float, float] | None = None,
 ) -> MeasureComparison:
     ids = [f"q{place:04d}" for place in range(len(runs[0]))]
-    own = tuple(QueryValues(dict(zip(ids, run, strict=True)), frozenset(ids)) for run in runs)
+    own = tuple(QueryValues.of(dict(zip(ids, run, strict=True)), frozenset(ids)) for run in runs)
     places = itertools.combinations(range(len(runs)), 2)
     measure = PairedMeasure("m", higher, own, is_cost=is_cost, range=ends)
     return compare_measure(measure, dict.fromkeys(places, frozenset(ids)))
@@ -188,14 +190,13 @@ def test_the_best_of_nine_equal_systems_is_no_better_than_they_are() -> None:
     known = [one for one in found if one is not None]
     assert np.mean([one.looked for one in known]) > 0.57
     assert np.mean([one.mean for one in known]) == pytest.approx(0.5, abs=0.02)
-    assert np.mean([one.optimism for one in known]) == pytest.approx(0.09, abs=0.03)
-    assert all(one.n_tried == 9 for one in known)
+    assert len(known) == 60
 
 
 def test_a_run_that_is_best_on_any_half_keeps_its_mean() -> None:
     found = best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20))
     assert found is not None
-    assert (found.place, found.n_chosen) == (0, 1.0)
+    assert found.place == 0
     assert found.mean == pytest.approx(0.85, abs=0.005)
     fewer = best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20, higher=False))
     assert fewer is not None

@@ -17,7 +17,8 @@ from harness.evaluators import retrieval
 from harness.evaluators.answer import is_right
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
-from harness.statistics import load_prices, run_costs
+from harness.statistics import Frame, load_prices, run_costs
+from harness.statistics.cost import query_scores
 from harness.store import RunDir, find_runs
 from harness.store.index_dir import Corpora, corpus_digest
 
@@ -64,7 +65,9 @@ def answer(number: int, **more: Any) -> Row:
 
 def measured(run: RunDir) -> dict[str, tuple[float | None, int, int]]:
     """Measure -> mean, n_scored, n_expected, over all types."""
-    rows = run_costs(run, load_prices())
+    frame, prices = Frame.of(run), load_prices()
+    used = query_scores(frame, run.records().values(), run.manifest().identity["models"], prices)
+    rows = run_costs(run, frame, list(run.iter_records()), used, prices)
     return {row.measure: (row.mean, row.n_scored, row.n_expected) for row in rows if row.query_type == "overall"}
 
 
