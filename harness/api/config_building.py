@@ -89,9 +89,9 @@ def bench_configs(
         return [config(file) for file in sources or (None,)]
     # Not a file of the same name in the current folder, which may be somebody else's.
     shipped = shipped_configs() / "bench"
-    answers = config(shipped / "documents.yaml")
     if systems:
-        return [answers]
+        return [config(shipped / "documents.yaml", ["matrix={}", "exclude=[]", *settings])]
+    answers = config(shipped / "documents.yaml")
     without_model = [setting for setting in settings if not setting.startswith("models.generator.")]
     retrieval = config(shipped / "documents_retrieval.yaml", without_model)
     return [retrieval] if answers.models.generator.is_none else [retrieval, answers]

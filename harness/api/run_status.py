@@ -1,11 +1,14 @@
 """Lists the runs of a config and their status, before anything is paid."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from harness.api.config_building import price_table
 from harness.config import BenchConfig, ModelConfig
-from harness.runner.estimating.estimate import expected_work
+from harness.core.records import Estimate
+from harness.runner.estimating.estimate import Estimator, expected_work
 from harness.runner.plan import Cell, index_dirs, is_finished, plan_cells
 from harness.store import RunDir
 
@@ -63,6 +66,17 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         },
         notes=tuple(cell.dataset.notes),
     )
+
+
+def estimated_runs(
+    planned: Sequence[tuple[BenchConfig, Sequence[Cell]]], results: Path
+) -> Iterator[tuple[BenchConfig, list[Estimate]]]:
+    """Estimate each run once; a run named by several configs belongs to the first of them."""
+    known, paid = set[str](), set[str]()
+    for config, cells in planned:
+        new = [cell for cell in cells if cell.run_id not in known]
+        known.update(cell.run_id for cell in new)
+        yield config, Estimator(results, price_table(config.prices)).estimate_all(new, paid)
 
 
 def _model(model: ModelConfig | None) -> str | None:

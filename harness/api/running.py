@@ -12,8 +12,7 @@ from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
-from harness.runner.estimating.estimate_text import budget_text
-from harness.runner.estimating.model_speed import missing_bytes
+from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
@@ -23,13 +22,12 @@ from harness.runner.executing.execute import (
     RunContext,
     check_needs,
     fetch_models,
-    models_left,
 )
 from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
 from harness.runner.model_preflight import Preflight
-from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells
+from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.store import RunDir, runs_called
@@ -93,6 +91,12 @@ class Benchmark:
         return next((result.ended_by.what for result in self.results if result.ended_by), "")
 
     @property
+    def flags_for_larger(self) -> str:
+        """The flags that give interleaved runs a larger budget; empty if the same command continues them."""
+        ended = next((result.ended_by for result in self.results if result.ended_by), None)
+        return self.spending.flags_for_larger(ended) if ended else ""
+
+    @property
     def progress(self) -> str:
         """`3 of 10 queries answered`, and that none is answered by all systems, if they took turns."""
         done = sum(result.n_ok + result.n_error for result in self.results)
@@ -141,7 +145,8 @@ def run_benches(
         for line in (
             *([options.note] if options.note else []),
             *dict.fromkeys(notes),
-            *size_lines(size for cells in compared for size in sample_sizes(cells)),
+            # The report says what more queries would settle.
+            *size_lines(size for cells in compared for size in sample_sizes(cells) if size.warning),
         ):
             reporter.say(line)
         for place, checked in enumerate(all_checked):
@@ -169,27 +174,17 @@ def _is_stage(ended: Benchmark, rest: Sequence["_Checked"]) -> bool:
 
 
 def _next_line(checked: "_Checked", results: Path) -> str:
-    """Who answers the next config, with the parameters that it sets, and the size of a download."""
-    names = dict.fromkeys(
-        " ".join([cell.spec.name, *(f"{key}={value}" for key, value in configured(cell).items())])
-        for cell in checked.cells
-    )
+    """How many systems the next config has, what limits them, and what is downloaded."""
     queries = {cell.dataset.digest: len(cell.dataset.queries) for cell in checked.cells}
-    n, n_systems = sum(queries.values()), len(names)
+    n, n_systems = sum(queries.values()), len(checked.cells)
     facts = [f"{n:,} {'query' if n == 1 else 'queries'}"]
     if limits := budget_text(checked.config.budget):
         facts.append(f"at most {limits}")
-    models = {repr(model): model for cell in checked.unfinished for model in models_left(cell, results).values()}
-    if size := sum(missing_bytes(model) for model in models.values()):
-        facts.append(f"after a download of {size / 1e6:,.0f} MB")
+    if weights := weights_left(checked.unfinished, results):
+        facts.append(f"after downloading {downloads_text(weights)}")
     verb = "search" if checked.config.models.generator.is_none else "answer"
-    who = f"{n_systems} systems {verb}" if n_systems > 1 else f"1 system {verb}s"
-    return f"next, {who}: {', '.join(names)}; {', '.join(facts)}"
-
-
-def configured(cell: Cell) -> dict[str, object]:
-    """The answer parameters that the config sets, such as the search."""
-    return cell.answer_params.model_dump(mode="json", exclude_unset=True)
+    who = f"{n_systems} configurations {verb}" if n_systems > 1 else f"1 configuration {verb}s"
+    return f"next, {who}: {', '.join(facts)}"
 
 
 def _refuse_taken_names(all_checked: Sequence["_Checked"], results: Path) -> None:
@@ -212,8 +207,8 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     if sum(not cell.spec.baseline for cell in cells) > 1:
         for line in pace_lines(race):
             reporter.say(line)
-    if len(cells) > 1 or config.budget.is_limited:
-        say_total(cells, Estimator(options.results, spending.prices), reporter)
+    estimator = Estimator(options.results, spending.prices, fresh_index=options.fresh_index)
+    say_total(cells, estimator, reporter)
     _fetch_weights(checked.unfinished, options.results, reporter, spending)
     context = RunContext(
         options.results.resolve(),

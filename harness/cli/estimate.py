@@ -7,13 +7,13 @@ from typing import Any
 
 from rich.table import Table
 
-from harness.api.config_building import price_table
+from harness.api.run_status import estimated_runs
 from harness.cli.console import open_console
 from harness.config import BenchConfig
 from harness.core.records import Estimate, PhaseEstimate
 from harness.display.text_format import NOTHING
 from harness.report.labels import labels
-from harness.runner.estimating.estimate import Estimator, calibrate_models
+from harness.runner.estimating.estimate import calibrate_models
 from harness.runner.estimating.estimate_text import (
     budget_text,
     likely_answers,
@@ -23,7 +23,7 @@ from harness.runner.estimating.estimate_text import (
     usd_text,
 )
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 from harness.statistics.estimate import phases_left, totals
@@ -43,7 +43,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     ids = {cell.run_id: cell.identity for cell in every_cell}
     names = dict(zip(ids, labels(list(ids.values())), strict=True))
     left_out = calibrate_models(every_cell, reporter, measure=calibrate)
-    estimated = list(_estimates(planned, results))
+    estimated = list(estimated_runs(planned, results))
     estimates = [estimate for _, own in estimated for estimate in own]
     sizes = [size for _, cells in planned for size in sample_sizes(cells)]
     race = [line for config, cells in planned for line in race_lines(config, cells)]
@@ -77,17 +77,6 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         console.print(line, soft_wrap=True)
     for note in dict.fromkeys((*left_out, *_notes(estimates, names), *size_lines(sizes), *race)):
         console.print(f"note: {note}", soft_wrap=True)
-
-
-def _estimates(
-    planned: Sequence[tuple[BenchConfig, Sequence[Cell]]], results: Path
-) -> Iterator[tuple[BenchConfig, list[Estimate]]]:
-    """Estimate each run once; a run named by several configs belongs to the first of them."""
-    known, paid = set[str](), set[str]()
-    for config, cells in planned:
-        new = [cell for cell in cells if cell.run_id not in known]
-        known.update(cell.run_id for cell in new)
-        yield config, Estimator(results, price_table(config.prices)).estimate_all(new, paid)
 
 
 def _minutes(phase: PhaseEstimate) -> str:

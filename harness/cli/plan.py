@@ -2,21 +2,22 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 
 from rich.table import Table
 
-from harness.api.run_status import PlannedCell, planned_cell
+from harness.api.run_status import PlannedCell, estimated_runs, planned_cell
 from harness.cli.console import open_console
 from harness.config import NO_MODEL, OWN_DOCUMENTS, BenchConfig
 from harness.display.text_format import NOTHING
 from harness.protocols.datasets import LISTED_BY_PLAN
 from harness.runner.dataset_loading import UnaskedDocuments
+from harness.runner.estimating.estimate_text import downloads_text, minutes_text, time_left
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
 from harness.runner.language_check import language_lines
-from harness.runner.plan import Cell, left_out_lines, plan_cells
+from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 
@@ -33,11 +34,20 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     race = [line for config, own in planned for line in race_lines(config, own)]
     cells = [planned_cell(cell, results) for _, own in planned for cell in own]
     sizes = [size for _, own in planned for size in sample_sizes(own)]
+    time_s = time_left([(config.budget, own) for config, own in estimated_runs(planned, results)])
+    unfinished = [cell for _, own in planned for cell in own if not is_finished(cell, results)]
+    weights = weights_left(unfinished, results)
     by_dataset = {cell.dataset.name: cell for _, own in planned for cell in own}
     console = open_console()
     if as_json:
         skipped = {name: cell.dataset.skipped for name, cell in by_dataset.items() if cell.dataset.skipped}
-        tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes), "skipped": skipped}
+        tree = {
+            "cells": [asdict(cell) for cell in cells],
+            "sample_sizes": sizes_json(sizes),
+            "skipped": skipped,
+            "seconds": time_s.value.model_dump() if time_s.value else None,
+            "downloads": weights,
+        }
         text = json.dumps(tree, indent=2)
         console.print(text, soft_wrap=True)
         return
@@ -50,7 +60,8 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
         calls = NOTHING if cell.index_calls is None else f"{cell.index_calls:,}"
         table.add_row(cell.run_id, done, cell.status, cell.index, calls)
     console.print(table)
-    for line in (*_model_lines(cells), *_parameter_lines(cells)):
+    takes = minutes_text(time_s) if unfinished else "nothing is left to run"
+    for line in (_needs_line(takes, weights), *_model_lines(cells), *_parameter_lines(cells)):
         console.print(line, soft_wrap=True)
     for line in dict.fromkeys(line for _, own in planned for line in language_lines(own)):
         console.print(line, soft_wrap=True)
@@ -93,6 +104,8 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
     names = {name for config in configs for name in config.systems} - {cell.system for cell in cells}
     for name in sorted(names):
         console.print(f"  {name}: if the questions name their evidence", soft_wrap=True)
+    if weights := weights_left([cell for own in planned for cell in own], results):
+        console.print(f"They download {downloads_text(weights)}.", soft_wrap=True)
     folder = shlex.quote(str(configs[0].dataset.path))
     console.print(
         "\nnext, let a model write questions, or write your own beside quotes in a sheet:\n"
@@ -101,6 +114,11 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
         f"  rag-harness run --docs {folder} --questions FILE",
         soft_wrap=True,
     )
+
+
+def _needs_line(takes: str, weights: Mapping[str, int]) -> str:
+    """`time: 3-12 min; downloads: local/qwen2.5-coder-1.5b (1,117 MB)`."""
+    return f"time: {takes}; downloads: {downloads_text(weights) or 'none'}"
 
 
 def _without_pointer(note: str) -> str:

@@ -46,6 +46,13 @@ class ReportOptions:
     beside: str | None = None
     """A paper, or a CSV file, whose values to show beside those of the runs."""
 
+    def folder(self, runs: Sequence[RunDir]) -> Path:
+        """`out`, or a folder for these runs and options: a report by another metric replaces no earlier one."""
+        ids = sorted(run.run_id for run in runs)
+        chosen = [str(self.prices or ""), self.measure, self.margin, list(self.formats), self.beside]
+        is_default = chosen == ["", None, None, [], None]
+        return self.out or self.results / "reports" / short_digest(ids if is_default else [ids, chosen])
+
 
 def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOptions) -> str:
     """Identifies the content of a report; empty if a run is open or the harness has uncommitted changes."""
@@ -77,14 +84,13 @@ def print_report(
     *,
     told: Collection[str] = (),
     is_last: bool = True,
-) -> tuple[Path, list[Chapter]]:
-    """Write the report to `out` (default: results/reports/<id of these runs>) and print the verdict. Returns the
-    path of the page, and its chapters.
+) -> Path:
+    """Write the report to `options.folder` and print the verdict. Returns the path of the page.
 
     A group of runs whose verdict the command already printed (`told`) is one line. `is_last`: whether the next
     command is printed.
     """
-    folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
+    folder = options.folder(runs)
     published = read_published(options.beside) if options.beside else None
     chapters = load_chapters(runs, prices, options.measure, options.margin, published)
     key = _key(runs, chapters, options)
@@ -103,4 +109,4 @@ def print_report(
         manifests = [run.manifest() for run in runs if options.keep_current]
         known = [note for manifest in manifests for note in data_notes(manifest)]
         render_terminal(new, console, full=options.full, page=page, then=is_last, known=known)
-    return page, chapters
+    return page

@@ -1,25 +1,19 @@
 """`rag-harness run`."""
 
 import json
-import shlex
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.api.running import Benchmark, RunOptions, configured, run_benches
+from harness.api.running import Benchmark, RunOptions, run_benches
 from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import conclude, resumable, say_stopped
-from harness.config import OWN_DOCUMENTS, BenchConfig
+from harness.config import BenchConfig
 from harness.core.errors import EXIT_TOLERANCE
 from harness.runner.executing.execute import CellResult
 from harness.runner.executor import needs_own_process
-from harness.runner.plan import Cell
-
-if TYPE_CHECKING:
-    from harness.report.chapter import Chapter
 
 
 @dataclass(frozen=True)
@@ -48,9 +42,15 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
         check_report()
     if needs_own_process(configs) and (code := run_in_child()) is not None:
         return code
+    told: list[Benchmark] = []
+
+    def tell_stage(stage: Benchmark) -> None:
+        """Print its verdict before the next one begins, which may take minutes and a download."""
+        told.append(stage)
+        _report([stage], options, replace(shown, out=None), is_last=False)
+
     with resumable("all answers are kept"):
-        told: list[Benchmark] = []
-        benches = run_benches(configs, options, lambda stage: told.append(_tell_stage(stage, options, shown)))
+        benches = run_benches(configs, options, tell_stage)
         if any(bench.outcome for bench in benches):
             _report(benches, options, shown, [run.run_id for stage in told for run in stage.runs])
     if shown.as_json:
@@ -60,23 +60,12 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
     for bench in benches:
         if bench.shortened and not options.quiet:
             who = "every system has answered the same" if len(bench.runs) > 1 else "answered"
-            complain(
-                f"budget exhausted ({bench.shortened_by}): {who} {bench.shortened}. To resume: {same_command()}"
-            )
+            go_on = " ".join(filter(None, (same_command(), bench.flags_for_larger)))
+            complain(f"budget exhausted ({bench.shortened_by}): {who} {bench.shortened}. To resume: {go_on}")
     *_, last = benches
     if last.stopped:
         return say_stopped(last.stopped, last.spending, last.progress)
     return EXIT_TOLERANCE if any(bench.failed for bench in benches) else code
-
-
-def _tell_stage(stage: Benchmark, options: RunOptions, shown: RunOutput) -> Benchmark:
-    """Print the verdict of a stage before the next one begins, which may take minutes and a download."""
-    chapters = _report([stage], options, replace(shown, out=None), is_last=False)
-    if stage.config.dataset.name == OWN_DOCUMENTS:
-        recommended = {chapter.findings.verdict.recommended_run for chapter in chapters}
-        for cell in (cell for cell in stage.cells if cell.run_id in recommended):
-            open_console(stderr=True, quiet=options.quiet).print(_answers_with(cell), soft_wrap=True)
-    return stage
 
 
 def _report(
@@ -86,13 +75,13 @@ def _report(
     told: Collection[str] = (),
     *,
     is_last: bool = True,
-) -> "list[Chapter]":
+) -> None:
     """`told`: the runs whose verdict was printed."""
     from harness.cli.report import ReportOptions, print_report
 
     console = open_console(stderr=shown.as_json, quiet=options.quiet)
     runs = [run for bench in benches for run in bench.runs]
-    page, chapters = print_report(
+    page = print_report(
         runs,
         ReportOptions(shown.out, options.results, full=shown.full, keep_current=True),
         benches[-1].spending.prices,
@@ -103,14 +92,6 @@ def _report(
     if is_last and options.quiet and not shown.as_json:
         # The only output, so that a shell can open the page; printed unchanged.
         sys.stdout.write(f"{page}\n")
-    return chapters
-
-
-def _answers_with(cell: Cell) -> str:
-    """How to answer with the retrieval that was recommended: the answers of the same command have their own."""
-    said = [f"--set {shlex.quote(f'answer.{key}={value}')}" for key, value in configured(cell).items()]
-    command = " ".join([same_command(), "-s", shlex.quote(cell.spec.name), *said])
-    return f"to answer with this search instead of those below: {command}"
 
 
 def _as_json(result: CellResult) -> dict[str, object]:

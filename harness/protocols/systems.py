@@ -256,6 +256,9 @@ class SystemSpec:
     """The model roles that load() and answer() call, or a function of index_params and answer_params."""
     also_called: tuple[str, ...] = ()
     """Lower-case names that papers and tools give this architecture; an unknown name among them suggests it."""
+    settle: Callable[[Any, Any], Params] | None = None
+    """settle(index_params, answer_params) -> the index parameters, where those that are not set follow from what
+    the answers need: without a search by vectors, no vectors. Part of planning. None: they follow from nothing."""
     index_kind: str = ""
     """Systems with the same kind share stored indexes; empty: only this system's (name/version)."""
     weights: Callable[[Any], Mapping[str, str]] | None = None
@@ -316,6 +319,10 @@ class SystemSpec:
             index=index(index_params) if callable(index) else index,
             answer=answer(index_params, answer_params) if callable(answer) else answer,
         )
+
+    def settled(self, index_params: Params, answer_params: Params) -> Params:
+        """`settle` for these parameters; unchanged without it."""
+        return self.settle(index_params, answer_params) if self.settle else index_params
 
     def own_weights(self, index_params: Params) -> dict[str, str]:
         """`weights` for these parameters; empty if there are none."""

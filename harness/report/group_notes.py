@@ -25,9 +25,8 @@ def document_notes(frame: Frame) -> list[str]:
     if frame.n_clusters is None:
         return []
     return [
-        "Intervals of means hold for new queries on these documents. On new documents they are wider, because "
-        f"queries share documents: {counted(len(frame.clusters), 'query', 'queries')}, but only "
-        f"{counted(frame.n_clusters, 'different document')} that they mainly cite."
+        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
+        f"{counted(len(frame.clusters), 'query', 'queries')} mainly cite {counted(frame.n_clusters, 'document')}."
     ]
 
 

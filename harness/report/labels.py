@@ -18,14 +18,13 @@ _WEIGHTS = "weights."
 Identity = Mapping[str, Any]
 
 
-def run_labels(manifests: Sequence[Manifest]) -> list[str]:
+def run_labels(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -> list[str]:
     """One label for each run, in order: the user's name for it, or else that of `labels`, or both if several runs
-    have the name. If the runs searched several versions of a folder of documents, also the version.
+    have the name. If the runs searched several versions of a folder of documents, also the version. `others`: see
+    `parameter_labels`.
     """
-    plain, names = (
-        parameter_labels([manifest.identity for manifest in manifests]),
-        [printable(m.name) for m in manifests],
-    )
+    identities, beside = ([manifest.identity for manifest in some] for some in (manifests, others))
+    plain, names = parameter_labels(identities, beside), [printable(m.name) for m in manifests]
     found = []
     for label, name, version in zip(plain, names, document_versions(manifests), strict=True):
         called = name if name and names.count(name) == 1 else f"{name} {label}".strip()
@@ -40,18 +39,33 @@ def labels(identities: Sequence[Identity]) -> list[str]:
     return _distinct(parameter_labels(identities))
 
 
-def parameter_labels(identities: Sequence[Identity]) -> list[str]:
-    """The same without numbers that tell equal labels apart, such as those of runs over other data."""
-    flat = [flatten(determining(identity)) for identity in identities]
-    names = [printable(str(identity.get("system", {}).get("name", ""))) or "unnamed" for identity in identities]
-    rivals: dict[str, list[Mapping[str, Any]]] = {}
+def parameter_labels(identities: Sequence[Identity], others: Sequence[Identity] = ()) -> list[str]:
+    """The same without numbers that tell equal labels apart, such as those of runs over other data. A label also
+    has the parameters that tell its system from that of `others`, such as the runs of another stage.
+    """
+    flat, names = [flatten(determining(identity)) for identity in identities], list(map(_system_name, identities))
+    rivals: dict[str, list[Mapping[str, Any]]] = {name: [] for name in names}
     for name, own in zip(names, flat, strict=True):
-        rivals.setdefault(name, []).append(own)
-    telling = {name: short_keys(_telling(own), flat) for name, own in rivals.items()}
+        rivals[name].append(own)
+    systems = {name: [_parameters(own) for own in rivals[name]] for name in rivals}
+    for other in others:
+        systems.setdefault(_system_name(other), []).append(_parameters(flatten(determining(other))))
+    telling = {
+        name: short_keys(sorted({*_telling(own), *_telling(systems[name])}, key=_preference), flat)
+        for name, own in rivals.items()
+    }
     return [
         " ".join([name, *(f"{short}={_shown(own.get(key))}" for key, short in telling[name].items())])
         for name, own in zip(names, flat, strict=True)
     ]
+
+
+def _system_name(identity: Identity) -> str:
+    return printable(str(identity.get("system", {}).get("name", ""))) or "unnamed"
+
+
+def _parameters(flat: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in flat.items() if key.startswith("system.")}
 
 
 def shortened(label: str, longest: int = _LONGEST_NAME) -> str:

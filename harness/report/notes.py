@@ -18,9 +18,12 @@ from harness.statistics import Frame, Prices, Resources
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
 from harness.statistics.cost import called_roles, fails_too_often, without_price
 from harness.store import Manifest, Records, RunDir, SampleRow
+from harness.store.run_lookup import is_being_written
 
 UNFINISHED_NOTE = "Unfinished"
-_INDEX_BUILT = "The index was built"
+_INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
+_DATA_SET, _UNUSED = "Data set: ", "Not applicable to any query: "
+_MINOR = (_INDEX_BUILT, _INDEX_SECONDS, _UNUSED)
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
 _WHOLE = 0.9995
@@ -65,14 +68,24 @@ def run_notes(
     ]
 
 
+def how_to_finish(is_running: bool) -> str:
+    """What to do about an unfinished run."""
+    return "It is still running: wait until it ends." if is_running else "Run it again to resume."
+
+
 def data_notes(manifest: Manifest) -> list[str]:
     """What a run prints of its data set when it starts."""
-    return [f"Data set: {printable(str(note), _LONGEST_NOTE)}" for note in manifest.dataset.get("notes") or ()]
+    return [f"{_DATA_SET}{printable(str(note), _LONGEST_NOTE)}" for note in manifest.dataset.get("notes") or ()]
 
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:
-    """The notes on which run built an index last: they weaken no number."""
-    return sorted(notes, key=lambda note: _INDEX_BUILT in note)
+    """Those on the data set late, and those that weaken no number last."""
+    return sorted(notes, key=lambda note: (weakens_nothing(note), note.startswith(_DATA_SET)))
+
+
+def weakens_nothing(note: str) -> bool:
+    """Whether a note, with or without a label before it, weakens no number by which runs are ranked."""
+    return any(minor in note for minor in _MINOR)
 
 
 def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:
@@ -80,7 +93,7 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
     missing = n_wanted - counts.n_asked
     if missing:
         what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED_NOTE}: {what}. Run it again with the same config to resume."
+        yield f"{UNFINISHED_NOTE}: {what}. {how_to_finish(is_being_written(run))}"
     elif run.done() is None:
         yield f"{UNFINISHED_NOTE}: every query is answered, but the run did not close (no done.json)."
     reach = run.reach()
@@ -130,7 +143,7 @@ def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
             unused.setdefault(reasons, []).append(measure)
     for reasons, measures in unused.items():
         if reasons != NO_GENERATOR:
-            yield f"Not applicable to any query: {_shortened(measures)} ({reasons})."
+            yield f"{_UNUSED}{_shortened(measures)} ({reasons})."
 
 
 def _shortened(measures: Sequence[str]) -> str:
@@ -168,7 +181,7 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         saved = ((index.cost.replayed_calls, "model call"), (index.cost.cached_texts, "vector"))
         shown = " and ".join(counted(n, noun) for n, noun in saved if n)
         what = "a lower bound" if index.cost.saved_s is None else "reconstructed from stored times"
-        yield f"Index seconds are {what}: {shown} came from an earlier build."
+        yield f"{_INDEX_SECONDS} {what}: {shown} came from an earlier build."
     cut = sum(usage.cut_prompts for usage in index.cost.usage.values())
     if cut:
         yield f"In {counted(cut, 'call')} for the index {_FEWER_TOKENS}"

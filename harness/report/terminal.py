@@ -16,6 +16,7 @@ from rich.text import Text
 from harness.display import Entry, Quantity, Section, Table, counted, format_value, printable
 from harness.report.chapter import Chapter, what_differs
 from harness.report.leaderboard import leaderboard
+from harness.report.notes import weakens_nothing
 from harness.report.sections import ANSWER, BESIDE, NOTES
 from harness.report.verdict.sentences import size_of
 from harness.report.verdict.types import RIVALS
@@ -163,10 +164,14 @@ def plain(text: str, style: str = "") -> Text:
 def print_notes(
     notes: Sequence[str], console: Console, width: int, *, full: bool, left_out: Sequence[str] = ()
 ) -> None:
-    """The first notes, about two lines each, and what `--full` shows besides; `full`: all of them in full."""
-    shown = notes if full else list(map(_cut, notes[:_MOST_NOTES]))
+    """The first notes that weaken a number, about two lines each, and what `--full` shows besides; `full`: all of
+    them in full.
+    """
+    shown = notes if full else [_cut(note) for note in notes if not weakens_nothing(note)][:_MOST_NOTES]
     for note in shown:
-        console.print(plain(f"! {note}", "yellow"), width=width)
+        for place, line in enumerate(plain(note, "yellow").wrap(console, max(_FEWEST, width - _GAP))):
+            line.rstrip()
+            console.print(Text.assemble(("  " if place else "! ", "yellow"), line), soft_wrap=True)
     hidden = len(notes) - len(shown)
     more = [*left_out, *([counted(hidden, "more note")] if hidden else [])]
     if more:

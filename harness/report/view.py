@@ -24,13 +24,7 @@ from harness.report.group_notes import (
     scored_by,
 )
 from harness.report.labels import dataset_title, document_versions, run_labels
-from harness.report.measures import (
-    DEFAULT_MARGIN,
-    RankingChoice,
-    known_measures,
-    margin_choice,
-    ranking_choice,
-)
+from harness.report.measures import DEFAULT_MARGIN, RankingChoice, known_measures, margin_choice, ranking_choice
 from harness.report.notes import most_harmful_first, run_notes
 from harness.report.records import (
     ABSTAINED,
@@ -58,6 +52,7 @@ from harness.statistics.cost import evaluation_costs, fails_too_often, latencies
 from harness.statistics.estimate import MeasuredCost, answers_spent
 from harness.statistics.query_values import COSTS, QueryValues, cost_values, scored_values
 from harness.store import Manifest, RunDir
+from harness.store.run_lookup import is_being_written
 
 
 @dataclass(frozen=True)
@@ -94,6 +89,7 @@ class RunView:
     values: Mapping[str, QueryValues] = field(repr=False)
     """Metric or cost -> one number per query, which comparisons pair."""
     race: RaceRecord | None = None
+    is_running: bool = False
     place: int = 0
     """Its position in its group: it looks the same in every figure."""
 
@@ -299,7 +295,10 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         manifest = run.manifest()
         digest = str(manifest.identity.get("dataset", {}).get("digest", ""))
         found.setdefault((digest, manifest.has_generator), []).append(run)
-    groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
+    groups = [
+        _load_group(digest, members, prices, found.get((digest, not answers), ()))
+        for (digest, answers), members in found.items()
+    ]
     views = [view for group in groups for view in group.views]
     known = document_versions([view.manifest for view in views])
     versions = {view.run: version for view, version in zip(views, known, strict=True)}
@@ -313,8 +312,8 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
     return whole
 
 
-def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
-    views = load_views(runs, prices)
+def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir]) -> Group:
+    views = load_views(runs, prices, others)
     manifests = [view.manifest for view in views]
     known = known_measures(one for view in views for one in view.evaluations)
     title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
@@ -329,9 +328,9 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     return replace(group, notes=notes)
 
 
-def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
-    """With labels that tell them from each other."""
-    named = run_labels([run.manifest() for run in runs])
+def load_views(runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir] = ()) -> tuple[RunView, ...]:
+    """With labels that tell them from each other, and from `others`."""
+    named = run_labels([run.manifest() for run in runs], [run.manifest() for run in others])
     with collector_paused():
         samples = samples_of(runs)
         every = zip(runs, named, samples, strict=True)
@@ -391,4 +390,5 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         latencies=tuple(latencies(costs)),
         spent=answers_spent(answers.all),
         race=run.race(),
+        is_running=is_being_written(run),
     )

@@ -25,8 +25,9 @@ from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
 from harness.models.entailment import entailment_identity
 from harness.models.model_endpoint import model_identity, server_digests
-from harness.models.providers import resolve_embedder, resolve_generator
-from harness.models.rerankers import reranker_identity
+from harness.models.providers import provider_of, resolve_embedder, resolve_generator
+from harness.models.rerankers import reranker_files, reranker_identity
+from harness.models.weights import missing_bytes
 from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, no_progress
 from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
@@ -170,7 +171,8 @@ def _system(name: str) -> SystemSpec:
 
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
-    index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
+    answer_params = _params(spec, "answer", config)
+    index_params = spec.settled(_params(spec, "index", config), answer_params)
     routed = _routed_cells(config, spec.own_routes(answer_params), reader)
     roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in routed])
     generator, embedder = models_of(config, spec, roles)
@@ -350,3 +352,22 @@ def is_whole(cell: Cell, run: RunDir) -> bool:
 def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
     """Its own index, or those of its routed systems, without duplicates."""
     return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.routed))
+
+
+def models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
+    """The models that the remaining phases call."""
+    is_built = all(index.record() is not None for index in index_dirs(cell, results))
+    roles = cell.roles.answer if is_built else cell.roles.index | cell.roles.answer
+    return {role: model for role, model in cell.models.items() if role in roles}
+
+
+def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
+    """Model -> bytes of weights that these runs will download."""
+    found = dict[str, int]()
+    for cell in cells:
+        for model in models_left(cell, results).values():
+            found[model.label] = missing_bytes(provider_of(model).weights(model))
+        for one in (cell, *(routed.cell for routed in cell.routed)):
+            name = one.spec.own_reranker(one.answer_params) or ""
+            found[name] = missing_bytes(reranker_files(name))
+    return {name: size for name, size in found.items() if size}

@@ -38,10 +38,17 @@ class Reporter:
         self.console = SafeConsole(stderr=True, quiet=quiet)
         self.quiet = quiet
         self._shown: Progress | None = None
+        self._told = set[str]()
 
     def say(self, line: str) -> None:
         """Print a line, unless quiet."""
         self.console.print(line, soft_wrap=True)
+
+    def say_once(self, line: str) -> None:
+        """Print a line that this command has not printed so before."""
+        if line not in self._told:
+            self._told.add(line)
+            self.say(line)
 
     def warn(self, line: str) -> None:
         """Print a line even if quiet, such as for damaged data."""

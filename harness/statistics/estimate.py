@@ -27,8 +27,10 @@ _LEAST_OF_MOST = 0.25
 _SAME, _SIMILAR, _TIMED, _OTHER = (0.8, 1.25), (0.5, 2.0), (0.7, 1.5), (0.4, 2.5)
 """Ranges around a measurement: of the same configuration, of another configuration of the same system, of the
 model's speed, of other calls of the model."""
+_NO_EMBEDDING = 0.25
+"""At most this share of the seconds of an index without model calls is not embedding."""
 SAME_PARAMETERS = 2
-NO_TIME = Range(low=0.0, high=0.0)
+NO_TIME, ALL = Range(low=0.0, high=0.0), Range(low=1.0, high=1.0)
 PriceUsage = Callable[[Mapping[str, Usage]], float | None]
 """Usage by role -> USD; None: no price."""
 BusyTime = tuple[float, float]
@@ -147,6 +149,8 @@ class Task:
     """Whether the formula is an upper bound."""
     notes: tuple[str, ...] = ()
     """Assumptions of the formula, mentioned unless earlier runs correct it."""
+    to_embed: Range = ALL
+    """Share of the texts that have no stored vector."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +172,11 @@ def predict(task: Task) -> PhaseEstimate:
     earlier = [one for one in closest if one.spent.is_metered and share(one) is not None]
     timed = [one for one in closest if one.spent.seconds is not None and share(one) is not None]
     seconds = None
-    if timed:
-        mean = sum((one.spent.seconds or 0.0) * (share(one) or 0.0) for one in timed) / len(timed)
-        seconds = Range(low=mean * spread[0], high=mean * spread[1])
+    if taken := [(one.spent.seconds or 0.0) * (share(one) or 0.0) for one in timed]:
+        # The others may have been slowed down by something else.
+        seconds = Range(low=min(taken) * spread[0], high=max(sum(taken) / len(taken) * spread[1], *taken))
+        if task.work is not None and not task.work.calls:
+            seconds = seconds.times(task.to_embed.low, max(task.to_embed.high, _NO_EMBEDDING))
     runs = f"{len(closest)} earlier {'run' if len(closest) == 1 else 'runs'}"
     if not earlier:
         if task.work is not None:
@@ -194,6 +200,11 @@ def predict(task: Task) -> PhaseEstimate:
     return _phase(task, amounts, seconds, runs, notes, cached / read if read else 0.0)
 
 
+def without_calls(work: Work) -> Work:
+    """The work of a run without a generator."""
+    return work.model_copy(update={"calls": ()})
+
+
 def _share_of(task: Task) -> Callable[[Earlier], float | None]:
     """share(earlier): the size of the phase as a multiple of an earlier one."""
 
@@ -208,7 +219,9 @@ def _share_of(task: Task) -> Callable[[Earlier], float | None]:
         if task.work is None or one.work is None:
             return units if task.work is None or one.closeness > SAME_PARAMETERS else None
         before, now = size(one.work, one.spent.units), size(task.work, task.units)
-        return now / before if before and now else units
+        if bool(before) != bool(now):
+            return None  # Such as a search by words, which says nothing of one that embeds.
+        return now / before if before else units
 
     return share
 
@@ -250,8 +263,9 @@ def _phase(
     cached_share: float = 0.0,
 ) -> PhaseEstimate:
     """`seconds`: those of earlier runs. `cached_share`: of the prompt tokens, from a server's prompt cache."""
-    if not task.embedder_is_metered:
-        amounts = _Amounts(amounts.calls, amounts.read, amounts.written, NO_TIME)
+    embedded = amounts.embedded.times(task.to_embed.low, task.to_embed.high)
+    embedded = embedded if task.embedder_is_metered else NO_TIME
+    amounts = _Amounts(amounts.calls, amounts.read, amounts.written, embedded)
     cheapest = task.price(_usage(amounts, "low", cached_share))
     dearest = task.price(_usage(amounts, "high", 0.0))
     unpriced = ["dollars: the price table has no price for this model"] if dearest is None else []
@@ -303,7 +317,7 @@ def _model_seconds(task: Task, amounts: _Amounts) -> Range | None:
         length = work.embedded_characters / work.embedded_texts / PASSAGE_CHARACTERS
         # Most encoders cut longer texts, and a short one costs a call of its own.
         passages = texts * min(max(length, 0.1), 1.5)
-        seconds += _tokens_s(Range(low=passages, high=passages), rates.passages_per_s)
+        seconds += _tokens_s(task.to_embed.times(passages), rates.passages_per_s)
     return seconds
 
 
@@ -347,15 +361,22 @@ def phases_left(estimate: Estimate) -> dict[str, PhaseEstimate]:
     """
     if not estimate.n_left:
         return {}
-    phase, share = estimate.answer, estimate.n_left / estimate.n_answers
+    phases = {"answer": _scaled(estimate.answer, estimate.n_left / estimate.n_answers)}
+    if estimate.index_is_built or estimate.index_is_shared:
+        return phases
+    return {"index": _scaled(estimate.index, estimate.index_left), **phases}
+
+
+def _scaled(phase: PhaseEstimate, share: float) -> PhaseEstimate:
     known = {
         name: value for name in (*QUANTITIES, "embedder_tokens") if (value := getattr(phase, name)) is not None
     }
-    update = {
-        name: value.times(share) if isinstance(value, Range) else value * share for name, value in known.items()
-    }
-    index = {} if estimate.index_is_built or estimate.index_is_shared else {"index": estimate.index}
-    return {**index, "answer": phase.model_copy(update=update)}
+    return phase.model_copy(
+        update={
+            name: value.times(share) if isinstance(value, Range) else value * share
+            for name, value in known.items()
+        }
+    )
 
 
 def totals(phases: Iterable[PhaseEstimate], start: Range = NO_TIME) -> dict[str, Sum]:

@@ -4,13 +4,14 @@ import json
 import operator
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.store.atomic_files import open_to_read
 from harness.store.call_journal import COLUMNS
 from harness.store.checksums import row_check
 
@@ -68,15 +69,17 @@ def count_calls(path: Path) -> int | None:
     return int(found[0][0]) if found else None
 
 
+def count_paid_calls(path: Path, role: str, payers: Sequence[str]) -> int:
+    """The number of calls of a role in a journal that these runs paid."""
+    marks = ",".join("?" * len(payers))
+    query = f"SELECT COUNT(*) FROM calls WHERE role = ? AND paid_by IN ({marks}) AND {_TELLING}"  # noqa: S608
+    found = _rows(path, query, (role, *payers))
+    return int(found[0][0]) if found else 0
+
+
 def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
-    if not path.is_file():
-        return []
-    # Without a write-ahead log there is no writer. `immutable` then avoids creating files, as in a read-only
-    # folder.
-    written = path.with_name(f"{path.name}-wal").exists()
-    how = "mode=ro" if written else "immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)) as db:
+        with closing(open_to_read(path)) as db:
             return db.execute(query, values).fetchall()
     except sqlite3.Error:
         return []

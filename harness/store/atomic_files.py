@@ -211,6 +211,15 @@ def open_database(path: Path) -> sqlite3.Connection:
     return database
 
 
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a database that another process may be writing, without changing it. Raises sqlite3.Error."""
+    # Without a write-ahead log there is no writer. `immutable` then avoids creating files, as in a read-only
+    # folder.
+    written = path.with_name(f"{path.name}-wal").exists()
+    how = "mode=ro" if written else "immutable=1"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)
+
+
 @contextmanager
 def at_once(database: sqlite3.Connection) -> Iterator[None]:
     """Run the statements of the block in one transaction."""

@@ -38,8 +38,8 @@ from harness.core.hashing import digest, short_digest
 from harness.core.records import Document, Prediction
 from harness.evaluators.prompt_sizes import CHARACTERS, size_measure
 from harness.evaluators.retrieval import RetrievalEvaluator, RetrievalParams, rules
-from harness.models.embedders import build_embedder, embedder_cache_key
-from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedders import build_embedder
+from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder
 from harness.models.transport import CallContext

@@ -13,6 +13,8 @@ from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.headings import passage_text
 from systems.common.prompts.thesis import Prompts, prompt_of
 
+_SAMPLE = 50
+
 
 @dataclass(frozen=True)
 class PassageFacts:
@@ -23,11 +25,18 @@ class PassageFacts:
     """Mean characters of a chunk's own text, as embedded."""
     mean_shown: float
     """Mean characters of a passage as shown to a model, with its heading."""
+    sample: tuple[tuple[str, str], ...] = ()
+    """Some passages, evenly spaced: a chunk's own text, and with its heading."""
 
     def embedding(self, headings: bool = False) -> Work:
         """Every passage embedded once, with or without its heading."""
         mean = self.mean_shown if headings else self.mean_characters
-        return Work(embedded_texts=self.count, embedded_characters=self.count * mean)
+        return Work(
+            embedded_texts=self.count,
+            embedded_characters=self.count * mean,
+            sample=tuple(texts[headings] for texts in self.sample),
+            sampled_texts=self.count,
+        )
 
     def retrieved(self, k: int) -> list[Context]:
         """The k passages of a search, fewer if the corpus has fewer."""
@@ -44,11 +53,16 @@ def passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
 @lru_cache(maxsize=16)
 def _passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
     count = characters = shown = 0
+    sample, apart = list[tuple[str, str]](), 1
     for chunk in iter_chunks(corpus.documents, params):
+        if count % apart == 0:
+            sample.append((chunk.text, passage_text(chunk)))
+        if len(sample) == 2 * _SAMPLE:
+            sample, apart = sample[::2], 2 * apart
         count += 1
         characters += len(chunk.text)
         shown += len(passage_text(chunk))
-    return PassageFacts(count, characters / max(count, 1), shown / max(count, 1))
+    return PassageFacts(count, characters / max(count, 1), shown / max(count, 1), tuple(sample))
 
 
 def filler(count: int, characters: float) -> list[Context]:

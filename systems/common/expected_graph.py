@@ -63,10 +63,11 @@ def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Wor
     embedding = passages.embedding(index.headings is True)
     if index.statements:
         sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
-        embedding = Work(
-            embedded_texts=embedding.embedded_texts + sentences,
-            embedded_characters=embedding.embedded_characters + sentences * _SENTENCE_CHARACTERS,
-        )
+        more = {
+            "embedded_texts": embedding.embedded_texts + sentences,
+            "embedded_characters": embedding.embedded_characters + sentences * _SENTENCE_CHARACTERS,
+        }
+        embedding = embedding.model_copy(update=more)
         notes = (*notes, "every sentence of the corpus is taken to state a triplet, and to be embedded")
     return embedding.model_copy(update={"calls": extraction}), notes
 

@@ -7,7 +7,14 @@ from typing import Any, Generic, TypeVar
 
 from harness.core.records import Document, Expected, IndexStats
 from harness.protocols import GENERATES, Runtime, System, SystemSpec, Workload
-from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from systems.common.passages import (
+    INDEX_KIND,
+    PassageParams,
+    Passages,
+    check_passages,
+    index_roles,
+    settle_vectors,
+)
 from systems.common.search import SearchParams
 
 Index = TypeVar("Index", bound=PassageParams)
@@ -57,6 +64,7 @@ def passage_system_spec(
         answer_params=answer_params,
         build=build,
         index_roles=index_roles,
+        settle=settle_vectors,
         answer_roles=lambda _, answer: answer.search_roles | GENERATES,
         index_kind=INDEX_KIND,
         reranker=lambda answer: answer.rerank,

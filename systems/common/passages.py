@@ -46,7 +46,13 @@ class PassageParams(SearchedParams):
     """Index parameters."""
 
     vectors: bool = True
-    """Whether passages are embedded; if not, set `answer.search` to bm25."""
+    """Whether passages are embedded. If it is not set: only for a search by vectors, see `settle_vectors`."""
+
+
+def settle_vectors(index: PassageParams, answer: SearchParams) -> PassageParams:
+    """The `settle` of every system with stored passages: BM25 needs no vectors, which take most of the time."""
+    is_open = "vectors" not in index.model_fields_set
+    return index.model_copy(update={"vectors": False}) if is_open and not answer.needs_vectors else index
 
 
 def index_roles(params: PassageParams) -> frozenset[Role]:

@@ -79,6 +79,11 @@ class SearchParams(PromptParams):
         return self.search != "bm25"
 
     @property
+    def needs_vectors(self) -> bool:
+        """Whether a search looks up stored vectors."""
+        return self.is_dense
+
+    @property
     def search_roles(self) -> frozenset[Role]:
         """The models that a search calls."""
         return EMBEDS if self.is_dense else NO_ROLE

@@ -12,12 +12,7 @@ from systems.common.chunking import Chunk, iter_chunks
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.headings import under_heading
 from systems.common.passage_system import PassageSystem
-from systems.common.passages import (
-    PassageParams,
-    check_passages,
-    expected_index,
-    index_stats,
-)
+from systems.common.passages import PassageParams, check_passages, expected_index, index_stats, settle_vectors
 from systems.common.passages import index_roles as passage_roles
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, place_of
@@ -136,6 +131,7 @@ SPEC = SystemSpec(
     answer_params=AnswerParams,
     build=ContextualSystem,
     index_roles=index_roles,
+    settle=settle_vectors,
     answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     reranker=lambda answer: answer.rerank,
     preflight=check_passages,

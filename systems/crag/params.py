@@ -34,6 +34,11 @@ class AnswerParams(SearchParams):
         return self.model_copy(update={"search": self.search_again})
 
     @property
+    def needs_vectors(self) -> bool:
+        """See `SearchParams`."""
+        return self.is_dense or self.second.is_dense
+
+    @property
     def search_roles(self) -> frozenset[Role]:
         """The models of both searches, and of the rules."""
         return EMBEDS if self.grader == "rules" or self.is_dense or self.second.is_dense else NO_ROLE

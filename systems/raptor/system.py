@@ -20,7 +20,6 @@ from harness.core.records import (
     Query,
     Span,
     Step,
-    Work,
 )
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, SystemSpec, Workload
 from systems.common.chunking import iter_chunks
@@ -176,11 +175,12 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     prompt = characters_of(summary_messages("", 0)) + index.cluster_tokens * _CHARACTERS_A_TOKEN
     write = ExpectedCalls(calls=most, input_characters=prompt, output_tokens_most=index.summary_tokens)
     leaves = passages.embedding(index.headings is True)
-    work = Work(
-        calls=(write,) if most and index.summaries == "model" else (),
-        embedded_texts=leaves.embedded_texts + most,
-        embedded_characters=leaves.embedded_characters + most * index.summary_tokens * _CHARACTERS_A_TOKEN,
-    )
+    summaries = {
+        "calls": (write,) if most and index.summaries == "model" else (),
+        "embedded_texts": leaves.embedded_texts + most,
+        "embedded_characters": leaves.embedded_characters + most * index.summary_tokens * _CHARACTERS_A_TOKEN,
+    }
+    work = leaves.model_copy(update=summaries)
     found = passages.retrieved(answer.top_k * (layers if answer.tree == "traversal" else 1))
     call = answer_call(workload, found, answer.prompts)
     query = search(workload, [call], searches=int(answer.is_dense))

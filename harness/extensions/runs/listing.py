@@ -86,7 +86,8 @@ def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], list[_Col
     hidden = {*same}
     hidden |= set() if any(one.tags for one in summaries) else {"tags"}
     hidden |= set() if any(one.n_failed for one in summaries) else {"failed"}
-    scored = {"score": "; ".join(f"{marks[name]}{name}" for name in metrics)} if metrics else {}
+    named = [f"{name} where marked {marks[name]}" if marks[name] else name for name in metrics]
+    scored = {"score": " or ".join(named)} if named else {}
     return {**same, **scored}, [one for one in columns if one[0] not in hidden]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, ModelsConfig
 from harness.core.errors import ConfigError, ModelUnavailable
 from harness.models.clients import OpenAIChat, build_chat
-from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder, embedder_cache_key
-from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder
+from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.llama_server import ServerAccess, ready_by
 from harness.models.metering import Meter, metered_apart
 from harness.models.model_endpoint import model_identity, server_digests

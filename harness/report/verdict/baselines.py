@@ -12,14 +12,18 @@ from harness.report.comparison.compare import paired
 from harness.report.notes import lacks_evidence, sees_gold
 from harness.report.records import References
 from harness.report.verdict.ranking import has_values, why_not_comparable
+from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
-from harness.statistics import Aggregate, Frame, aggregate_scores
+from harness.statistics import NATURAL, OVERALL, Aggregate, Frame, aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, ScoreColumns
+from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.paired_comparison import compare_measure
 from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
 
 _LONGEST_ANSWER = 26
+_LOW = 0.7
+"""Share of answers right with the gold evidence, below which the model is named as the limit."""
 _FEWEST_RIGHT = 2
 """A constant answer must be right this often: where all answers differ, each is right once."""
 
@@ -81,6 +85,28 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
         if any(lead is not None and lead.is_shown for lead in leads):
             headroom = None
     return Baselines(constant, lower, upper, headroom)
+
+
+def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
+    rows = {row.query_type: row for row in baseline.rows}
+    return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
+
+
+def model_limit(
+    group: Group, measure: str, baselines: Baselines, entrants: Sequence[int], *, natural: bool
+) -> ModelLimit | None:
+    """The share of answers that are right with the gold evidence, if it is low, and more is missing to all of them
+    than to the best system.
+    """
+    upper, known = baselines.upper, group.known.get(measure)
+    row = baseline_row(upper, natural=natural) if upper and known and known.is_share else None
+    if upper is None or row is None or row.mean is None or row.n_expected < FEWEST:
+        return None
+    rows = [group.views[position].row_beside(measure, row) for position in entrants]
+    best = max((one.mean for one in rows if one and one.mean is not None), default=0.0)
+    if max(row.mean, best) >= _LOW or 1 - row.mean <= row.mean - best:
+        return None
+    return ModelLimit(upper.label, group.display_name(measure), row.mean)
 
 
 def means_over(

@@ -10,15 +10,15 @@ from typing import Any
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
-from harness.report.measures import is_merit
-from harness.report.notes import UNFINISHED_NOTE
-from harness.report.verdict.baselines import Baseline, Baselines, lead_over
+from harness.report.notes import UNFINISHED_NOTE, how_to_finish
+from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
 from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line, standings
+from harness.report.verdict.standings import Line, natural_mix, standings
+from harness.report.verdict.ties import fewer_right, is_ceiling, leading_runs, separated_by, tie_break
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics.confidence_intervals import ENOUGH, FEWEST
+from harness.statistics.confidence_intervals import ENOUGH
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
@@ -58,10 +58,12 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         probability=probability,
         at_most_worse=worst,
         cheaper=_much_cheaper(ranking, choice),
+        tie_break=tie_break(ranking, choice),
+        model_limit=model_limit(group, bounded, baselines, ranking.entrants, natural=natural_mix(ranking)),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
-        is_ceiling=_is_ceiling(ranking),
-        separated_by=_separated_by(ranking) if _is_ceiling(ranking) else "",
+        is_ceiling=is_ceiling(ranking),
+        separated_by=separated_by(ranking) if is_ceiling(ranking) else "",
         **_stopped(group),
         standings=tuple(standings(group, lines, ranking, choice)),
     )
@@ -121,7 +123,8 @@ def why_no_entrant(ranking: Ranking) -> str:
     if len(pending) < len(views):
         return f"No finished run has enough values of {ranking.display_name}."
     done, whole = sum(view.n_answered for view in pending), sum(view.n_expected for view in pending)
-    return f"No run is finished: {done:,} of {counted(whole, 'answer')} are there. Run it again to resume."
+    is_running = all(view.is_running for view in pending)
+    return f"No run is finished: {done:,} of {counted(whole, 'answer')} are there. {how_to_finish(is_running)}"
 
 
 def weaknesses(group: Group) -> Iterator[str]:
@@ -135,7 +138,8 @@ def weaknesses(group: Group) -> Iterator[str]:
         if not view.is_complete:
             left = view.n_expected - view.n_answered
             missing = f"{left:,} of {counted(view.n_expected, 'answer')} missing" if left > 0 else "not closed"
-            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. Run it again to resume."
+            advice = how_to_finish(view.is_running)
+            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. {advice}"
 
 
 def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
@@ -178,29 +182,6 @@ def _is_worst_throughout(compared: MeasureComparison) -> bool:
     return not any(compared.n_missing) and all(mean is None or mean == worst for mean in compared.means)
 
 
-def _leading(ranking: Ranking) -> list[int]:
-    return [ranking.order[0], *(lead.place for lead in ranking.open_leads)]
-
-
-def _is_ceiling(ranking: Ranking, least: int = FEWEST) -> bool:
-    """Whether two leading runs or more have the best possible value on every one of at least so many queries."""
-    compared, leading = ranking.ranked, _leading(ranking)
-    if compared is None or compared.measure.ends is None or compared.n_common < least or ranking.race:
-        return False
-    best = compared.measure.ends[0 if compared.measure.higher_is_better is False else 1]
-    return len(leading) > 1 and all(bool((compared.values(place) == best).all()) for place in leading)
-
-
-def _separated_by(ranking: Ranking) -> str:
-    """The first metric of the same evaluator by which the leading runs differ; empty if there is none."""
-    group, views = ranking.group, [ranking.view(place) for place in _leading(ranking)]
-    for name, measure in group.known.items():
-        means = {view.value(name) for view in views}
-        if is_merit(measure) and group.owner(name) == group.owner(ranking.measure) and len(means - {None}) > 1:
-            return name
-    return ""
-
-
 def _stopped(group: Group) -> dict[str, Any]:
     """How many queries a budget left out of every run, and which budget."""
     reach = group.widest.run.reach()
@@ -222,12 +203,12 @@ def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
     # After repeated looks too.
     if ranking.is_won and ((anytime_p := anytime_p_of(ranking)) is None or anytime_p <= ALPHA):
         return Choice(best, Outcome.CLEAR_WINNER)
-    tied = _leading(ranking) if by_cost else []
-    good_ones = _all_as_good(ranking, tied)
+    tied = leading_runs(ranking) if by_cost else []
+    good_ones, candidates = _all_as_good(ranking, tied), [one for one in tied if one not in fewer_right(ranking)]
     if good_ones == {*tied} and len(tied) > 1:
-        return Choice(_cheapest(tied, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
-    if by_cost and _is_ceiling(ranking):
-        best = min(tied, key=lambda place: ranking.costs[1][place] or 0.0)
+        return Choice(_cheapest(candidates, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
+    if by_cost and is_ceiling(ranking):
+        best = min(candidates, key=lambda place: ranking.costs[1][place] or 0.0)
     most = MISSING_MATTERS * ranking.ranked.n_common
     if any(lead.n_missing > most for lead in ranking.open_leads):
         return Choice(best, Outcome.INCONCLUSIVE)
@@ -237,11 +218,14 @@ def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
 def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | None:
     """The cheapest run that is as good as every other one, if it is cheaper than the best."""
     costs, best, margin = ranking.costs[1], ranking.order[0], ranking.margin_value
-    own = costs[best]
+    own, behind = costs[best], fewer_right(ranking)
     if margin is None or own is None:
         return None
     # A run that saves less than a tenth is no candidate, as one whose cost is unknown.
-    is_cheap = [at == best or (cost is not None and cost <= _CHEAPER * own) for at, cost in enumerate(costs)]
+    is_cheap = [
+        at == best or (cost is not None and cost <= _CHEAPER * own and at not in behind)
+        for at, cost in enumerate(costs)
+    ]
     candidates = [cost if cheap else None for cost, cheap in zip(costs, is_cheap, strict=True)]
     good = cheapest_as_good(compared, candidates, margin=margin)
     if good is None or good.place == best:
@@ -312,7 +296,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
     if compared is None or margin is None or choice.outcome not in unsettled or ranking.race is not None:
         return None
-    if _is_ceiling(ranking, 1):
+    if is_ceiling(ranking, 1):
         return None
     best, leads = ranking.order[0], ranking.open_leads
     needed = [_needed(compared, best, lead, max(margin, lead.difference)) for lead in leads]

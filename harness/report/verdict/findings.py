@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.report.measures import known_measures, margin_choice, ranking_choice
-from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, baselines_of
+from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, baseline_row, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import Line, baseline_row, natural_mix, shown_rows, why_not_ranked
+from harness.report.verdict.standings import Line, natural_mix, shown_rows, why_not_ranked
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate

@@ -18,7 +18,7 @@ from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, c
 from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, is_merit
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
-from harness.statistics import NATURAL, OVERALL
+from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
 from harness.statistics.race_test import anytime_p
@@ -82,18 +82,35 @@ class Ranking:
 
     @cached_property
     def order(self) -> list[int]:
-        """Places in the comparison, the best mean first; of equal means the cheaper run first."""
+        """Places in the comparison, the best mean first; of equal means first the run with more answers right, see
+        `answers`, then the cheaper one.
+        """
         if self.ranked is None:
             return list(range(len(self.entrants)))
-        compared = self.ranked
+        compared, (_, right) = self.ranked, self.answers
         costs = next((means for _, means in self._costs if len({*means} - {None}) > 1), None)
         sign = 1.0 if compared.measure.higher_is_better is False else -1.0
 
-        def merit(place: int) -> tuple[float, float]:
+        def merit(place: int) -> tuple[float, float, float]:
             cost = costs[place] if costs else None
-            return sign * (compared.means[place] or 0.0), inf if cost is None else cost
+            return sign * (compared.means[place] or 0.0), -right[place], inf if cost is None else cost
 
         return sorted(ranked_places(compared), key=merit)
+
+    @cached_property
+    def answers(self) -> tuple[str, list[float]]:
+        """Where retrieval ranks: the metric of answers that decides between equal means, and its mean for each
+        run. An empty name and zeros if the runs have none in common.
+        """
+        known, views = self.group.known, [self.view(place) for place in range(len(self.entrants))]
+        if self.measure in known and "answer" not in known[self.measure].reads:
+            for name in candidates_to_rank(self.instead_of or self.group.ranking.name, (), known):
+                means = [row.mean if (row := self._row(view, name)) else None for view in views]
+                right = [mean for mean in means if mean is not None]
+                is_alike = len(right) == len(views) and len({view.way(name) for view in views}) == 1
+                if is_alike and "answer" in known[name].reads and known[name].higher_is_better:
+                    return name, right
+        return "", [0.0] * len(views)
 
     @cached_property
     def leads(self) -> list[Lead]:
@@ -149,17 +166,21 @@ class Ranking:
     def _costs(self) -> list[tuple[str, list[float | None]]]:
         """For each kind of cost its means. Tokens of different models cost different amounts."""
         views = [self.view(place) for place in range(len(self.entrants))]
-        mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
         same_model = len({view.model("generator") for view in views}) < 2
         found = []
         for cost in SHOWN_COSTS:
             if cost == "tokens" and not same_model:
                 continue
-            rows = [view.row(cost, mix) or view.row(cost) for view in views]
+            rows = [self._row(view, cost) for view in views]
             priced = zip(views, rows, strict=True)
             means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in priced]
             found.append((cost, means))
         return found
+
+    def _row(self, view: RunView, measure: str) -> Aggregate | None:
+        """In the mix of query types of the comparison, if it has one in that."""
+        mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
+        return view.row(measure, mix) or view.row(measure)
 
 
 def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking:

@@ -14,6 +14,7 @@ from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 _LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
 _CHEAPEST = {"usd": "costs the least", "tokens": "uses the fewest tokens", "latency_s": "is the fastest"}
+_LESS = {"usd": "costs less", "tokens": "uses fewer tokens", "latency_s": "is faster"}
 _A_CENT = 0.01
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
@@ -86,8 +87,11 @@ def _unsettled(verdict: Verdict) -> str:
 
 def _at_the_ceiling(verdict: Verdict) -> str:
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
-    best += "" if verdict.cost else " or the simplest one"
+    tie = verdict.tie_break
+    best += "" if verdict.cost or tie else " or the simplest one"
     said = f"Use {best}: all {len(_leading(verdict))} leading systems have {score} over {n_compared(verdict)}"
+    if tie and tie.by not in _CHEAPEST:
+        return f"{said}, and it leads in {tie.by}."
     return f"{said}, and it {_CHEAPEST[verdict.cost]}." if verdict.cost else f"{said}."
 
 
@@ -103,11 +107,13 @@ def sentences(verdict: Verdict) -> tuple[str, ...]:
 def _sentences(verdict: Verdict) -> Iterator[str]:
     if verdict.outcome == Outcome.NOTHING_RIGHT:
         yield "See the failed questions in the report: the model, the prompt or the reference answers may not fit."
+    yield from filter(None, [_model(verdict)])
     if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER or verdict.is_by_evidence:
         stopped = _stopped(verdict) if verdict.n_questions < ENOUGH else ""
         few = verdict.n_questions < ENOUGH and not stopped
         yield from filter(None, [stopped])
-        yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
+        if not verdict.model_limit:
+            yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
         if not verdict.is_by_evidence:
             return
     if verdict.recommended is None:
@@ -123,6 +129,17 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield "A stronger model, another retriever or more questions may change that."
         return
     yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
+
+
+def _model(verdict: Verdict) -> str:
+    """That a better model comes before a better system; empty if that is not shown."""
+    limit = verdict.model_limit
+    if limit is None:
+        return ""
+    return (
+        f"The model is the limit: even with the right passages ({name(limit.baseline)}) it has "
+        f"{100 * limit.share:.0f} % {limit.title}. Try a better model before a better system."
+    )
 
 
 def _failing(verdict: Verdict) -> str:
@@ -164,21 +181,38 @@ def _difference(verdict: Verdict) -> str:
     other = rivals[0]
     gap = own.score.value - (other.score.value if other.score else 0.0)
     cheap, better = verdict.cheaper, abs(gap) > _EQUAL
-    if not better:
-        unpriced = next((one for one in _leading(verdict) if one.why_unpriced), None)
-        if verdict.is_ceiling or (verdict.outcome == Outcome.LEADING and not cheap and not unpriced):
-            return ""
-        said = f"{name(own.system)} and {name(other.system)} have the same score"
-        if unpriced:
-            said += f"; {name(unpriced.system)} {unpriced.why_unpriced}"
-    else:
+    if better:
         side = "ahead of" if (gap > 0) == verdict.higher_is_better else "behind"
         said = f"{name(own.system)} is {amount(verdict, abs(gap))} {side} {name(other.system)}"
+    elif not (said := _what_decided(verdict) or _same_score(verdict, own, other)):
+        return ""
     if cheap:
         whom = "which" if cheap.system == other.system and better else name(cheap.system)
         said += f"{',' if whom == 'which' else ';'} {whom} may be as good and "
         said += _CHEAPER[cheap.unit].format(f"{short_number(cheap.ratio)} times")
     return f"{said}."
+
+
+def _what_decided(verdict: Verdict) -> str:
+    """Between two runs with the same score. Empty if nothing did, or if the headline says it."""
+    tie = verdict.tie_break
+    if tie is None or (tie.by in _LESS and verdict.is_ceiling):
+        return ""
+    both = f"{name(verdict.recommended or '')} and {name(tie.system)}"
+    if tie.by in _LESS:
+        return f"{both} have the same score; {name(verdict.recommended or '')} {_LESS[tie.by]}"
+    own, other = (f"{100 * one:.0f} %" if tie.is_share else short_number(one) for one in (tie.own, tie.other))
+    chance = "" if tie.is_shown else ", which may be chance"
+    return f"{both} have the same score, so {tie.by} decides: {own} against {other}{chance}"
+
+
+def _same_score(verdict: Verdict, own: Standing, other: Standing) -> str:
+    """Empty if the headline says it and there is nothing to add."""
+    unpriced = next((one for one in _leading(verdict) if one.why_unpriced), None)
+    if verdict.is_ceiling or (verdict.outcome == Outcome.LEADING and not verdict.cheaper and not unpriced):
+        return ""
+    said = f"{name(own.system)} and {name(other.system)} have the same score"
+    return f"{said}; {name(unpriced.system)} {unpriced.why_unpriced}" if unpriced else said
 
 
 def _risk(verdict: Verdict) -> str:
@@ -234,12 +268,15 @@ def _more(verdict: Verdict) -> str:
 
 
 def _stopped(verdict: Verdict) -> str:
-    """What to do where a budget ended the runs; empty if none did, or if the result is settled."""
+    """What to do where a budget ended the runs; empty if none did, or if the result is settled. Each command has
+    the minutes of its budget anew; dollars and tokens are counted together.
+    """
     if not verdict.n_left or verdict.outcome not in {*_UNSETTLED, Outcome.MODEL_CANNOT_ANSWER}:
         return ""
+    more = "" if verdict.stopped_by == "minutes" else f" with a larger --set budget.{verdict.stopped_by}=N"
     return (
         f"The budget ended before {counted(verdict.n_left, 'more question was', 'more questions were')} asked: "
-        f"repeat the command with a larger --set budget.{verdict.stopped_by}=N, or with fewer systems."
+        f"repeat the command{more} to ask more of them."
     )
 
 

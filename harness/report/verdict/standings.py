@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harness.display import printable
 from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
-from harness.report.verdict.baselines import Baseline, means_over
+from harness.report.verdict.baselines import means_over
 from harness.report.verdict.ranking import Ranking, has_values, why_not_comparable
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
@@ -67,11 +67,6 @@ def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregat
     absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
     return next(row for row in rows if row.query_type == mix)
-
-
-def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
-    rows = {row.query_type: row for row in baseline.rows}
-    return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
 
 
 def why_not_ranked(view: RunView, others: Collection[str] = ()) -> str:

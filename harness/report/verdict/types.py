@@ -115,6 +115,32 @@ class Cheaper:
 
 
 @dataclass(frozen=True)
+class TieBreak:
+    """What decided between the recommended run and another one with the same score."""
+
+    system: str
+    """The other one."""
+    by: str
+    """The title of a metric of answers, or a cost: `tokens`, `usd` or `latency_s`."""
+    own: float
+    other: float
+    is_share: bool = False
+    is_shown: bool = True
+    """Whether the difference is significant; a cost is not tested."""
+
+
+@dataclass(frozen=True)
+class ModelLimit:
+    """A model that loses more with the gold evidence than a better system could gain."""
+
+    baseline: str
+    """The baseline that is given the evidence."""
+    title: str
+    share: float
+    """By this metric of answers, with the evidence."""
+
+
+@dataclass(frozen=True)
 class MoreQueries:
     """What would settle which of the leading runs is better, if they differ by the margin."""
 
@@ -166,6 +192,8 @@ class Verdict:
     behind.
     """
     cheaper: Cheaper | None = None
+    tie_break: TieBreak | None = None
+    model_limit: ModelLimit | None = None
     cost: str = ""
     """The cost by which runs are called cheaper: `usd`, `tokens` or `latency_s`; empty: unknown."""
     more: MoreQueries | None = None

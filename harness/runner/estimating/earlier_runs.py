@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.core.errors import HarnessError
-from harness.core.records import OWN_MODELS, Expected, Usage
+from harness.core.records import OWN_MODELS, Expected, Range, Usage
 from harness.models.model_endpoint import server_digests
 from harness.models.providers import provider_of
 from harness.registry import SYSTEMS
@@ -28,9 +28,10 @@ from harness.statistics.estimate import (
     covered_seconds,
     index_spent,
     measured_range,
+    without_calls,
 )
 from harness.store import IndexDir, Manifest, RunDir, find_runs
-from harness.store.asked_calls import AskedCall, latest_calls
+from harness.store.asked_calls import AskedCall, count_paid_calls, latest_calls
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -63,9 +64,13 @@ class EarlierRun:
 
     @cached_property
     def expected(self) -> Expected | None:
-        """The work that its system expected when it started."""
+        """The work that its system expected when it started, without calls if it had no generator."""
         kept = _read(self.run, RunDir.estimate)
-        return kept.expected if kept else None
+        expected = kept.expected if kept else None
+        if expected is None or self.manifest.has_generator:
+            return expected
+        without = {"index": without_calls(expected.index), "query": without_calls(expected.query)}
+        return expected.model_copy(update=without)
 
 
 class EarlierRuns:
@@ -101,20 +106,21 @@ class EarlierRuns:
         replies: dict[int, list[int]] = {}
         for call in calls:
             replies.setdefault(call.max_tokens, []).append(call.output_tokens)
-        timed = [run.calls for run in runs if self._is_as_fast(run, cell)]
-        n_timed = sum(map(len, timed))
-        if n_timed:
-            busy = sum(
-                covered_seconds((one.started_s, one.started_s + one.wall_s) for one in own) for own in timed
-            )
-            call_s = busy / n_timed
+        timed = [own for run in runs if self._is_as_fast(run, cell) and (own := run.calls)]
+        busy = [covered_seconds((one.started_s, one.started_s + one.wall_s) for one in own) for own in timed]
+        if timed:
+            mean_s = sum(busy) / sum(map(len, timed))
+            best_s = min(seconds / len(own) for seconds, own in zip(busy, timed, strict=True))
         else:
-            call_s = sum(call.wall_s for call in calls) / len(calls) / cell.config.limits.concurrency
-        is_known = n_timed or not _is_here(cell)
+            mean_s = best_s = sum(call.wall_s for call in calls) / len(calls) / cell.config.limits.concurrency
+        call_s = Range(
+            low=measured_range(best_s, is_speed=False).low, high=measured_range(mean_s, is_speed=False).high
+        )
+        is_known = timed or not _is_here(cell)
         return Rates(
             characters_per_token=sum(call.characters for call in calls) / input_tokens,
             reply_tokens={limit: sum(tokens) / len(tokens) for limit, tokens in replies.items()},
-            call_s=measured_range(call_s, is_speed=False) if is_known else None,
+            call_s=call_s if is_known else None,
         )
 
     def index_phases(self, cell: Cell, *, per_document: bool) -> list[Earlier]:
@@ -184,6 +190,11 @@ class EarlierRuns:
         if _is_here(cell):
             return all(run.manifest.machine.get(key) == self._machine.get(key) for key in ("processor", "cores"))
         return (run.manifest.identity.get("limits") or {}).get("concurrency") == cell.config.limits.concurrency
+
+    def index_calls_made(self, cell: Cell) -> int:
+        """Calls of the generator for the index of this configuration that an interrupted build has journaled."""
+        builders = [one.run.run_id for one in self._runs if one.manifest.index_id == cell.index_id]
+        return count_paid_calls(IndexDir(self._results, "any").journal_path, GENERATOR, builders)
 
     def _index_calls(self, payers: set[str]) -> list[AskedCall]:
         calls = latest_calls(IndexDir(self._results, "any").journal_path)

@@ -11,7 +11,9 @@ from typing import Any
 from harness.config import ModelConfig
 from harness.core.current_process import usable_cores
 from harness.core.records import Estimate, Expected, PhaseEstimate, Range, Work
+from harness.models.embedding_cache import embedder_cache_key, stored_share
 from harness.models.providers import provider_of
+from harness.models.weights import cache_dir, missing_bytes
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.estimate_text import budget_text, in_one_line, likely_answers
@@ -19,21 +21,13 @@ from harness.runner.estimating.model_speed import (
     ModelSpeed,
     calibrate,
     keep_measured,
-    missing_bytes,
     stored_speed,
 )
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Reporter
 from harness.runner.routed_systems import joined_expectation
-from harness.statistics.estimate import (
-    NO_TIME,
-    Earlier,
-    Rates,
-    Task,
-    measured_range,
-    predict,
-)
+from harness.statistics.estimate import ALL, NO_TIME, Earlier, Rates, Task, predict, without_calls
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import IndexDir, RunDir
 from harness.store.asked_calls import latest_calls
@@ -43,7 +37,7 @@ _SERVER_PASSAGES = Range(low=20.0, high=500.0)
 _LOCAL_PROMPT, _LOCAL_COMPLETION = Range(low=30.0, high=800.0), Range(low=4.0, high=60.0)
 _LOCAL_PASSAGES = Range(low=5.0, high=300.0)
 """Speeds that are assumed, and said, if nothing was measured: of models behind a server and on this machine."""
-_PROCESS_S = Range(low=2.0, high=5.0)
+_PROCESS_S = Range(low=1.0, high=5.0)
 """To start a process: for the index, for the answers, and to score them."""
 _BUSIEST = 4.0
 """Most by which other programs slow down the start of processes."""
@@ -54,8 +48,9 @@ class Estimator:
     model, starts nothing and writes nothing.
     """
 
-    def __init__(self, results: Path, prices: Prices) -> None:
-        self._results, self._prices = results, prices
+    def __init__(self, results: Path, prices: Prices, *, fresh_index: bool = False) -> None:
+        """`fresh_index`: indexes are built without stored vectors and calls."""
+        self._results, self._prices, self._fresh_index = results, prices, fresh_index
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
         """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
@@ -80,17 +75,34 @@ class Estimator:
         units = 1 if expected else len(cell.dataset.documents)
         indexed = self._earlier.index_phases(cell, per_document=expected is None)
         answered = self._earlier.answer_phases(cell)
+        is_built = all(index.record() is not None for index in index_dirs(cell, self._results))
+        index = self._predicted(cell, expected, expected.index if expected else None, units, indexed)
         return Estimate(
             run_id=cell.run_id,
-            index=self._predicted(cell, expected, expected.index if expected else None, units, indexed),
+            index=index,
             answer=self._predicted(cell, expected, expected.query if expected else None, n_answers, answered),
             judging=self._judging(cell, run, n_answers, n_left),
-            expected=expected,
-            index_is_built=all(index.record() is not None for index in index_dirs(cell, self._results)),
-            start=self._start(cell) if n_left else NO_TIME,
+            expected=_without_sample(expected),
+            index_is_built=is_built,
+            start=self._start(cell, 2 if is_built else 3) if n_left else NO_TIME,
             n_answers=n_answers,
             n_left=n_left,
+            index_left=1.0 if is_built or self._fresh_index else self._calls_left(cell, index),
         )
+
+    def _calls_left(self, cell: Cell, index: PhaseEstimate) -> float:
+        made = self._earlier.index_calls_made(cell) if index.calls else 0
+        return max(0.0, 1 - made / index.calls) if made and index.calls else 1.0
+
+    def _to_embed(self, cell: Cell, work: Work | None) -> Range:
+        """The share of its texts that have no stored vector. One of which the sample says nothing may have one."""
+        if self._fresh_index or work is None or not work.sample or cell.embedder is None:
+            return ALL
+        cache = cache_dir() / "embeddings.sqlite"
+        stored = stored_share(cache, embedder_cache_key(cell.embedder), work.sample)
+        is_whole = len(work.sample) >= work.sampled_texts
+        surely = stored if is_whole else max(0.0, stored - 1 / len(work.sample))
+        return Range(low=1 - stored, high=1 - surely * work.sampled_texts / work.embedded_texts)
 
     @cached_property
     def _earlier(self) -> EarlierRuns:
@@ -100,7 +112,7 @@ class Estimator:
         self, cell: Cell, expected: Expected | None, work: Work | None, units: int, earlier: Sequence[Earlier]
     ) -> PhaseEstimate:
         rates, assumed = self._rates(cell)
-        work = work if work is None or cell.generates else work.model_copy(update={"calls": ()})
+        work = work if work is None or cell.generates else without_calls(work)
         task = Task(
             units=units,
             work=work,
@@ -110,6 +122,7 @@ class Estimator:
             embedder_is_metered=cell.embedder is not None and provider_of(cell.embedder).counts_tokens,
             is_most=bool(expected and expected.most),
             notes=_assumed(expected),
+            to_embed=self._to_embed(cell, work),
         )
         found = predict(task)
         uses = {"generator": bool(work and work.calls), "embedder": bool(work and work.embedded_texts)}
@@ -125,9 +138,8 @@ class Estimator:
             rates, assumed["generator"] = self._generator_rates(cell, cell.generator)
         if cell.embedder is not None and not cell.embedder.is_none:
             speed, is_here = stored_speed(cell.embedder), provider_of(cell.embedder).is_here
-            if speed and speed.passages_per_s:
-                passages = measured_range(speed.passages_per_s, is_speed=True)
-            else:
+            passages = speed.range_of("passages_per_s") if speed else None
+            if passages is None:
                 passages = _LOCAL_PASSAGES if is_here else _SERVER_PASSAGES
                 assumed["embedder"] = f"{_words(passages)} passages/s of {cell.embedder.label} are assumed"
             rates = replace(rates, passages_per_s=passages)
@@ -136,11 +148,8 @@ class Estimator:
     def _generator_rates(self, cell: Cell, model: ModelConfig) -> tuple[Rates, str]:
         note, rates = "", self._earlier.rates(cell)
         speed = stored_speed(model) or ModelSpeed()
-        if speed.prompt_tokens_per_s and speed.completion_tokens_per_s:
-            read, written = (
-                measured_range(one, is_speed=True)
-                for one in (speed.prompt_tokens_per_s, speed.completion_tokens_per_s)
-            )
+        read, written = speed.range_of("prompt_tokens_per_s"), speed.range_of("completion_tokens_per_s")
+        if read and written:
             return replace(rates, prompt_tokens_per_s=read, completion_tokens_per_s=written), ""
         if rates.call_s is not None:
             return rates, ""
@@ -152,11 +161,13 @@ class Estimator:
             rates = replace(rates, call_s=_SERVER_CALL_S.times(1 / cell.config.limits.concurrency))
         return rates, f"{note} of {model.label} are assumed: it was not measured on this machine"
 
-    def _start(self, cell: Cell) -> Range:
+    def _start(self, cell: Cell, processes: int) -> Range:
         """Seconds to start the processes of a run and to load its models, twice if both phases use them."""
         speeds = [speed for model in cell.models.values() if (speed := stored_speed(model))]
         busy = min(max(os.getloadavg()[0] / usable_cores(), 1.0), _BUSIEST)
-        return _PROCESS_S.times(3, 3 * busy) + Range(low=0.0, high=2 * sum(speed.load_s for speed in speeds))
+        return _PROCESS_S.times(processes, processes * busy) + Range(
+            low=0.0, high=2 * sum(speed.load_s for speed in speeds)
+        )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
         """Estimates by evaluator, without those that already scored the finished run with the same judge and
@@ -240,6 +251,11 @@ def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
     return expect(cell.index_params, cell.answer_params, workload) if expect else None
 
 
+def _without_sample(expected: Expected | None) -> Expected | None:
+    """As it is saved."""
+    return None if expected is None else Expected.model_validate_json(expected.model_dump_json())
+
+
 def _assumed(expected: Expected | None) -> tuple[str, ...]:
     if expected is None:
         return ()
@@ -254,7 +270,7 @@ def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool
     models = {repr(model): model for cell in cells for model in cell.models.values() if not model.is_none}
     notes = []
     for model in models.values():
-        if size := missing_bytes(model):
+        if size := missing_bytes(provider_of(model).weights(model)):
             notes.append(f"{model.label}: {size / 1e6:,.0f} MB of weights will be downloaded by the first run")
         elif measure and (note := calibrate(model, reporter.say)):
             notes.append(note)
@@ -268,21 +284,19 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
         if any(estimate.n_left for estimate in estimates):
             budget = cells[0].config.budget
             allowed = likely_answers(budget, estimates)
-            if len(cells) == 1 and not allowed:
-                return  # Its own estimate says as much.
             runs = f"all {len(cells)} runs" if len(cells) > 1 else "the run"
             what = f"{runs}{' without the budget' if allowed else ''}{_without_judges(estimates)}"
             end = f"; the budget of {budget_text(budget)} is likely to allow {allowed}" if allowed else ""
             reporter.say(f"estimate of {what}: {in_one_line(estimates)}{end}")
 
 
-def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
-    """Estimate a run that begins, save the estimate in the run and print it. Never raises."""
+def keep_estimate(
+    cell: Cell, run: RunDir, prices: Prices, reporter: Reporter, *, fresh_index: bool = False
+) -> None:
+    """Estimate a run that begins, and save the estimate in the run. Never raises."""
     with _errors_as_notes(reporter):
         if run.estimate() is None and not run.intact_statuses():
-            estimate = Estimator(run.path.parent, prices).estimate(cell)
-            run.write_estimate(estimate)
-            reporter.say(f"  estimate{_without_judges([estimate])}: {in_one_line([estimate])}")
+            run.write_estimate(Estimator(run.path.parent, prices, fresh_index=fresh_index).estimate(cell))
 
 
 def keep_speeds(cells: Sequence[Cell], results: Path, reporter: Reporter) -> None:

@@ -1,10 +1,10 @@
 """Estimates as text: in one line, in the columns of a table, and as the number of answers that a budget allows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import sqrt
+from math import inf, sqrt
 
 from harness.config import BudgetConfig
-from harness.core.records import Estimate, Range
+from harness.core.records import Estimate, PhaseEstimate, Range
 from harness.display.text_format import counted, duration, short_number
 from harness.statistics.estimate import NO_TIME, Sum, phases_left, totals
 
@@ -13,17 +13,41 @@ _WIDEST = 3
 
 
 def in_one_line(estimates: Sequence[Estimate]) -> str:
-    """`3-12 min, 410,000-480,000 tokens, $0.00; from 4 earlier runs`."""
+    """`3-12 min, 410,000-480,000 tokens, $0.00; from 4 earlier runs`; only the time if no model is called."""
     phases = [phase for estimate in estimates for phase in phases_left(estimate).values()]
     summed = totals(phases, start_of(estimates))
-    tokens = tokens_of(summed)
-    asking = [phase for phase in phases if phase.calls != 0 or phase.embedder_tokens] or phases
+    tokens, minutes = tokens_of(summed), minutes_text(summed["seconds"]) or "an unknown time"
+    asking = [phase for phase in phases if phase.calls != 0 or _costs_tokens(phase)]
+    if not asking:
+        return minutes
     words = [
-        minutes_text(summed["seconds"]) or "an unknown time",
+        minutes,
         f"{tokens} tokens" if tokens else "unknown tokens",
         f"${usd}" if (usd := usd_text(summed["usd"])) else "unknown dollars",
     ]
     return f"{', '.join(words)}; from {' and '.join(dict.fromkeys(phase.basis for phase in asking))}"
+
+
+def _costs_tokens(phase: PhaseEstimate) -> bool:
+    return phase.embedder_tokens is None or phase.embedder_tokens.high > 0
+
+
+def time_left(planned: Sequence[tuple[BudgetConfig, Sequence[Estimate]]]) -> Sum:
+    """Of all runs of some configs, none longer than its budget allows."""
+    value, is_whole = NO_TIME, True
+    for budget, estimates in planned:
+        phases = [phase for estimate in estimates for phase in phases_left(estimate).values()]
+        found = totals(phases, start_of(estimates))["seconds"]
+        most = inf if budget.minutes is None else 60 * budget.minutes
+        own = found.value or NO_TIME
+        value += Range(low=min(own.low, most), high=min(own.high, most))
+        is_whole = is_whole and (found.is_whole or most < inf)
+    return Sum(value, is_whole)
+
+
+def downloads_text(weights: Mapping[str, int]) -> str:
+    """`local/qwen2.5-coder-1.5b (1,117 MB)`."""
+    return ", ".join(f"{name} ({size / 1e6:,.0f} MB)" for name, size in weights.items())
 
 
 def start_of(estimates: Iterable[Estimate]) -> Range:

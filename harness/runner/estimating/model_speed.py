@@ -19,13 +19,14 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import HarnessError
 from harness.core.hashing import digest
 from harness.core.proxies import is_this_machine
+from harness.core.records import Range
 from harness.llm_utils.concurrency import run_to_end
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import api_key, provider_of
-from harness.models.weights import cache_dir, cached_path
+from harness.models.weights import cache_dir
 from harness.protocols import Message
 from harness.runner.machine_info import describe_machine
-from harness.statistics.estimate import PASSAGE_CHARACTERS
+from harness.statistics.estimate import PASSAGE_CHARACTERS, measured_range
 from harness.store import atomic_files
 from harness.store.asked_calls import AskedCall
 
@@ -33,6 +34,7 @@ _VALID_S = 24 * 3600.0
 """A stored speed is measured again after a day: a machine may be busy."""
 _LONGEST_S = 60.0
 _N_WORDS, _N_WRITTEN, _N_PASSAGES = 120, 24, 8
+_SPEEDS = ("prompt_tokens_per_s", "completion_tokens_per_s", "passages_per_s")
 _FEWEST_CALLS = 3
 """Calls of a run from which on they replace a calibration."""
 
@@ -48,6 +50,16 @@ class ModelSpeed(BaseModel):
     """Passages of 1,000 characters."""
     load_s: float = 0.0
     """Seconds until the model was loaded."""
+    best: dict[str, float] = {}
+    """The highest value of each speed that was measured here: at the last one, the machine may have been busy."""
+
+    def range_of(self, speed: str) -> Range | None:
+        """Around the last measurement, up to the best one; None: not measured."""
+        last: float | None = getattr(self, speed)
+        if not last:
+            return None
+        around = measured_range(last, is_speed=True)
+        return Range(low=around.low, high=max(around.high, self.best.get(speed, 0.0)))
 
 
 def is_free(config: ModelConfig) -> bool:
@@ -59,11 +71,6 @@ def is_free(config: ModelConfig) -> bool:
     return is_this_machine(urlsplit(str(config.base_url)).hostname or "") and not str(config.model).endswith(
         "cloud"
     )
-
-
-def missing_bytes(config: ModelConfig) -> int:
-    """The size of its weight files that are not downloaded yet."""
-    return sum(one.size_bytes for one in provider_of(config).weights(config) if cached_path(one) is None)
 
 
 def stored_speed(config: ModelConfig) -> ModelSpeed | None:
@@ -95,7 +102,7 @@ def calibrate(config: ModelConfig, say: Callable[[str], None] = lambda _: None) 
     except (HarnessError, OSError, ValueError, KeyError, TypeError, httpx2.HTTPError) as error:
         reason = error.what if isinstance(error, HarnessError) else f"{type(error).__name__} {error}"
         return f"{config.label} was not calibrated ({' '.join(reason.split())[:200]})"
-    atomic_files.write_json(path, speed)
+    _keep(config, speed)
     return ""
 
 
@@ -105,8 +112,8 @@ def keep_measured(config: ModelConfig, calls: Iterable[AskedCall]) -> None:
     if len(timed) < _FEWEST_CALLS or not is_free(config):
         return
     earlier = stored_speed(config)
-    atomic_files.write_json(
-        _path(config),
+    _keep(
+        config,
         ModelSpeed(
             prompt_tokens_per_s=sum(call.fresh_tokens for call in timed) / sum(call.prompt_s for call in timed),
             completion_tokens_per_s=sum(call.output_tokens for call in timed)
@@ -114,6 +121,15 @@ def keep_measured(config: ModelConfig, calls: Iterable[AskedCall]) -> None:
             load_s=earlier.load_s if earlier else 0.0,
         ),
     )
+
+
+def _keep(config: ModelConfig, speed: ModelSpeed) -> None:
+    earlier, best = stored_speed(config) or ModelSpeed(), dict[str, float]()
+    for name in _SPEEDS:
+        known = (getattr(speed, name), getattr(earlier, name), earlier.best.get(name))
+        if found := [value for value in known if value]:
+            best[name] = max(found)
+    atomic_files.write_json(_path(config), speed.model_copy(update={"best": best}))
 
 
 def _path(config: ModelConfig) -> Path:

@@ -32,20 +32,26 @@ class SampleSize:
         return max(1, self.n_systems * (self.n_systems - 1) // 2)
 
     @property
+    def warning(self) -> str:
+        """That these queries can show almost no difference; empty if they can."""
+        n = self.n_queries
+        if not can_show_anything(n, self.n_pairs):
+            return "no difference can be significant; "
+        if not can_show_anything(n - 1, self.n_pairs):
+            return f"a difference is significant only if one system is better on {n:,} of {n:,}; "
+        return ""
+
+    @property
     def line(self) -> str:
-        """The number of queries needed, after a warning if these can show almost no difference."""
+        """The number of queries needed, after the warning."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
         phase = "answers" if self.generates else "search alone"
         subject = f"sample size for {phase}, {self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
-        shown = ""
-        if not can_show_anything(n, self.n_pairs):
-            shown = "no difference can be significant; "
-        elif not can_show_anything(n - 1, self.n_pairs):
-            shown = f"a difference is significant only if one system is better on {n:,} of {n:,}; "
         takes = ", ".join(f"{100 * step:g} points {self._queries_text(step)}" for step in sorted(self.needed))
+        power, differ = f"{100 * POWER:g} % power", f"two systems differ on {100 * DISCORDANCE:g} % of them"
         return (
-            f"{subject}: {shown}queries needed to find a true difference with {100 * POWER:g} % power, if two "
-            f"systems differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
+            f"{subject}: {self.warning}queries needed to find a true difference with {power}, if {differ}: "
+            f"{takes}; the data set has {self.n_available:,}"
         )
 
     def _queries_text(self, step: float) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.models.budget import Budget
 from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
-from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
-from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedders import CachedEmbedder, build_embedder
+from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
 from harness.models.model_endpoint import server_digests

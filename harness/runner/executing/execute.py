@@ -23,7 +23,7 @@ from harness.runner.executing.phases import Execution
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
 from harness.runner.model_preflight import fetch_files, fetch_weights
-from harness.runner.plan import Cell, index_dirs, is_whole
+from harness.runner.plan import Cell, index_dirs, is_whole, models_left
 from harness.runner.progress import Reporter
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
@@ -244,13 +244,6 @@ def result_of(run: RunDir) -> CellResult:
         n_ok += ending.status == "ok"
         n_error += ending.status != "ok"
     return CellResult(run, "done", n_ok, n_error)
-
-
-def models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
-    """The models that the remaining phases call."""
-    is_built = all(index.record() is not None for index in index_dirs(cell, results))
-    roles = cell.roles.answer if is_built else cell.roles.index | cell.roles.answer
-    return {role: model for role, model in cell.models.items() if role in roles}
 
 
 def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:

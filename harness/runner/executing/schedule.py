@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.config import NO_MODEL
 from harness.core.errors import StoreError
+from harness.display.text_format import counted, printable
 from harness.runner.estimating.estimate import keep_estimate
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, open_run, run_cell
@@ -49,21 +50,37 @@ def _announce_all(cells: Sequence[Cell], context: RunContext) -> None:
         _announce(cells, number, context)
 
 
+_LONGEST = 80
+"""Characters of parameters in the line of a run."""
+
+
 def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     """Print what a run is and what is reused, and save its estimate. Notes of a data set are printed once."""
     reporter, cell = context.reporter, cells[number - 1]
-    cited = " that these queries cite" if cell.config.dataset.corpus == "cited" else ""
-    reporter.say(
-        f"[{number}/{len(cells)}] {cell.run_id}: {_queries(cell)} over "
-        f"{len(cell.dataset.documents):,} documents{cited}, generator {_generator(cell)}"
-    )
-    is_first = all(earlier.dataset.digest != cell.dataset.digest for earlier in cells[: number - 1])
-    for note in cell.dataset.notes if is_first else ():
-        reporter.say(f"  note: {note}")
+    work = [_work(one) for one in cells[max(0, number - 2) : number]]
+    is_told = number > 1 and len({*work}) == 1
+    named = " ".join(filter(None, (cell.run_id, printable(_parameters(cell), _LONGEST))))
+    reporter.say(f"[{number}/{len(cells)}] {named}{'' if is_told else f': {work[-1]}'}")
+    for note in cell.dataset.notes:
+        reporter.say_once(f"  note: {note}")
     run = open_run(cell, context.results, reporter.warn)
     for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.rerun)):
         reporter.warn(f"  {line}")
-    keep_estimate(cell, run, context.spending.prices, reporter)
+    keep_estimate(cell, run, context.spending.prices, reporter, fresh_index=context.rerun.index)
+
+
+def _parameters(cell: Cell) -> str:
+    """The answer parameters that the config sets, which tell its runs of one system from each other."""
+    given = cell.answer_params.model_dump(mode="json", exclude_unset=True)
+    return " ".join(f"{key}={value}" for key, value in given.items())
+
+
+def _work(cell: Cell) -> str:
+    cited = " that these queries cite" if cell.config.dataset.corpus == "cited" else ""
+    return (
+        f"{_queries(cell)} over {counted(len(cell.dataset.documents), 'document')}{cited}, "
+        f"generator {_generator(cell)}"
+    )
 
 
 def _queries(cell: Cell) -> str:

@@ -15,8 +15,8 @@ from harness.core.records import Cost, Evidence, Failure, Prediction, Query, Run
 from harness.core.sanitize import cleaned
 from harness.llm_utils.reasoning import with_reasoning_apart
 from harness.models.clients import AnyCallContext, build_chat
-from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
-from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedders import CachedEmbedder, build_embedder
+from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.metering import Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
 from harness.models.providers import provider_of

@@ -34,11 +34,28 @@ def test_own_documents_are_compared_by_retrieval_first_and_then_by_answers(tmp_p
     assert retrieval.models.generator.is_none
     assert not answers.models.generator.is_none
     assert answers.budget.minutes
-    searches = [(one.system, one.answer["search"]) for one in planned_cells(retrieval, tmp_path)]
-    assert searches == [("naive", "bm25"), ("naive", "hybrid"), ("kg", "hybrid")]
+    searches = [(one.system, one.answer) for one in planned_cells(retrieval, tmp_path)]
+    assert [(system, answer["search"]) for system, answer in searches] == [
+        ("naive", "bm25"),
+        ("naive", "hybrid"),
+        ("kg", "hybrid"),
+    ]
     planned = planned_cells(answers, tmp_path)
-    assert [one.system for one in planned] == ["naive", "kg", "community", "closed-book", "gold"]
+    assert [one.system for one in planned] == ["naive", "naive", "kg", "community", "closed-book", "gold"]
+    assert [(one.system, one.answer) for one in planned][:3] == searches, "what is recommended is what answers"
     assert {one.index_calls for one in planned} == {0}
+
+
+@pytest.mark.parametrize("half", ["demo", "documents"])
+def test_the_retrieval_that_is_recommended_is_among_what_answers(half: str, tmp_path: Path) -> None:
+    first = {"demo": "retrieval", "documents": "documents_retrieval"}[half]
+    demo = DatasetChoice("demo")
+    retrieval, answers = (
+        bench_config(shipped_configs() / "bench" / f"{name}.yaml", dataset=demo) for name in (first, half)
+    )
+    best = [one.answer for one in planned_cells(retrieval, tmp_path) if one.answer["search"] == "hybrid"]
+    answering = [one.answer for one in planned_cells(answers, tmp_path)]
+    assert all(answer in answering for answer in best)
 
 
 def test_without_a_model_own_documents_are_compared_by_retrieval_only(tmp_path: Path) -> None:
@@ -57,7 +74,8 @@ def test_another_model_answers_and_retrieval_still_calls_none(tmp_path: Path) ->
 
 def test_named_systems_replace_both_steps_by_one(tmp_path: Path) -> None:
     (only,) = bench_configs(dataset=documents(tmp_path), systems=["naive", "kg"])
-    assert only.systems == ("naive", "kg")
+    planned = planned_cells(only, tmp_path)
+    assert [(one.system, one.answer["search"]) for one in planned] == [("naive", "hybrid"), ("kg", "hybrid")]
     assert only.budget.minutes
 
 
@@ -171,22 +189,23 @@ def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_retrieval_is_scored_and_told_before_the_answers_begin(tmp_path: Path) -> None:
+def test_retrieval_is_scored_and_told_before_the_answers_begin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
+
     def config(provider: str) -> BenchConfig:
-        return bench_config(
-            {
-                "systems": ["naive"],
-                "dataset": {"name": "demo", "sample": {"per_type": 1}},
-                "models": {"generator": {"provider": provider}, "embedder": {"provider": "fake"}},
-                "evaluators": ["retrieval"],
-            }
-        )
+        models = {"generator": {"provider": provider}, "embedder": {"provider": "fake"}}
+        tree = {"systems": ["naive"], "models": models, "evaluators": ["retrieval"]}
+        return bench_config(tree, dataset=chosen)
 
     told: list[tuple[str, ...]] = []
 
     def on_stage_end(stage: Benchmark) -> None:
         assert stage.outcome is not None
-        told.append(tuple(path.parent.name for path in tmp_path.glob("*/manifest.json")))
+        told.append(tuple(path.parent.name for path in results.glob("*/manifest.json")))
 
-    benches = run_benches([config("none"), config("fake")], RunOptions(tmp_path, quiet=True), on_stage_end)
+    results = tmp_path / "results"
+    benches = run_benches([config("none"), config("fake")], RunOptions(results), on_stage_end)
     assert told == [(benches[0].runs[0].run_id,)]
+    assert capsys.readouterr().err.count("documents read from") == 1, "notes on the documents are for both"

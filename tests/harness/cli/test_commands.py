@@ -92,6 +92,17 @@ def test_plan_prints_each_cell_with_its_status(cli: CommandLine) -> None:
     assert all(row["run_id"] in table for row in rows)
 
 
+def test_a_plan_says_how_long_it_takes_and_what_it_downloads_before_anything_begins(cli: CommandLine) -> None:
+    words = ("plan", "-c", str(SMOKE), "--set", "models.generator.provider=local")
+    value = json.loads(cli.call(*words, "--json").stdout)
+    assert 0 < value["seconds"]["low"] < value["seconds"]["high"]
+    assert [round(size / 1e6) for size in value["downloads"].values()] == [491]
+    (line,) = [line for line in cli.call(*words).stdout.splitlines() if "491 MB" in line]
+    assert "qwen2.5-coder-0.5b" in line
+    short = json.loads(cli.call(*words, "--set", "budget.minutes=0.01", "--json").stdout)
+    assert short["seconds"]["high"] == pytest.approx(0.6)
+
+
 def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
     done = cli.call("doctor", RAG_HARNESS_DATA=str(cli.folder / "nowhere"))
     assert done.returncode == 2

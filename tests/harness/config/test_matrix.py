@@ -113,6 +113,16 @@ def test_an_axis_that_is_set_overrides_the_values_of_single_systems(setting: str
     assert config.per_system["a"].answer == {"style": "phrase"}
 
 
+def test_a_setting_of_a_swept_key_is_its_only_value() -> None:
+    """Or the matrix of a config would silently overrule the command line."""
+    own = {"systems": ["a"], "matrix": {"answer.search": ["bm25", "hybrid"], "answer.top_k": [1, 5]}}
+    config = load_config(own, ["answer.search=dense"])
+    assert [(cell.answer["search"], cell.answer["top_k"]) for cell in expand(config)] == [
+        ("dense", 1),
+        ("dense", 5),
+    ]
+
+
 # The config that `init` writes: the schema's defaults in the schema's words, so that it cannot go stale.
 
 

@@ -18,7 +18,7 @@ from tiny_weights import WHOLE, build_wheel, weight_file
 from harness.config import EmbedderConfig
 from harness.core.errors import MissingDependency, ModelUnavailable
 from harness.models import huggingface_hub_files
-from harness.models.embedders import embedder_cache_key
+from harness.models.embedding_cache import embedder_cache_key
 from harness.models.huggingface_hub_files import HubFile, hub_revision
 from harness.models.model_endpoint import model_identity
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.report.labels import differences, labels, other_weights, shortened
+from harness.report.labels import differences, labels, other_weights, parameter_labels, shortened
 
 
 def identity(
@@ -114,3 +114,12 @@ def test_weights_that_changed_under_one_name_are_named_and_those_of_another_mode
     assert other_weights([identity(), changed]) == ["models.generator"]
     imported = [{**identity(), "imported": {"rows_sha256": digest * 64}} for digest in "ab"]
     assert other_weights(imported) == []
+
+
+def test_a_label_also_tells_a_run_from_that_of_another_stage() -> None:
+    searches = [identity(search="bm25", top_k=8), identity(search="hybrid", top_k=8)]
+    answers = [identity(search="hybrid", top_k=3, model="none"), identity("kg", model="none")]
+    assert parameter_labels(answers, searches) == ["naive search=hybrid top_k=3", "kg"]
+    assert parameter_labels(searches, answers) == ["naive search=bm25 top_k=8", "naive search=hybrid top_k=8"]
+    # The model differs between all of them.
+    assert parameter_labels([identity(top_k=8)], [identity(top_k=8, model="none")]) == ["naive"]

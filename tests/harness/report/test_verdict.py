@@ -337,6 +337,16 @@ def test_an_unfinished_run_is_listed_and_changes_nothing(make_run: MakeRun) -> N
     assert any("community" in caveat for caveat in beside.caveats)
 
 
+def test_a_run_that_is_being_answered_is_not_to_be_run_again(make_run: MakeRun) -> None:
+    """An unfinished one is."""
+    run = make_run(missing=3)
+    with run.exclusive():
+        running = find(group_of(run)).verdict
+    stopped = find(group_of(run)).verdict
+    assert not any("again" in text for text in (running.headline, *running.caveats))
+    assert any("again" in text for text in (stopped.headline, *stopped.caveats))
+
+
 def test_a_run_that_fails_often_is_not_called_cheaper(make_run: MakeRun) -> None:
     cheap, dear = Usage(calls=1, input_tokens=20, output_tokens=1), Usage(calls=1, input_tokens=9000)
     runs = [make_run(system="naive", failing=4, usage=cheap), make_run(system="kg", usage=dear)]
@@ -436,6 +446,43 @@ def test_where_all_have_the_best_value_the_cheapest_is_recommended_and_no_more_o
     assert not few.is_ceiling
 
 
+@pytest.mark.parametrize("n", [4, 18, 60])
+def test_where_all_retrieve_everything_answers_right_decide_and_then_the_cost(tmp_path: Path, n: int) -> None:
+    def plans(naive: int) -> list[ScoredRun]:
+        runs = [
+            ScoredRun(name, {EVIDENCE: right(n, n), "accuracy": right(count, n)}, input_tokens=tokens)
+            for name, count, tokens in (("kg", n // 2, 100), ("naive", naive, 900))
+        ]
+        return [replace(run, measure=EVIDENCE) for run in runs]
+
+    found = verdict(tmp_path / "more", *plans(n // 2 + 1 + n // 10))
+    assert found.metric == EVIDENCE
+    assert found.recommended == "naive"
+    assert found.tie_break is not None
+    assert (found.tie_break.by, found.tie_break.system) == ("answers right", "kg")
+    assert any("answers right" in text for text in (found.headline, *found.sentences))
+    assert n_words(found.headline) <= 20
+    equal = verdict(tmp_path / "equal", *plans(n // 2))
+    assert equal.recommended == "kg"
+    assert equal.tie_break
+    assert equal.tie_break.by == "usd"
+
+
+@pytest.mark.parametrize(
+    ("gold", "naive", "share"), [(100, 96, 0.5), (190, 180, None), (130, 20, None), (3, 2, None)]
+)
+def test_a_model_that_fails_with_the_right_passages_is_named_before_the_systems(
+    tmp_path: Path, gold: int, naive: int, share: float | None
+) -> None:
+    n = 200 if gold > 5 else 5
+    keys: dict[str, Any] = {"gold": NAMES, "cites": OWN}
+    plans = by_accuracy({"naive": right(naive, n), "kg": right(naive // 2, n)}, **keys)
+    found = verdict(tmp_path, *plans, *by_accuracy({"gold": right(gold, n)}, baseline=GOLD, **keys))
+    assert (found.model_limit and found.model_limit.share) == share
+    assert len(found.sentences) <= 3
+    assert share is None or "gold" in found.sentences[0]
+
+
 def test_questions_of_a_type_that_was_not_answered_yet_are_left_too(tmp_path: Path) -> None:
     runs = by_accuracy({"naive": right(4, 8), "kg": right(5, 8)}, type_mix={"inference_query": 15, "no": 5})
     more = verdict(tmp_path, *runs).more
@@ -447,13 +494,17 @@ def test_questions_of_a_type_that_was_not_answered_yet_are_left_too(tmp_path: Pa
 
 
 def test_where_a_budget_ended_the_runs_the_budget_is_what_would_change_the_verdict(tmp_path: Path) -> None:
-    runs = [write_run(tmp_path, run) for run in by_accuracy({"naive": right(9, 20), "kg": right(10, 20)})]
-    for run in runs:
-        run.reopen()
-        ids = tuple(row.query.query_id for row in run.sample())[:8]
-        run.mark_done(Done(n_expected=8, n_ok=8, n_error=0, finished_at="2026-11-20"), ids, "the time is over")
-    found = find(group_of(*runs)).verdict
-    assert (found.n_left, found.stopped_by) == (12, "minutes")
+    for why, limit in (("the time is over", "minutes"), ("budget.usd is exhausted", "usd")):
+        plans = by_accuracy({"naive": right(3, 20), "kg": right(5, 20)})
+        runs = [write_run(tmp_path / limit, run) for run in plans]
+        for run in runs:
+            run.reopen()
+            ids = tuple(row.query.query_id for row in run.sample())[:8]
+            run.mark_done(Done(n_expected=8, n_ok=8, n_error=0, finished_at="2026-11-20"), ids, why)
+        found = find(group_of(*runs)).verdict
+        assert (found.n_left, found.stopped_by) == (12, limit)
+        # The same command has the minutes anew, and dollars only if there are more.
+        assert any("--set budget." in text for text in found.sentences) == (limit != "minutes")
 
 
 def test_an_equal_run_that_abstains_is_not_recommended_for_its_low_cost(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from command_line import CommandLine
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from report_groups import chapter_of, group_of, right, scored
 
+from harness.cli.report import ReportOptions
 from harness.core.errors import ConfigError
 from harness.core.records import Cost, EvaluationRecord
 from harness.registry import EVALUATORS
@@ -213,6 +214,14 @@ def test_how_long_contexts_are_ranks_nobody(tmp_path: Path, gold: tuple[str, ...
     shown = compared["context_characters"]
     assert not shown.ranks
     assert [shown.verdict(pair) for pair in shown.pairs] == ["differ"]
+
+
+def test_a_report_by_another_metric_leaves_the_first_one_as_it_was(tmp_path: Path) -> None:
+    runs = scored(tmp_path, {"naive": right(9, 20), "kg": right(5, 20)})
+    shown = [ReportOptions(None, tmp_path, measure=measure) for measure in (None, "accuracy", "latency_s")]
+    shown += [ReportOptions(None, tmp_path, margin=margin) for margin in (0.0, 5.0)]
+    assert len({one.folder(runs) for one in shown}) == len(shown)
+    assert shown[0].folder(runs) == ReportOptions(None, tmp_path, full=True).folder(runs[::-1])
 
 
 def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from harness.config import load_config
 from harness.core.errors import ConfigError
 from harness.core.hashing import folder_digest
 from harness.core.records import OWN_MODELS
-from harness.models.embedders import embedder_cache_key
+from harness.models.embedding_cache import embedder_cache_key
 from harness.models.providers import minilm
 from harness.protocols import Role, Roles
 from harness.report.labels import labels

@@ -206,6 +206,15 @@ def test_systems_over_the_same_passages_share_an_index_and_baselines_have_their_
     assert [name for name, one in by_name.items() if one.spec.baseline] == ["closed-book", "gold"]
 
 
+def test_passages_are_embedded_only_for_a_search_by_vectors_unless_a_config_says_otherwise() -> None:
+    words = "answer.search=bm25"
+    assert cell(words).embedder is None
+    assert cell(words, "index.vectors=true").index_id == cell().index_id == cell("answer.search=hybrid").index_id
+    crag = ("systems=[crag]", "answer.grader=model", words)
+    assert cell(*crag).index_id != cell(*crag, "answer.search_again=dense").index_id
+    assert cell(*crag, "answer.search_again=dense").index_id == cell().index_id
+
+
 def test_how_a_model_decodes_does_not_make_it_another_server_and_what_it_is_does() -> None:
     servers = cell().servers
     assert cell("models.generator.temperature=0.5", "models.generator.max_tokens=9").servers == servers

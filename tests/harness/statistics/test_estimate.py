@@ -140,6 +140,20 @@ def test_dollars_are_unknown_without_a_price_and_count_an_embedder_only_if_it_is
     assert estimated(units=1, work=EMBEDDED, embedder_is_metered=True).usd == span(200_000, 333_333)
 
 
+def test_the_low_end_is_that_of_the_fastest_earlier_run() -> None:
+    """The others may have shared the machine."""
+    runs = [ran(seconds=seconds, closeness=SAME_PARAMETERS) for seconds in (10.0, 30.0)]
+    seconds = estimated(earlier=runs).seconds
+    assert seconds == span(8, 30)
+
+
+def test_a_run_without_the_same_kind_of_work_is_no_basis() -> None:
+    """A search by words takes milliseconds, and says nothing of one that embeds."""
+    by_words = ran(work=Work(), seconds=0.01, closeness=1)
+    found = estimated(units=1, work=EMBEDDED, rates=Rates(passages_per_s=span(10)), earlier=[by_words])
+    assert found.seconds == span(100)
+
+
 def test_the_rest_is_the_index_unless_built_and_the_answers_without_a_record() -> None:
     phase = PhaseEstimate(calls=8, input_tokens=span(800), seconds=span(8, 16))
 

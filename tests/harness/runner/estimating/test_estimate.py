@@ -14,15 +14,16 @@ from harness.protocols import Params
 from harness.registry import EVALUATORS
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.earlier_runs import EarlierRuns
-from harness.runner.estimating.estimate import Estimator, keep_estimate
+from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
 from harness.runner.estimating.estimate_text import in_one_line, likely_answers
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.statistics.estimate import Rates, Task, predict
+from harness.statistics.estimate import Rates, Task, phases_left, predict
 from harness.statistics.prices import load_prices
+from harness.store import IndexDir
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 
@@ -149,13 +150,13 @@ def test_a_router_that_asks_a_model_for_the_type_is_expected_to_pay_for_that(tmp
     assert most(model.answer.input_tokens) > most(rules.answer.input_tokens)
 
 
-def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: Path) -> None:
+def test_a_run_that_begins_keeps_its_estimate_and_a_command_says_it_in_one_line(tmp_path: Path) -> None:
     (cell,) = cells()
     run, heard = open_run(cell, tmp_path), Heard()
+    say_total([cell], Estimator(tmp_path, load_prices()), heard)
     keep_estimate(cell, run, load_prices(), heard)
     kept = run.estimate()
-    assert kept is not None
-    assert kept.expected is not None
+    assert kept == Estimator(tmp_path, load_prices()).estimate(cell)
     (line,) = heard.lines
     assert "estimate" in line
     assert "$0.00" in line
@@ -247,6 +248,43 @@ def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path)
     assert found.index_is_built
     assert json.loads((result.run.path / "estimate.json").read_text())["n_left"] == 4
     assert estimate(tmp_path, "answer.top_k=2").n_left == 0
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_vectors_that_are_stored_take_no_time_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever they were made: the cache is the user's."""
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    retrieval = ("models.generator.provider=none", "index.chunk_size=321")
+    before = estimate(tmp_path / "new", *retrieval).index.seconds
+    (cell,) = cells(*retrieval)
+    keep_estimate(cell, open_run(cell, tmp_path / "done"), load_prices(), Heard())
+    run = run_cell(cell, RunContext(tmp_path / "done", Heard())).run
+    after = estimate(tmp_path / "new", *retrieval).index.seconds
+    assert most(before, "low") > 0
+    assert most(after, "low") == 0
+    assert most(after) < most(before) / 10
+    fresh = Estimator(tmp_path / "new", load_prices(), fresh_index=True).estimate(cell)
+    assert fresh.index.seconds == before
+    # Its formula has calls that a run without a generator does not make.
+    took = sum(record.cost.wall_s or 0.0 for record in run.records().values())
+    other = estimate(tmp_path / "done", *retrieval, "answer.top_k=3").answer.seconds
+    assert most(other, "low") < took < most(other)
+    # Of sentences that another system stores besides, nothing is known before they are extracted.
+    beside = ("systems=[kg]", "index.extractor=nlp", *retrieval)
+    assert most(estimate(tmp_path / "new", *beside).index.seconds) > most(after)
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_calls_of_an_interrupted_build_are_not_left(tmp_path: Path) -> None:
+    kg = ("systems=[kg]", "dataset.corpus=cited")
+    (cell,) = cells(*kg)
+    run_cell(cell, RunContext(tmp_path, Heard()))
+    other = (*kg, "answer.top_k=17")
+    assert estimate(tmp_path, *other).index_is_built
+    IndexDir(tmp_path, cell.index_id).forget()
+    left = phases_left(estimate(tmp_path, *other))
+    assert left["index"].calls == 0
+    assert left["answer"].calls == 4
 
 
 # What an evaluation will take, from earlier ones: the same evaluator, and contexts as long.
