@@ -53,11 +53,11 @@ def load(
 
       rag-harness load demo--naive --rate 0.5,1,2 --seconds 60 --set budget.usd=1
     """
-    from harness.extensions.load.levels import LevelSize
+    from harness.extensions.load.levels import MOST_AT_ONCE, LevelSize
     from harness.extensions.load.output import load_run, parse_loads
     from harness.extensions.load.session import LoadOptions
 
-    users = parse_loads("--concurrency", concurrency or ("" if rate else "1,2,4,8"), 1_000, whole=True)
+    users = parse_loads("--concurrency", concurrency or ("" if rate else "1,2,4,8"), MOST_AT_ONCE, whole=True)
     options = LoadOptions(
         users=tuple(map(int, users)),
         rates=parse_loads("--rate", rate or "", 10_000),

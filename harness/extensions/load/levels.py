@@ -20,8 +20,11 @@ _FEWEST_ROUNDS = 2
 """Measured queries of each user, so that a part of the level is under full load at both ends."""
 _WARM_UP_SHARE = 0.1
 """Of the arrivals of an open loop, at the start."""
-_MOST_OPEN = 100
-"""Unanswered arrivals at which an open loop stops, or four times what its rate and the first latency explain."""
+MOST_AT_ONCE = 500
+"""Unanswered queries. Each may need a connection, and most systems allow 1,024 open files."""
+_FEW_OPEN = 100
+"""An open loop stops at so many unanswered arrivals, or at four times what its rate and the first latency explain.
+"""
 _SHORTEST_WAIT_S = 10.0
 _PATIENCE = 5.0
 """Of the last arrivals: as many of the first latency, or as long as the arrivals took, if that is longer."""
@@ -156,7 +159,7 @@ async def ask_open(level: Level, size: LevelSize, ask: Ask, usual_s: float) -> N
     """
     per_s = level.per_s or 1.0
     n_warm, n = size.of_open(per_s)
-    most_open = max(_MOST_OPEN, math.ceil(4 * per_s * usual_s))
+    most_open = min(MOST_AT_ONCE, max(_FEW_OPEN, math.ceil(4 * per_s * usual_s)))
     running: dict[asyncio.Task[None], tuple[float, bool]] = {}
     began = time.monotonic()
     async with asyncio.TaskGroup() as group:
@@ -169,7 +172,7 @@ async def ask_open(level: Level, size: LevelSize, ask: Ask, usual_s: float) -> N
             task = group.create_task(level.measure(ask, due, is_warm_up=is_warm_up))
             running[task] = due, is_warm_up
             task.add_done_callback(running.pop)
-        wait_s = max(_SHORTEST_WAIT_S, (n_warm + n) / per_s, _PATIENCE * usual_s)
+        wait_s = max(_SHORTEST_WAIT_S, time.monotonic() - began, _PATIENCE * usual_s)
         if running:
             await asyncio.wait([*running], timeout=wait_s)
         _give_up(level, running, wait_s)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,11 +23,18 @@ from harness.api.config_building import prices_of_runs
 from harness.api.untrusted_config import reject_untrusted_system
 from harness.config import BudgetConfig, ModelConfig
 from harness.config.load import build_config, explain, parse_setting
-from harness.config.schema import MOST_AT_ONCE
 from harness.core.current_process import n_stops, usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, StoreError
 from harness.core.records import Usage
-from harness.extensions.load.levels import Level, LevelSize, Outcome, ask_closed, ask_open, load_name
+from harness.extensions.load.levels import (
+    MOST_AT_ONCE,
+    Level,
+    LevelSize,
+    Outcome,
+    ask_closed,
+    ask_open,
+    load_name,
+)
 from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, read_load, summarised, write_load
 from harness.models.budget import Budget
 from harness.models.metering import Meter
@@ -158,22 +165,21 @@ class LoadSession:
         random.Random(0).shuffle(self.queries)  # noqa: S311 - an order, no secret
         self.spending = BudgetTracker(_budget_of(self.run, options.settings), self._prices, options.results, ())
         self.spending.check_prices({role: self.models[role] for role in live.answering})
-        earlier = _readable(self.run)
-        # Each kind replaces the last measurement of its kind.
-        self.measured = LoadFile(
-            run_id=self.run.manifest().run_id,
-            closed=earlier.closed if earlier and not options.users else None,
-            open=earlier.open if earlier and not options.rates else None,
-        )
+        self.measured = LoadFile(run_id=self.run.manifest().run_id)
+        # Each kind replaces the last measurement of its kind, and a damaged file is replaced.
+        with suppress(StoreError):
+            made = {"closed": options.users, "open": options.rates}
+            left_out = {kind: None for kind, loads in made.items() if loads}
+            self.measured = (read_load(self.run) or self.measured).model_copy(update=left_out)
         self.used: dict[str, Usage] = {}
         """Tokens of all queries by model role, also of the warm-up."""
 
     @property
     def made(self) -> LoadFile:
         """What this command measured."""
-        closed, opened = bool(self.options.users), bool(self.options.rates)
-        left_out = {} if closed else {"closed": None}
-        return self.measured.model_copy(update=left_out if opened else {**left_out, "open": None})
+        made = {"closed": self.options.users, "open": self.options.rates}
+        left_out = {kind: None for kind, loads in made.items() if not loads}
+        return self.measured.model_copy(update=left_out)
 
     @property
     def usd(self) -> float | None:
@@ -364,7 +370,8 @@ def _with_room(live: LiveRun, options: LoadOptions) -> LiveRun:
     def raised(model: M | None) -> M | None:
         if model is None or provider_of(model).serve is not None:
             return model
-        most = MOST_AT_ONCE if options.rates else max(model.max_concurrency, *options.users)
+        most = MOST_AT_ONCE if options.rates else max(options.users)
+        most = max(most, model.max_concurrency)
         return model.model_copy(update={"max_concurrency": most})
 
     return replace(live, generator=raised(live.generator), embedder=raised(live.embedder))
@@ -389,11 +396,3 @@ def _budget_of(run: RunDir, settings: Sequence[str]) -> BudgetConfig:
         return BudgetConfig.model_validate(own)
     except ValidationError as error:
         raise ConfigError(*explain(error, BudgetConfig, prefix="budget")) from error
-
-
-def _readable(run: RunDir) -> LoadFile | None:
-    """Earlier measurements; None also for damaged ones, which are replaced."""
-    try:
-        return read_load(run)
-    except StoreError:
-        return None

@@ -124,7 +124,7 @@ def test_a_rate_beyond_the_machine_ends_and_says_so() -> None:
     assert level.latency.at_least
     (said, *_) = sentences(LoadFile(run_id="x", open=tested(level)))
     assert "does not keep up" in said
-    assert "100 were unanswered" in level.ended
+    assert "500 were unanswered" in level.ended
 
 
 # The command, with a model server over HTTP of two slots.
