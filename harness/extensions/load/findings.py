@@ -74,20 +74,16 @@ def _points(levels: Sequence[LoadLevel]) -> list[tuple[int, float]]:
 
 def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
     """The law of closed-loop levels by least squares of relative deviations; None: under three levels."""
-    from scipy.optimize import curve_fit
+    from scipy.optimize import least_squares
 
     points = _points(levels)
     if len(points) < _FEWEST_LEVELS:
         return None
     n, x = np.array(points, dtype=np.float64).T
-    try:
-        (per_user, contention, coherency), _ = curve_fit(
-            _law, n, x, p0=(x[0] / n[0], 0.1, 0.001), sigma=x, bounds=([0, 0, 0], [np.inf, 1, np.inf])
-        )
-    except RuntimeError:
-        return None
-    off = float(np.sqrt(((_law(n, per_user, contention, coherency) / x - 1) ** 2).mean()))
-    return ScalabilityLaw(float(per_user), float(contention), float(coherency), off)
+    limits = ([0, 0, 0], [np.inf, 1, np.inf])
+    fitted = least_squares(lambda law: _law(n, *law) / x - 1, (x[0] / n[0], 0.1, 0.001), bounds=limits)
+    per_user, contention, coherency = map(float, fitted.x)
+    return ScalabilityLaw(per_user, contention, coherency, float(np.sqrt((fitted.fun**2).mean())))
 
 
 def saturation(levels: Sequence[LoadLevel]) -> Saturation | None:

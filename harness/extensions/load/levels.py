@@ -18,8 +18,8 @@ MOST_QUERIES = 100_000
 """At one load."""
 _FEWEST_ROUNDS = 2
 """Measured queries of each user, so that a part of the level is under full load at both ends."""
-_WARM_UP_SHARE = 0.1
-"""Of the arrivals of an open loop, at the start."""
+_WARM_UP_SHARE, _LONGEST_WARM_UP = 0.1, 20
+"""Of the arrivals of an open loop, at the start, and at most so many."""
 MOST_AT_ONCE = 500
 """Unanswered queries. Each may need a connection, and most systems allow 1,024 open files."""
 _FEW_OPEN = 100
@@ -88,7 +88,7 @@ class LevelSize:
         if self.seconds is not None:
             given.append(math.ceil(per_s * self.seconds))
         n = max(2, min(given))
-        return max(1, round(_WARM_UP_SHARE * n)), n
+        return min(_LONGEST_WARM_UP, max(1, round(_WARM_UP_SHARE * n))), n
 
 
 @dataclass

@@ -62,7 +62,7 @@ def measured(slots: int, *, users: int | None = None, per_s: float | None = None
     return summarised(level, 1.0, {})
 
 
-def tested(*levels: LoadLevel) -> LoadTest:
+def as_test(*levels: LoadLevel) -> LoadTest:
     return LoadTest(measured_at="2026-11-27", cores=2, slots=None, n_queries=8, levels=levels)
 
 
@@ -78,7 +78,7 @@ def test_a_closed_loop_finds_the_saturation_of_a_server_of_so_many_slots(slots: 
     assert found is not None
     assert found.is_reached
     assert (found.per_s, found.users) == pytest.approx((slots / SERVICE_S, slots), rel=0.1)
-    test = tested(*levels)
+    test = as_test(*levels)
     assert test.queue_s(levels[-1]) == pytest.approx(USERS[-1] / slots * SERVICE_S - SERVICE_S, rel=0.1)
     assert "model server" in sentences(LoadFile(run_id="x", closed=test))[0]
 
@@ -122,7 +122,7 @@ def test_a_rate_beyond_the_machine_ends_and_says_so() -> None:
     assert level.n_given_up > 0
     assert level.latency is not None
     assert level.latency.at_least
-    (said, *_) = sentences(LoadFile(run_id="x", open=tested(level)))
+    (said, *_) = sentences(LoadFile(run_id="x", open=as_test(level)))
     assert "does not keep up" in said
     assert "500 were unanswered" in level.ended
 
@@ -130,18 +130,29 @@ def test_a_rate_beyond_the_machine_ends_and_says_so() -> None:
 # The command, with a model server over HTTP of two slots.
 
 
-class CountingServer(FakeServer):
-    """Calls `then` after so many answers."""
+NEVER = 1 << 30
 
-    after, then = 1 << 30, staticmethod(lambda: None)
+
+def dies(_server: "CountingServer") -> None:
+    raise ConnectionResetError
+
+
+def interrupts(server: "CountingServer") -> None:
+    server.after = NEVER
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+class CountingServer(FakeServer):
+    """Something happens to it after so many answers."""
 
     def __init__(self) -> None:
         super().__init__(FakeScript(latency_s=0.04, slots=2))
+        self.after, self.then = NEVER, dies
         answer = self.model.respond
 
         def respond(path: str, body: bytes) -> Reply:
             if self.model.served["calls"] >= self.after:
-                self.then()
+                self.then(self)
             return answer(path, body)
 
         self.model.respond = respond  # type: ignore[method-assign]
@@ -187,8 +198,6 @@ def test_every_call_is_made_and_the_run_stays_as_it_was(
     # One alone, one of each user, the levels, and the open loop with its warm-up.
     assert fake.model.served["calls"] - calls == 1 + (1 + 2 + 4) + 24 + 9
     assert digests(cli.results / run) == before
-    slow, _, fast = (one["answers_per_s"] for one in found["closed"]["levels"])
-    assert 1.2 < fast / slow < 2.6, "two slots"
     assert found["saturation"]["per_s"] < 1.1 * 2 / 0.04
     assert found["closed"]["levels"][2]["resources"].get("system_rss_bytes", 1) > 0
     shown = cli.call("load", run, "--trust", "--concurrency", "1,2", "--queries", "2", "-q").stdout.splitlines()
@@ -199,24 +208,16 @@ def test_every_call_is_made_and_the_run_stays_as_it_was(
     assert [one["per_s"] for one in again["open"]["levels"]] == [5.0], "the other kind is kept"
 
 
-def dies() -> None:
-    raise ConnectionResetError
-
-
-def interrupts() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("then", "words", "code"),
-    [(dies, (), 2), (interrupts, (), 130), (dies, ("--set", "budget.tokens=20000"), 4)],
+    [(dies, (), 2), (interrupts, (), 130), (dies, ("--set", "budget.tokens=60000"), 4)],
 )
 def test_a_server_that_dies_a_budget_and_an_interrupt_end_it_and_what_was_measured_is_kept(
     cli: CommandLineHere,
     run: str,
     fake: CountingServer,
-    then: Callable[[], None],
+    then: Callable[[CountingServer], None],
     words: tuple[str, ...],
     code: int,
 ) -> None:
@@ -229,15 +230,13 @@ def test_a_server_that_dies_a_budget_and_an_interrupt_end_it_and_what_was_measur
         )
     finally:
         signal.signal(signal.SIGINT, handler)
-        fake.after = 1 << 30
+        fake.after = NEVER
     assert done.returncode == code, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert "load.json" in done.stderr
-    (test,) = (
-        one for one in json.loads((cli.results / run / "load.json").read_text()).items() if one[0] == "closed"
-    )
-    assert test[1]["ended"]
-    assert test[1]["levels"][0]["n_answered"] >= 8
+    test = json.loads((cli.results / run / "load.json").read_text())["closed"]
+    assert test["ended"]
+    assert test["levels"][0]["n_answered"] >= 8
 
 
 @pytest.mark.slow
@@ -267,8 +266,8 @@ def test_a_report_shows_what_was_measured_and_damage_is_one_line(tmp_path: Path)
     reported = Reported(group, find(group))
     assert content(reported).tables == []
     hostile = measured(2, users=4).model_copy(update={"ended": "\x1b[2J<script>", "n_failed": 1})
-    test = tested(measured(2, users=1), measured(2, users=2), hostile)
-    write_load(run, LoadFile(run_id=run.manifest().run_id, closed=test, open=tested(measured(1, per_s=1.0))))
+    test = as_test(measured(2, users=1), measured(2, users=2), hostile)
+    write_load(run, LoadFile(run_id=run.manifest().run_id, closed=test, open=as_test(measured(1, per_s=1.0))))
     said = content(reported)
     (table,) = said.tables
     assert len(table.rows) == 4
