@@ -21,6 +21,8 @@ _FLAT = 0.25
 _LEVEL = 0.8
 """Levels with at least this part of the highest throughput are averaged, as they differ by chance."""
 _SMALLEST = 1e-6
+_MOST_CACHED, _MOST_FOREIGN = 20, 20
+"""Per cent, of the prompt tokens and of the machine's CPU, from which on it is said."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,12 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
     if len(points) < _FEWEST_LEVELS:
         return None
     n, x = np.array(points, dtype=np.float64).T
+
+    def deviations(law: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _law(n, *map(float, law)) / x - 1
+
     limits = ([0, 0, 0], [np.inf, 1, np.inf])
-    fitted = least_squares(lambda law: _law(n, *law) / x - 1, (x[0] / n[0], 0.1, 0.001), bounds=limits)
+    fitted = least_squares(deviations, (x[0] / n[0], 0.1, 0.001), bounds=limits)
     per_user, contention, coherency = map(float, fitted.x)
     return ScalabilityLaw(per_user, contention, coherency, float(np.sqrt((fitted.fun**2).mean())))
 
@@ -105,9 +111,12 @@ def sentences(measured: LoadFile) -> list[str]:
         found += [_open_sentence(test)] if test is measured.open else []
         found += [_failures(one) for one in test.levels if one.n_failed]
         found += [f"With {one.name}: {printable(one.ended, 200)}." for one in test.levels if one.ended]
-        if (cached := _cached_share(test)) >= 0.2:
+        if (cached := _percent_cached(test)) >= _MOST_CACHED:
             said = "of the prompt tokens came from a cache, because queries repeat: new ones take longer"
-            found.append(f"{100 * cached:.0f} % {said}.")
+            found.append(f"{cached:.0f} % {said}.")
+    foreign = max((one.foreign_cpu(test.cores) for test in measured.tests for one in test.levels), default=0.0)
+    if foreign >= _MOST_FOREIGN:
+        found.append(f"Other processes used up to {foreign:.0f} % of the CPU: measure again without them.")
     return [sentence for sentence in found if sentence]
 
 
@@ -178,7 +187,7 @@ def _failures(level: LoadLevel) -> str:
     return f"With {level.name}: {level.n_failed:,} of {counted(whole, 'query', 'queries')} failed ({kinds})."
 
 
-def _cached_share(test: LoadTest) -> float:
+def _percent_cached(test: LoadTest) -> float:
     used = [one.usage for one in test.levels]
     whole = sum(one.input_tokens for one in used)
-    return sum(one.cached_tokens for one in used) / whole if whole else 0.0
+    return 100 * sum(one.cached_tokens for one in used) / whole if whole else 0.0

@@ -99,6 +99,11 @@ class LoadLevel(Record):
         known = [value for value in found if value is not None]
         return sum(known) if known else None
 
+    def foreign_cpu(self, cores: int) -> float:
+        """Per cent of the machine's CPU that other processes used, as far as known."""
+        machine, own = self.resources.get("machine_cpu_percent"), self.own_resources("cpu_percent")
+        return 0.0 if machine is None or own is None else max(0.0, machine - own / cores)
+
 
 class LoadTest(Record):
     """One command's levels of a closed or an open loop, by load."""
@@ -110,17 +115,19 @@ class LoadTest(Record):
     """Queries that the local model engine answers at once; None: there is none."""
     n_queries: int = Field(ge=1)
     """Different queries; a longer level repeats them."""
+    alone_s: Amount | None = None
+    """Seconds of the model calls of one query alone; None: it failed."""
     ended: Line = ""
     """Why it ended early; empty: as planned."""
     levels: Annotated[tuple[LoadLevel, ...], Field(max_length=MOST_LEVELS)] = ()
 
     def queue_s(self, level: LoadLevel) -> float | None:
         """Seconds that calls wait at the model server: all but what its engine reports, or else all beyond those
-        with one user.
+        with one user, or of one query.
         """
         if level.model_s is None:
             return None
-        alone = next((one.model_s for one in self.levels if one.users == 1), None)
+        alone = next((one.model_s for one in self.levels if one.users == 1), self.alone_s)
         service = alone if level.service_s is None else level.service_s
         return None if service is None else max(0.0, level.model_s - service)
 
@@ -193,12 +200,12 @@ def _latencies(asked: Sequence[AskedQuery]) -> Latencies | None:
     values = [one.latency_s for one in asked if one.is_answered or one.outcome is None]
     if not values:
         return None
-    n, quantile = len(values), lambda share: float(np.quantile(values, share))
+    n, (p50_s, p95_s, p99_s) = len(values), map(float, np.quantile(values, (0.5, 0.95, 0.99)))
     return Latencies(
         mean_s=fmean(values),
-        p50_s=quantile(0.5),
-        p95_s=quantile(0.95) if n >= _FEWEST_P95 else None,
-        p99_s=quantile(0.99) if n >= _FEWEST_P99 else None,
+        p50_s=p50_s,
+        p95_s=p95_s if n >= _FEWEST_P95 else None,
+        p99_s=p99_s if n >= _FEWEST_P99 else None,
         longest_s=max(values),
         at_least=given_up,
     )

@@ -130,15 +130,13 @@ class _Samples:
             self._sampler.sample_if_due()
 
     def mark(self) -> int:
-        """A mark for `since`."""
         return len(self._samples)
 
     def since(self, mark: int) -> dict[str, float]:
         """The mean CPU and the largest RAM since a mark, by name of `QUANTITIES`; only what was measured."""
         # The first sample is partly of the level before.
-        rows = self._samples[mark:]
+        rows, found = self._samples[mark:], dict[str, float]()
         rows = rows[1:] if len(rows) > 1 else rows
-        found: dict[str, float] = {}
         for place, name in enumerate(QUANTITIES):
             known = [value for row in rows if (value := row.quantities[place]) is not None]
             if known:
@@ -171,6 +169,7 @@ class LoadSession:
             made = {"closed": options.users, "open": options.rates}
             left_out = {kind: None for kind, loads in made.items() if loads}
             self.measured = (read_load(self.run) or self.measured).model_copy(update=left_out)
+        self._alone_s: float | None = None
         self.used: dict[str, Usage] = {}
         """Tokens of all queries by model role, also of the warm-up."""
 
@@ -211,7 +210,7 @@ class LoadSession:
                 reporter.warn(line)
 
     def _measure_all(self, measuring: "_Measuring") -> None:
-        usual_s = measuring.latency_alone_s()
+        usual_s, self._alone_s = measuring.alone()
         levels = [Level(users=users) for users in self.options.users]
         levels += [Level(per_s=rate) for rate in self.options.rates]
         for level in levels:
@@ -244,6 +243,7 @@ class LoadSession:
             cores=usable_cores(),
             slots=provider.parallel(generator) if generator and provider and provider.serve else None,
             n_queries=len(self.queries),
+            alone_s=self._alone_s,
         )
 
 
@@ -268,11 +268,13 @@ class _Measuring:
         self._total += sum(_units(None, rate, options.size) for rate in options.rates)
         self._done = 0
 
-    def latency_alone_s(self) -> float:
-        """Ask one query alone, which also loads what is loaded late."""
-        began = time.monotonic()
+    def alone(self) -> tuple[float, float | None]:
+        """Ask a query alone: its seconds, and those of its model calls. Another one before it warms up."""
         self._in_loop(self._ask(0))
-        return time.monotonic() - began
+        level = Level(users=1)
+        self._in_loop(level.measure(lambda _: self._ask(1), time.monotonic()))
+        (asked,) = level.asked
+        return asked.latency_s, asked.outcome.model_s if asked.outcome and asked.is_answered else None
 
     def run(self, level: Level, usual_s: float) -> None:
         """Measure a level."""

@@ -147,7 +147,8 @@ class CountingServer(FakeServer):
 
     def __init__(self) -> None:
         super().__init__(FakeScript(latency_s=0.04, slots=2))
-        self.after, self.then = NEVER, dies
+        self.after = NEVER
+        self.then: Callable[[CountingServer], None] = dies
         answer = self.model.respond
 
         def respond(path: str, body: bytes) -> Reply:
@@ -195,8 +196,8 @@ def test_every_call_is_made_and_the_run_stays_as_it_was(
         sum(one[f"n_{what}"] for what in ("answered", "failed", "given_up")) for one in found["closed"]["levels"]
     ]
     assert asked == [8, 8, 8]
-    # One alone, one of each user, the levels, and the open loop with its warm-up.
-    assert fake.model.served["calls"] - calls == 1 + (1 + 2 + 4) + 24 + 9
+    # Two alone, one of each user, the levels, and the open loop with its warm-up.
+    assert fake.model.served["calls"] - calls == 2 + (1 + 2 + 4) + 24 + 9
     assert digests(cli.results / run) == before
     assert found["saturation"]["per_s"] < 1.1 * 2 / 0.04
     assert found["closed"]["levels"][2]["resources"].get("system_rss_bytes", 1) > 0
@@ -221,8 +222,9 @@ def test_a_server_that_dies_a_budget_and_an_interrupt_end_it_and_what_was_measur
     words: tuple[str, ...],
     code: int,
 ) -> None:
+    fake.then = then
     if code != 4:
-        fake.after, fake.then = fake.model.served["calls"] + 20, then
+        fake.after = fake.model.served["calls"] + 20
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         done = cli.call(
