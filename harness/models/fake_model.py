@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import httpx2
@@ -99,6 +100,8 @@ class FakeScript(BaseModel):
     replies: dict[str, str] = {}
     """Regular expression -> reply; the first one that matches the prompt is used."""
     latency_s: float = Field(0.0, ge=0)
+    slots: int | None = Field(None, ge=1)
+    """Requests answered at once; others wait for their turn. None: any number."""
     fault: str | None = Field(None, pattern=rf"^({FAULTS})$")
     """In the status: http_429, http_500, ..., retry_after_huge (a 429 that asks for 30 years). In the body:
     malformed (no JSON), gzip_bomb, no_usage, usage_negative, usage_huge, usage_float, usage_text, length (cut
@@ -138,6 +141,7 @@ class FakeModel:
     def __init__(self, script: FakeScript, sleep: Callable[[float], None] = time.sleep) -> None:
         self.script = script
         self._sleep = sleep
+        self._slots = threading.Semaphore(script.slots) if script.slots else nullcontext()
         self._lock = threading.Lock()
         self._faults: Counter[str] = Counter()
         self._asked: Counter[str] = Counter()
@@ -150,7 +154,8 @@ class FakeModel:
         request = json.loads(body)
         text = prompt_text(request)
         if self.script.latency_s:
-            self._sleep(self.script.latency_s)
+            with self._slots:
+                self._sleep(self.script.latency_s)
         if refused := next((name for name in self.script.refuses if name in request), None):
             with self._lock:
                 self.served["faults"] += 1
@@ -250,6 +255,7 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, script: FakeScript) -> None:
         self._latency_s = script.latency_s
+        self._slots = asyncio.Semaphore(script.slots) if script.slots else nullcontext()
         self._sleeps: list[float] = []
         self._model = FakeModel(script.model_copy(update={"latency_s": 0.0}), sleep=self._sleeps.append)
 
@@ -260,7 +266,8 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Reply without blocking the event loop."""
-        await asyncio.sleep(self._latency_s)
+        async with self._slots:
+            await asyncio.sleep(self._latency_s)
         reply = self._model.respond(request.url.path, await request.aread())
         sleeps, self._sleeps[:] = sum(self._sleeps), []
         await asyncio.sleep(sleeps)

@@ -37,6 +37,7 @@ QUESTIONS = {
     "scores": "How do the other metrics compare?",
     "sweep": "What did the sweep show?",
     "trust": "Can the scores be trusted?",
+    "stress": "Does it hold up under load and attack?",
     "how": "How was it run?",
 }
 """Key -> question that a reader asks after the verdict. The page shows each folded, with its sections."""

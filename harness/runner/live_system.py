@@ -19,6 +19,7 @@ from harness.core.errors import ConfigError, explained_io
 from harness.core.hashing import short_digest
 from harness.core.records import AnswerStyle, Query, RunRecord
 from harness.core.sanitize import secret_names
+from harness.models.budget import Budget
 from harness.models.llama_server import LocalServer
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_endpoint import server_digests
@@ -47,6 +48,8 @@ class LiveSystem:
     opened: OpenedSystem
     limit_s: float
     loop: asyncio.Runner
+    server_pid: int | None
+    """The process id of the model server that was started for it."""
     log: TextIO
     """Receives the output of systems and libraries."""
     messages: list[str] = field(default_factory=list)
@@ -92,9 +95,11 @@ def checked_question(text: str) -> str:
 
 
 @contextmanager
-def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveSystem]:
-    """The loaded system of a run. It and the servers started for it are closed at the end of the block. Journal
-    and logs are in `folder`.
+def open_live(
+    live: LiveRun, folder: Path, reporter: Reporter, journal: Journal | None = None, budget: Budget | None = None
+) -> Iterator[LiveSystem]:
+    """The loaded system of a run. It and the servers started for it are closed at the end of the block. Logs are
+    in `folder`, and the journal, unless another one is given.
 
     HarnessError for a missing package, server, key or weight file.
     """
@@ -107,13 +112,16 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
     messages: list[str] = []
     with ExitStack() as stack:
         server = stack.enter_context(model_server(models.get("generator"), folder))
-        log = stack.enter_context(CleanedLog(folder / "asked.log"))
+        log = stack.enter_context(CleanedLog(folder / f"{folder.name}.log"))
         written = stack.enter_context(os.fdopen(os.dup(log.fd), "w", buffering=1, errors="replace"))
         for index in live.indexes:
             stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
         around = WorkerContext(payer=folder.name, warn=messages.append, has_answers=True)
-        job, call_context = _job(live, server), _call_context(live, folder, messages)
+        journal = journal or Journal(
+            folder / "calls.sqlite", payer=live.run.run_id, shared=True, tell=messages.append
+        )
+        job, call_context = _job(live, server), _call_context(live, folder, journal, budget, messages)
         with redirect_stdout(written), redirect_stderr(written):
             opened = stack.enter_context(
                 open_system(job, IndexDir(live.results, job.index_id), call_context, around)
@@ -122,7 +130,8 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
             loop.run(_load(opened))
         for index in live.indexes:
             index.opened()
-        yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, messages)
+        pid = server.pid if server else None
+        yield LiveSystem(opened, job.limits.query_timeout_s, loop, pid, written, messages)
 
 
 def _make_ready(live: LiveRun, reporter: Reporter) -> None:
@@ -141,13 +150,15 @@ async def _load(opened: OpenedSystem) -> None:
         await opened.system.load()
 
 
-def _call_context(live: LiveRun, folder: Path, messages: list[str]) -> CallContext:
-    run = live.run
+def _call_context(
+    live: LiveRun, folder: Path, journal: Journal, budget: Budget | None, messages: list[str]
+) -> CallContext:
     return CallContext(
-        Journal(folder / "calls.sqlite", payer=run.run_id, shared=True, tell=messages.append),
+        journal,
         server_digests(live.manifest.identity["models"]),
         dialects=Dialects.under(folder.parent),
-        begun_in=run.dialects(),
+        begun_in=live.run.dialects(),
+        budget=budget or Budget(),
         say=messages.append,
     )
 

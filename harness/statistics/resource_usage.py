@@ -93,7 +93,7 @@ def load_resources(path: Path) -> Resources:
         raise StoreError(f"{path} is longer than {_MOST_BYTES:,} bytes", fix)
     lines = content.decode("utf-8", errors="replace").splitlines()
     rows = [next(csv.reader([line])) for line in lines if line and not line.startswith("time_s,")]
-    parsed = [_parse(fields) for fields in rows]
+    parsed = [parse_sample(fields) for fields in rows]
     samples = tuple(sample for sample in parsed if sample is not None)
     unseen = {
         name
@@ -104,7 +104,8 @@ def load_resources(path: Path) -> Resources:
     return Resources(samples, len(parsed) - len(samples), frozenset(unseen))
 
 
-def _parse(fields: Sequence[str]) -> ResourceSample | None:
+def parse_sample(fields: Sequence[str]) -> ResourceSample | None:
+    """The sample in the fields of a line; None if the line is damaged."""
     if len(fields) != 2 + len(QUANTITIES):
         return None
     try:

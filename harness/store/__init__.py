@@ -7,7 +7,7 @@ without a matching checksum is damaged.
 results/<dataset>--<system>--<12 hex>/
   manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
   records.damaged.jsonl   worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   reach.json   race.json
-  dialects.json   spread.json   annotations/<annotator>.jsonl   tags.json   done.json
+  dialects.json   spread.json   annotations/<annotator>.jsonl   tags.json   load.json   done.json
 results/indexes/<12 hex>/     an index with its index.json; shared by all runs that need it
 results/corpora/<12 hex>.jsonl    the documents of an index
 results/judge/calls.sqlite    all judgements of all evaluations

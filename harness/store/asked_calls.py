@@ -103,12 +103,19 @@ def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
 
 
 def _timings(call: dict[str, Any]) -> dict[str, Any]:
-    """The seconds that llama.cpp's server reports with a reply; empty for other servers."""
     try:
-        timings = json.loads(_unpacked(call["response"]))["timings"]
+        return engine_timings(_unpacked(call["response"]))
+    except (ValueError, TypeError, zlib.error):
+        return {}
+
+
+def engine_timings(response: bytes) -> dict[str, Any]:
+    """What llama.cpp's server reports with a reply: the last three fields of an `AskedCall`. Empty for others."""
+    try:
+        timings = json.loads(response)["timings"]
         milliseconds = [float(timings[f"{part}_ms"]) for part in ("prompt", "predicted")]
         fresh = operator.index(timings["prompt_n"])
-    except (ValueError, KeyError, TypeError, zlib.error, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return {}
     if fresh < 1 or not all(0 < value < _LONGEST_MS for value in milliseconds):
         return {}

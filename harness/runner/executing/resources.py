@@ -11,7 +11,6 @@ import psutil
 
 from harness.core.proxies import is_this_machine
 from harness.statistics.resource_usage import NOT_SAMPLED, QUANTITIES
-from harness.store import RunDir
 
 HEADER = ",".join(("time_s", "phase", *QUANTITIES))
 
@@ -27,6 +26,8 @@ class _Tree:
     root: psutil.Process
     cpu_s: _CpuSeconds = field(default_factory=dict)
     at: float = 0.0
+    without: Sequence[psutil.Process] = ()
+    """Those of them that are counted elsewhere, with their descendants."""
     _paused: tuple[float, _CpuSeconds] | None = None
 
     def sample(self) -> tuple[float, int] | None:
@@ -57,7 +58,7 @@ class _Tree:
 
     def _used(self) -> tuple[float, _CpuSeconds, int]:
         now, cpu_s, rss = time.monotonic(), dict[psutil.Process, float](), 0
-        for process in _members(self.root):
+        for process in self._counted():
             try:
                 times = process.cpu_times()
                 cpu_s[process] = times.user + times.system
@@ -65,6 +66,11 @@ class _Tree:
             except psutil.Error:
                 continue
         return now, cpu_s, rss
+
+    def _counted(self) -> list[psutil.Process]:
+        members = _members(self.root)
+        apart = {one for root in self.without if root in members[1:] for one in _members(root)}
+        return [one for one in members if one not in apart]
 
 
 def _since(before: _CpuSeconds, now: _CpuSeconds) -> _CpuSeconds:
@@ -169,10 +175,18 @@ class NoSampler:
         """Does nothing."""
 
 
+class ResourceLog(Protocol):
+    """Receives the lines of resources.csv, as a run directory does."""
+
+    def append_resources(self, header: str, line: str) -> None:
+        """Append one sample."""
+        ...
+
+
 class ResourceSampler:
     """Writes one line to resources.csv at each interval."""
 
-    def __init__(self, run: RunDir, phase: str, interval_s: float, servers: Servers) -> None:
+    def __init__(self, run: ResourceLog, phase: str, interval_s: float, servers: Servers) -> None:
         self._run = run
         self._phase = phase
         self._interval_s = interval_s
@@ -184,8 +198,8 @@ class ResourceSampler:
         psutil.cpu_percent()  # The first call only sets the starting point for the next one.
 
     def watch(self, pid: int) -> None:
-        """Sample the process tree of `pid` as the system."""
-        self._system = _tree(pid)
+        """Sample the process tree of `pid` as the system, without the servers that it started."""
+        self._system = _tree(pid, [tree.root for served in self._servers for tree in served.trees])
 
     def pause(self) -> None:
         """Pause sampling while the system waits for its next turn."""
@@ -227,9 +241,9 @@ class ResourceSampler:
         self._run.append_resources(HEADER, ",".join(fields))
 
 
-def _tree(pid: int | None) -> _Tree | None:
+def _tree(pid: int | None, without: Sequence[psutil.Process] = ()) -> _Tree | None:
     try:
-        tree = _Tree(psutil.Process(pid)) if pid is not None else None
+        tree = _Tree(psutil.Process(pid), without=without) if pid is not None else None
     except psutil.NoSuchProcess:
         return None
     if tree is not None:

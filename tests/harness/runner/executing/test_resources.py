@@ -40,6 +40,13 @@ def test_the_system_is_its_whole_process_tree_and_the_server_stands_apart(tmp_pa
         for _ in range(12):
             time.sleep(0.1)
             sampler.sample_if_due()
+        # A server that the system started itself is not counted twice.
+        alone, apart = (
+            ResourceSampler(run, "answer", 60.0, one) for one in (Servers(), Servers(started=system.pid))
+        )
+        alone.watch(os.getpid())
+        apart.watch(os.getpid())
+        assert alone.rss_bytes() - apart.rss_bytes() > 80_000_000
     finally:
         os.killpg(system.pid, 9)
         system.wait()
