@@ -17,7 +17,7 @@ from harness.cli.show import print_panel, timing_table, usage_table
 from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.records import Context, Document
-from harness.display import NOTHING, counted, number, printable
+from harness.display import NOTHING, counted, number, printable, short_seconds
 from harness.extensions.ask.session import Asked, AskedRun, JudgedLive
 from harness.report.labels import run_labels
 from harness.report.terminal import WIDTH, print_table
@@ -196,12 +196,17 @@ def _origin(document: Document | None) -> str:
 
 
 def cost_line(asked: Asked) -> str:
-    """Seconds, tokens and dollars of an answer."""
+    """Seconds, tokens and dollars of an answer. Seconds that the journal or a cache saved are included, such as
+    those of embedding a question for the second of two systems.
+    """
     tokens, is_least = asked.tokens
     cost = asked.record.cost
-    seconds = f"{number(cost.latency_s)} s" if not cost.replayed_calls else "replayed from the journal"
+    seconds = None if cost.latency_s is None else cost.latency_s + (cost.saved_s or 0.0)
+    is_saved = bool(cost.replayed_calls or cost.cached_texts)
+    how = "" if not is_saved else ">= " if cost.saved_s is None else "about "
+    time = short_seconds(seconds) if seconds and seconds < 0.1 else f"{number(seconds)} s"
     dollars = "no price known" if asked.usd is None else f"${asked.usd:.4f}"
-    return f"{seconds}, {'>= ' if is_least else ''}{counted(tokens, 'token')}, {dollars}"
+    return f"{how}{time}, {'>= ' if is_least else ''}{counted(tokens, 'token')}, {dollars}"
 
 
 def as_value(asked: Asked) -> dict[str, Any]:

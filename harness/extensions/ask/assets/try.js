@@ -16,6 +16,7 @@ function drawState() {
   at("form").hidden = state.phase !== "ready";
   at("names").replaceChildren();
   for (const name of state.documents || []) make("li", plain(name), at("names"));
+  at("count").textContent = `Documents (${(state.documents || []).length})`;
   at("files").accept = state.kinds.join(",");
   at("prepare").disabled = at("clear").disabled = at("files").disabled = state.phase === "preparing";
   if (state.phase === "failed") fail({ message: plain(state.message) });
@@ -33,7 +34,10 @@ async function follow() {
     state = await ask("/state");
     drawState();
     if (state.phase !== "preparing") {
-      if (before === "preparing" && state.phase === "ready") at("question").focus();
+      if (before === "preparing" && state.phase === "ready") {
+        at("documents").open = false;
+        at("question").focus();
+      }
       return;
     }
     await pause(700);
@@ -93,6 +97,7 @@ function drawAnswer(one, place) {
   passages("Passages with words of the answer", numbered.filter(supports), true, card);
   passages("Other passages", numbered.filter((found) => !supports(found)), false, card);
   at("answers").append(card);
+  for (const block of card.querySelectorAll("blockquote:has(mark)")) block.scrollTop = block.querySelector("mark").offsetTop - 40;
 }
 
 function drawPair() {
