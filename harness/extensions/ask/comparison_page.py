@@ -15,6 +15,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import Record
 from harness.datasets.folder.dataset import check_documents
 from harness.datasets.folder.reading import KINDS
+from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.support import support_of
 from harness.extensions.ask.comparison_session import AskedPair, Choice, ComparisonSession, PageReporter
 from harness.extensions.ask.output import answer_of, cost_line, judged_text
@@ -220,7 +221,8 @@ def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:
 def _answer_value(asked: Asked) -> dict[str, object]:
     said = asked.record.prediction
     contexts = said.contexts if said else ()
-    support = support_of(said.answer, [one.text for one in contexts]) if said and said.answer else None
+    answer = (said and said.answer) or ""
+    support = None if abstains(answer) else support_of(answer, [one.text for one in contexts])
     return {
         "answer": answer_of(asked),
         "is_ok": said is not None,

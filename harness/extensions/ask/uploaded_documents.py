@@ -75,10 +75,8 @@ def default_config(settings: Sequence[str], dataset: DatasetChoice = CONFIGURED)
     """The config of two systems over documents, with the user's settings: by default without a model call for the
     index, and with the local model for answers. ConfigError: a wrong setting.
     """
-    # Room for the sentences that a reader of the page wants; the config itself asks for a few words.
-    own = ("answer_style=sentence", "models.generator.max_tokens=200")
     source = shipped_configs() / "bench" / "documents.yaml"
-    config = bench_config(source, systems=DEFAULT_SYSTEMS, dataset=dataset, settings=(*own, *settings))
+    config = bench_config(source, systems=DEFAULT_SYSTEMS, dataset=dataset, settings=settings)
     if len(config.systems) != 2:
         raise ConfigError(f"{len(config.systems)} systems are set", "set two, e.g. --set systems=[naive,hyde]")
     return config

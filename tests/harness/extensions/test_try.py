@@ -174,7 +174,7 @@ def test_what_goes_wrong_is_said_for_its_question_and_the_session_goes_on(
 def test_a_damaged_vote_is_named_and_a_torn_one_is_left_out(runs: list[RunDir], tmp_path: Path) -> None:
     names = {"run_a": runs[0].run_id, "run_b": runs[1].run_id, "answer_a": "x", "answer_b": "y", "at": ""}
     for number in range(2):
-        append_preference(tmp_path, Preference(question=f"Q{number}", choice="a", **names))  # type: ignore[arg-type]
+        append_preference(tmp_path, Preference(question=f"Q{number}", choice="a", **names))
     path = tmp_path / "votes.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     assert [vote.question for vote in read_preferences(tmp_path)] == ["Q0"]
