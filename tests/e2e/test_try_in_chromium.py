@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from chromium import Seen, wait_until
-from command_line import CommandLine
+from command_line import CommandLine, CommandLineHere
 from labelled_runs import HOSTILE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ FAKE = (
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
-    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
 @pytest.fixture
@@ -42,12 +42,32 @@ def serving(cli: CommandLine) -> "Iterator[tuple[subprocess.Popen[str], str]]":
     process.communicate()
 
 
-def drop(page: "Page", name: str, text: str) -> None:
+def drop(page: "Page", name: str, text: str, *, zeros: int = 0) -> None:
+    """A file with this text, and so many bytes behind it."""
     made = page.evaluate_handle(
-        "([name, text]) => { const all = new DataTransfer(); all.items.add(new File([text], name)); return all; }",
-        [name, text],
+        """([name, text, zeros]) => {
+            const all = new DataTransfer();
+            all.items.add(new File([text, new Uint8Array(zeros)], name));
+            return all;
+        }""",
+        [name, text, zeros],
     )
     page.dispatch_event("#drop", "drop", {"dataTransfer": made})
+
+
+def add_documents(page: "Page") -> None:
+    """Two documents, and two files that are refused."""
+    page.wait_for_selector("body[data-phase=documents]")
+    drop(page, "..\\mill<script>window.ran=3<.txt", MILL)
+    wait_until(page, "document.querySelectorAll('#names li').length === 1")
+    drop(page, "harbour.md", "# The harbour\n\nThe wall was built in 1911 by the town.")
+    wait_until(page, "document.querySelectorAll('#names li').length === 2")
+    drop(page, "large.txt", "", zeros=200_000_000)
+    wait_until(page, "document.getElementById('error').innerText.includes('large.txt has more than 20 MB')")
+    drop(page, "virus.exe", "x")
+    wait_until(page, "document.getElementById('error').innerText.includes('is not read')")
+    page.get_by_role("button", name="Index them").click()
+    page.wait_for_selector("body[data-phase=ready]", timeout=120_000)
 
 
 def test_documents_are_dropped_two_systems_answer_and_the_vote_is_read_by_compare(
@@ -60,15 +80,7 @@ def test_documents_are_dropped_two_systems_answer_and_the_vote_is_read_by_compar
     page = context.new_page()
     seen.watch(page)
     page.goto(url)
-    page.wait_for_selector("body[data-phase=documents]")
-    drop(page, "..\\mill<script>window.ran=3<.txt", MILL)
-    wait_until(page, "document.querySelectorAll('#names li').length === 1")
-    drop(page, "harbour.md", "# The harbour\n\nThe wall was built in 1911 by the town.")
-    wait_until(page, "document.querySelectorAll('#names li').length === 2")
-    drop(page, "virus.exe", "x")
-    wait_until(page, "document.getElementById('error').innerText.includes('is not read')")
-    page.get_by_role("button", name="Index them").click()
-    page.wait_for_selector("body[data-phase=ready]", timeout=120_000)
+    add_documents(page)
     page.get_by_label("Question").fill(QUESTION)
     page.keyboard.press("Enter")
     page.wait_for_selector("body[data-answers='2']", timeout=60_000)

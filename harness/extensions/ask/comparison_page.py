@@ -81,7 +81,7 @@ def try_on_page(names: Sequence[str], docs: Path | None, port: int, options: Try
 
 def _named(names: Sequence[str], docs: Path | None, options: TryOptions) -> RunsToAsk:
     if len(names) != 2 or docs is not None:
-        what = f"{len(names)} runs are named" if docs is None else "runs and --docs are given"
+        what = f"the page compares two runs, not {len(names)}" if docs is None else "runs and --docs are given"
         raise ConfigError(what, "name two runs, or none and --docs FOLDER")
     runs = [run_named(options.results, name) for name in names]
     return _chosen(runs, options.settings, options.results, options, trust=options.trust)

@@ -78,7 +78,8 @@ def default_config(settings: Sequence[str], dataset: DatasetChoice = CONFIGURED)
     source = shipped_configs() / "bench" / "documents.yaml"
     config = bench_config(source, systems=DEFAULT_SYSTEMS, dataset=dataset, settings=settings)
     if len(config.systems) != 2:
-        raise ConfigError(f"{len(config.systems)} systems are set", "set two, e.g. --set systems=[naive,hyde]")
+        what = f"the page compares two systems, not {len(config.systems)}"
+        raise ConfigError(what, "set two, e.g. --set systems=[naive,hyde]")
     return config
 
 

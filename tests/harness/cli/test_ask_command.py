@@ -59,8 +59,12 @@ def test_an_answer_stands_with_its_sources_and_what_it_took_and_the_run_stays_as
 
 
 @pytest.mark.slow
-def test_the_same_question_is_paid_once_and_says_so(cli: CommandLineHere, run: str) -> None:
-    first, again = (json.loads(cli.call("ask", "Who paid?", "--run", run, "--json").stdout) for _ in range(2))
+def test_the_same_question_is_paid_once_also_through_the_index_of_the_run(cli: CommandLineHere, run: str) -> None:
+    (index,) = [path.parent.name for path in cli.results.glob("indexes/*/index.json")]
+    first, again = (
+        json.loads(cli.call("ask", "Who paid?", "--run", name, "--json").stdout) for name in (run, index)
+    )
+    assert again["run_id"] == run
     assert first["cost"]["replayed_calls"] == 0
     assert again["cost"]["replayed_calls"] == sum(used["calls"] for used in first["cost"]["usage"].values())
     assert again["cost"]["usage"] == first["cost"]["usage"]
@@ -93,7 +97,7 @@ def test_two_runs_answer_side_by_side_and_one_judge_says_how_far_each_can_be_tru
     assert [one["run_id"] for one in both] == [run, other]
     shown = cli.call(*words)
     assert shown.returncode == 0, shown.stderr
-    assert all(word in shown.stdout for word in ("top_k=1", "passage 1", "tokens, $"))
+    assert all(word in shown.stdout for word in ("top_k=1", "passage ", "tokens,"))
     for (judged,) in (one["judged"] for one in both):
         assert judged["status"] == "scored"
         assert judged["explanation"].startswith(("trustworthy", "grounded but partial", "misaligned"))
@@ -116,12 +120,6 @@ def test_nothing_is_written_through_a_link_in_results_of_somebody_else(
     finally:
         link.unlink()
     assert list(elsewhere.iterdir()) == [] if elsewhere.is_dir() else elsewhere.read_bytes() == b""
-
-
-@pytest.mark.slow
-def test_an_index_is_asked_through_the_run_that_built_it(cli: CommandLineHere, run: str) -> None:
-    (index,) = [path.parent.name for path in cli.results.glob("indexes/*/index.json")]
-    assert json.loads(cli.call("ask", QUESTION, "--run", index, "--json").stdout)["run_id"] == run
 
 
 @pytest.mark.slow
