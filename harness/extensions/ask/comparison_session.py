@@ -6,7 +6,7 @@ Systems are prepared and asked in one thread, in turn; the methods return at onc
 import random
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -187,9 +187,12 @@ class ComparisonSession:
     def close(self) -> None:
         """Stop what is being built, wait for the answer under way, and close the systems."""
         self._is_closed = True
-        if self._building is not None:
-            self._building.kill()
-        self._thread.submit(self._stack.close)
+        ending = self._thread.submit(self._stack.close)
+        while not ending.done():
+            # Again and again: a process that is just being started cannot be killed yet.
+            if self._building is not None:
+                self._building.kill()
+            wait([ending], timeout=0.5)
         self._thread.shutdown()
 
 

@@ -14,8 +14,8 @@ from harness.core.errors import ConfigError, HarnessError, StoreError
 from harness.core.records import Context, Cost, Prediction, RunRecord
 from harness.extensions.ask.comparison_page import pair_value
 from harness.extensions.ask.comparison_session import AskedPair, ComparisonSession, PageReporter
-from harness.extensions.ask.session import Asked
-from harness.extensions.ask.uploaded_documents import LARGEST_FILE, MOST_FILES, UploadedDocuments
+from harness.extensions.ask.session import Asked, RunsToAsk
+from harness.extensions.ask.uploaded_documents import LARGEST_FILE, MOST_FILES, UploadedDocuments, index_documents
 from harness.report.comparison.output import votes_between
 from harness.store import Manifest, RunDir
 from harness.store.annotations import Preference, append_preference, read_preferences
@@ -169,6 +169,24 @@ def test_what_goes_wrong_is_said_for_its_question_and_the_session_goes_on(
         session.vote(pair_id, "a")
     scripted[1].error = ""
     assert asked(session, "Who?")[1].error == ""
+
+
+def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
+    docs, results = tmp_path / "docs", tmp_path / "results"
+    docs.mkdir()
+    (docs / "mill.txt").write_text("Ada Kline runs the tide mill.")
+    slow = ["models={generator: {provider: fake, options: {latency_s: 600}}, embedder: {provider: fake}}"]
+    slow += ["systems=[kg,naive]", "per_system.kg.index={}"]
+
+    def choose() -> RunsToAsk:
+        index_documents(docs, tmp_path, results, slow, session.reporter, session.building)
+        raise AssertionError
+
+    session = ComparisonSession(choose, results, PageReporter(quiet=True))
+    session.prepare()
+    until(lambda: session.phase == "failed" or [*results.glob("*/worker.log")])
+    session.close()
+    assert (session.phase, "SIGKILL" in session.message) == ("failed", True), session.message
 
 
 def test_a_damaged_vote_is_named_and_a_torn_one_is_left_out(runs: list[RunDir], tmp_path: Path) -> None:
