@@ -178,11 +178,14 @@ def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
     slow = ["models={generator: {provider: fake, options: {latency_s: 600}}, embedder: {provider: fake}}"]
     slow += ["systems=[kg,naive]", "per_system.kg.index={}"]
 
+    reporter, opened = PageReporter(quiet=True), list[ComparisonSession]()
+
     def choose() -> RunsToAsk:
-        index_documents(docs, tmp_path, results, slow, session.reporter, session.building)
+        index_documents(docs, tmp_path, results, slow, reporter, opened[0].building)
         raise AssertionError
 
-    session = ComparisonSession(choose, results, PageReporter(quiet=True))
+    session = ComparisonSession(choose, results, reporter)
+    opened.append(session)
     session.prepare()
     until(lambda: session.phase == "failed" or [*results.glob("*/worker.log")])
     session.close()

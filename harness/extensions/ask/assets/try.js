@@ -34,7 +34,7 @@ async function follow() {
     state = await ask("/state");
     drawState();
     if (state.phase !== "preparing") {
-      if (before === "preparing" && state.phase === "ready") {
+      if (before !== "ready" && state.phase === "ready") {
         at("documents").open = false;
         at("question").focus();
       }
