@@ -38,7 +38,7 @@ def serving(cli: CommandLine) -> "Iterator[tuple[subprocess.Popen[str], str]]":
     process = cli.begin("try", "--quiet", *FAKE, stdout=subprocess.PIPE)
     assert process.stdout
     yield process, process.stdout.readline().split()[-1]
-    process.kill()
+    process.terminate()
     process.communicate()
 
 

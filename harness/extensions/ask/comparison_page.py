@@ -1,5 +1,6 @@
 """Runs `rag-harness try`: the page on which two systems answer side by side."""
 
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ def try_on_page(names: Sequence[str], docs: Path | None, port: int, options: Try
     count_stops()
     reporter = PageReporter(quiet=options.quiet)
     with ExitStack() as stack:
+        # Ended like by Ctrl-C, so that no document is left behind.
+        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         work = Path(stack.enter_context(TemporaryDirectory(prefix="rag-harness-try-")))
         uploaded = UploadedDocuments(work / "documents")
         if names:
