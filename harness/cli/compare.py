@@ -5,13 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
 from harness.report.comparison.compare import Choice, compare_runs
-from harness.report.comparison.output import comparison_json, render_comparison, write_comparison
+from harness.report.comparison.output import (
+    VoteCount,
+    comparison_json,
+    render_comparison,
+    votes_between,
+    write_comparison,
+)
+from harness.report.terminal import plain
 from harness.report.verdict.findings import evidence_that_ranks
 from harness.store import RunDir, find_runs
+from harness.store.annotations import read_preferences
 from harness.store.run_lookup import is_being_written
 
 
@@ -34,22 +44,36 @@ class CompareOptions:
 
 
 def compare(names: Sequence[str], options: CompareOptions) -> None:
-    """Compare the named runs, print the comparison, and write it to the folder `out` if given."""
+    """Compare the named runs, print the comparison, and write it to the folder `out` if given. The votes of
+    people on their answers, from `try`, are printed beside it; alone for runs without answers of their own.
+    """
     against = find_runs(options.results, [options.against]) if options.against is not None else []
     choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)
+    console, votes = open_console(), votes_between([*runs, *against], read_preferences(options.results))
+    if votes and not any(run.is_closed() or is_being_written(run) for run in (*runs, *against)):
+        _print_votes(console, votes, as_json=options.as_json)
+        return
     _refuse_running(runs, against)
     prices = prices_of_runs([*runs, *against], options.prices)
     comparison = compare_runs(runs, prices, choice, evidence_that_ranks)
     written = write_comparison(comparison, options.out) if options.out else None
-    console = open_console()
     if options.as_json:
-        text = json.dumps(comparison_json(comparison), indent=2)
-        console.print(text, soft_wrap=True)
+        value = {**comparison_json(comparison), "votes": [one.as_value() for one in votes]}
+        console.print(json.dumps(value, indent=2), soft_wrap=True)
         return
     render_comparison(comparison, console, full=options.full)
+    _print_votes(console, votes)
     if written:
         console.print(f"comparison: {written}", soft_wrap=True)
+
+
+def _print_votes(console: Console, votes: Sequence[VoteCount], *, as_json: bool = False) -> None:
+    if as_json:
+        console.print(json.dumps({"votes": [one.as_value() for one in votes]}, indent=2), soft_wrap=True)
+        return
+    for one in votes:
+        console.print(plain(one.line()), soft_wrap=True)
 
 
 def _refuse_running(runs: Sequence[RunDir], against: Sequence[RunDir]) -> None:

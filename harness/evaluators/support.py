@@ -24,8 +24,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.core.records import Score
-from harness.core.scripts import LETTER_OR_DIGIT, UNSPACED, folded
-from harness.evaluators.answer_normalisation import without_citations
+from harness.core.scripts import LETTER_OR_DIGIT, SENTENCE_END, UNSPACED, folded
+from harness.evaluators.answer_normalisation import abstains, without_citations
 from harness.evaluators.novel_tokens import content_words
 from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading
 from harness.evaluators.scores import not_applicable, scored
@@ -60,6 +60,38 @@ def support_of(answer: str, contexts: Sequence[str]) -> Support | None:
         rouge_l=common_subsequence(plain, found) / len(plain),
         exact=float(f" {' '.join(plain)} " in f" {' '.join(found)} "),
     )
+
+
+Place = tuple[int, int]
+"""Start and end character offsets in a text."""
+_LEAST_SHARE = 0.5
+
+
+def supporting_sentences(question: str, answer: str, contexts: Sequence[str]) -> list[list[Place]]:
+    """The sentences of each context that contain at least half of the answer's content words beyond the question
+    (of all its content words, if it has no others); if none does, those that contain most. None for an answer that
+    abstains. Like `support_words`, this sees shared words, not meaning.
+    """
+    asked, said = set(content_words(question)), set(content_words(answer))
+    wanted = said - asked or said
+    if not wanted or abstains(answer):
+        return [[] for _ in contexts]
+    found = [
+        [(len(wanted & set(content_words(text[start:end]))) / len(wanted), (start, end)) for start, end in places]
+        for text in contexts
+        for places in [_sentences(text)]
+    ]
+    most = max((share for sentences in found for share, _ in sentences), default=0.0)
+    least = min(_LEAST_SHARE, most)
+    return [[place for share, place in sentences if share and share >= least] for sentences in found]
+
+
+def _sentences(text: str) -> list[Place]:
+    """The places of its sentences, without the white space around them."""
+    ends = [(found.start(), found.end()) for found in SENTENCE_END.finditer(text)]
+    starts = [0, *(behind for _, behind in ends)]
+    places = zip(starts, [*(end for end, _ in ends), len(text)], strict=True)
+    return [(start, start + len(text[start:end].rstrip())) for start, end in places if text[start:end].strip()]
 
 
 def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:

@@ -48,10 +48,10 @@ class LiveSystem:
     opened: OpenedSystem
     limit_s: float
     loop: asyncio.Runner
-    server_pid: int | None
-    """The process id of the model server that was started for it."""
     log: TextIO
     """Receives the output of systems and libraries."""
+    server: LocalServer | None = None
+    """The local server of its generator, if it needs one."""
     messages: list[str] = field(default_factory=list)
     """Messages for the user that the caller has not shown yet. The caller removes them."""
 
@@ -85,7 +85,7 @@ def checked_question(text: str) -> str:
     """The stripped question. ConfigError if it is empty, too long or not UTF-8."""
     question = text.strip()
     if not question:
-        raise ConfigError("the question is empty", 'write one, such as rag-harness ask RUN "Who wrote it?"')
+        raise ConfigError("the question is empty", 'write one, such as rag-harness ask "Who wrote it?" --run RUN')
     if len(question) > LONGEST_QUESTION:
         what = f"the question has {len(question):,} characters, more than {LONGEST_QUESTION:,}"
         raise ConfigError(what, "shorten it; documents belong in the corpus (--docs)")
@@ -96,10 +96,17 @@ def checked_question(text: str) -> str:
 
 @contextmanager
 def open_live(
-    live: LiveRun, folder: Path, reporter: Reporter, journal: Journal | None = None, budget: Budget | None = None
+    live: LiveRun,
+    folder: Path,
+    reporter: Reporter,
+    *,
+    server: LocalServer | None = None,
+    journal: Journal | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[LiveSystem]:
     """The loaded system of a run. It and the servers started for it are closed at the end of the block. Logs are
-    in `folder`, and the journal, unless another one is given.
+    in `folder`, and the journal, unless another one is given. `server`: a running one of the same generator, which
+    is used instead of a new one.
 
     HarnessError for a missing package, server, key or weight file.
     """
@@ -111,7 +118,7 @@ def open_live(
         folder.mkdir(parents=True, exist_ok=True)
     messages: list[str] = []
     with ExitStack() as stack:
-        server = stack.enter_context(model_server(models.get("generator"), folder))
+        server = server or stack.enter_context(model_server(models.get("generator"), folder))
         log = stack.enter_context(CleanedLog(folder / f"{folder.name}.log"))
         written = stack.enter_context(os.fdopen(os.dup(log.fd), "w", buffering=1, errors="replace"))
         for index in live.indexes:
@@ -130,8 +137,7 @@ def open_live(
             loop.run(_load(opened))
         for index in live.indexes:
             index.opened()
-        pid = server.pid if server else None
-        yield LiveSystem(opened, job.limits.query_timeout_s, loop, pid, written, messages)
+        yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, server, messages)
 
 
 def _make_ready(live: LiveRun, reporter: Reporter) -> None:

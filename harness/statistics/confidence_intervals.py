@@ -1,7 +1,7 @@
 """95 % confidence intervals. Results depend neither on the order of the values nor on the clock.
 
 - proportions (every value 0 or 1, see `can_be_shares`): Wilson's score interval (Wilson 1927), as in Newcombe
-  (1998);
+  (1998); of votes, which may be few, the exact one of Clopper & Pearson (1934);
 - other means: the hull of Student's t and Hall's correction for skew (see below), whose coverage is right for
   values that are mostly 0 or have a long tail. Below 30 values the length of a tail is unknown, so the limits are
   those of 98 %. There is no interval for fewer than 6 values or if all are equal;
@@ -188,6 +188,16 @@ def wilson(successes: int, n: int, alpha: float = _ALPHA) -> Interval:
     centre = (2 * n * share + z**2) / scale
     half = z / scale * sqrt(4 * n * share * (1 - share) + z**2)
     return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
+
+
+def exact_share(successes: int, n: int, alpha: float = _ALPHA) -> Interval:
+    """Interval of a proportion that covers for every n (Clopper & Pearson 1934); `UNKNOWN` for n = 0."""
+    if n == 0:
+        return UNKNOWN
+    inverse = _special().betaincinv
+    low = float(inverse(successes, n - successes + 1, alpha / 2)) if successes else 0.0
+    high = float(inverse(successes + 1, n - successes, 1 - alpha / 2)) if successes < n else 1.0
+    return Interval(low, high)
 
 
 @lru_cache(maxsize=64)

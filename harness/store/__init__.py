@@ -11,7 +11,8 @@ results/<dataset>--<system>--<12 hex>/
 results/indexes/<12 hex>/     an index with its index.json; shared by all runs that need it
 results/corpora/<12 hex>.jsonl    the documents of an index
 results/judge/calls.sqlite    all judgements of all evaluations
-results/asked/calls.sqlite    questions asked to runs with `ask`
+results/asked/calls.sqlite    questions asked to runs with `ask` and `try`
+results/votes.jsonl           which of two runs answered a question better, by people who used `try`
 results/dialects.json         parameters that model servers reject or expect under another name
 results/.runs/                what `rag-harness runs` remembers, and has not finished removing or receiving
 ```

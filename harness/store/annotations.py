@@ -1,27 +1,45 @@
-"""annotations/<annotator>.jsonl in a run directory: human labels of its answers.
+"""annotations/<annotator>.jsonl in a run directory: human labels of its answers; and votes.jsonl in a results
+folder: human preferences between the answers of two runs.
 
-There is one file per person, so that several people can work at once, even during an evaluation. Each line has a
-checksum and is written to disk before it counts. The next writer cuts a torn last line; other damage is an error.
-No checksum of the run covers these files, because they may be added years later.
+There is one file of labels per person, so that several people can work at once, even during an evaluation. Each
+line has a checksum and is written to disk before it counts. The next writer cuts a torn last line; other damage is
+an error. No checksum of the run covers these files, because they may be added years later.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
 from harness.core.errors import ConfigError, StoreError
-from harness.core.records import Annotation
+from harness.core.records import Annotation, Record
 from harness.store import atomic_files, lock, untrusted_file_reader
 from harness.store.record_lines import with_check, without_check
 from harness.store.run_dir import RunDir
 from harness.store.score_files import refuse_link
 
-_FOLDER = "annotations"
+_FOLDER, _VOTES = "annotations", "votes.jsonl"
 _FIX = "restore the file, or delete that line: only its label is lost"
 Said = tuple[str, str, str | None]
 """(query_id, annotator, dimension)."""
+
+
+class Preference(Record):
+    """A vote between the answers of two runs to one question, cast before the runs were named: a line of
+    votes.jsonl.
+    """
+
+    question: str
+    run_a: str
+    run_b: str
+    answer_a: str
+    answer_b: str
+    choice: Literal["a", "b", "tie"]
+    """The better answer."""
+    at: str
+    """UTC, ISO 8601."""
 
 
 def read_annotations(run: RunDir) -> list[Annotation]:
@@ -64,6 +82,37 @@ def opened_annotations(run: RunDir, annotator: str) -> Iterator[AnnotationLog]:
         yield AnnotationLog(run, annotator)
 
 
+def append_preference(results: Path, vote: Preference) -> None:
+    """Append a vote, which is on disk when this returns. Other processes may append to the same file."""
+    path = results / _VOTES
+    refuse_link(path)
+    with lock.exclusive(results / f".{path.stem}.lock", wait_s=5.0):
+        atomic_files.repair_tail(path)
+        atomic_files.append_bytes(path, with_check(vote, _VOTES))
+
+
+def read_preferences(results: Path) -> list[Preference]:
+    """The votes in a results folder. Of several on the same question and runs the last one counts: asking again
+    is no further evidence. StoreError if the file is damaged.
+    """
+    path = results / _VOTES
+    last: dict[tuple[str, frozenset[str]], Preference] = {}
+    for number, line in enumerate(untrusted_file_reader.lines(path, _FIX) if path.exists() else (), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            vote = Preference.model_validate_json(without_check(line, lambda: _VOTES))
+        except ValueError as error:
+            raise _damaged(path, number, error) from error
+        last[" ".join(vote.question.casefold().split()), frozenset((vote.run_a, vote.run_b))] = vote
+    return list(last.values())
+
+
+def _damaged(path: Path, number: int, error: ValueError) -> StoreError:
+    why = atomic_files.first_error(error) if isinstance(error, ValidationError) else str(error)
+    return StoreError(f"{path} line {number} is damaged ({why})", _FIX)
+
+
 def _path(run: RunDir, annotator: str) -> Path:
     try:
         Annotation(query_id="", run="", annotator=annotator, dimension=None)
@@ -82,8 +131,7 @@ def _lines(path: Path, run_id: str) -> Iterator[Annotation]:
         try:
             yield _annotation(line, run_id, path.stem)
         except ValueError as error:
-            why = atomic_files.first_error(error) if isinstance(error, ValidationError) else str(error)
-            raise StoreError(f"{path} line {number} is damaged ({why})", _FIX) from error
+            raise _damaged(path, number, error) from error
 
 
 def _annotation(line: bytes, run_id: str, annotator: str) -> Annotation:

@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "show": ("show", RUN, *RESULTS),
     "new": ("new", "system", "my-search", "--into", "{here}/new"),
     "annotate": ("annotate", RUN, "-a", "ada", "--fraction", "1", "--csv", "{here}/sheet.csv", *RESULTS),
-    "ask": ("ask", RUN, "Who?", *RESULTS),
+    "ask": ("ask", "Who?", "--run", RUN, *RESULTS),
     "correlate": ("correlate", RUN, "-m", "token_f1,accuracy", "--out", "{here}/correlated", *RESULTS),
     "sensitivity": (
         *("sensitivity", RUN, "-e", "answer", "--n", "10", "--base", "own", "--no-judge"),

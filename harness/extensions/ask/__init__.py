@@ -1,1 +1,1 @@
-"""Asks the system of a run new questions."""
+"""Asks the systems of runs new questions: in the terminal, and two of them side by side on a page."""

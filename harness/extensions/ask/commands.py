@@ -1,4 +1,4 @@
-"""The command `ask`, which asks the system of a run a new question."""
+"""The commands `ask` and `try`, which ask the systems of runs new questions: in the terminal, and on a page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,26 +8,31 @@ import typer
 from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption
 from harness.protocols import CommandSpec
 
+JudgeOption = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Model that judges the answers, or none."),
+]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Use the servers, keys, code and files that the runs name.")
+]
+JudgeFileOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="Read the judge and its parameters from this file.")
+]
+
 
 def ask(
-    run: Annotated[
-        str, typer.Argument(help="A run id, a unique part of one, a path, or an index id.", metavar="RUN")
-    ],
     question: Annotated[
         str | None,
         typer.Argument(help="The question. Without it, each line of standard input is one.", metavar="QUESTION"),
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Model that judges the answer, or none."),
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="Run id, part of one, path or index id; repeat to compare."),
     ] = None,
+    judge: JudgeOption = None,
     texts: Annotated[bool, typer.Option("--texts", help="Print the contexts in full.")] = False,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Use the servers, keys, code and files that the run names.")
-    ] = False,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Read the judge and its parameters from this file.")
-    ] = None,
+    trust: TrustOption = False,
+    config: JudgeFileOption = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Settings of the judge, e.g. models.judge.model=gpt-4o."),
@@ -37,37 +42,101 @@ def ask(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Ask the system of a run a new question.
+    """Ask the system of a run, or several, a new question.
 
-    Prints the answer with its evidence, sources, tokens, seconds and cost.
+    Prints the answer with its evidence, sources, tokens, seconds and cost; of several runs the answers side by
+    side.
 
     Index and models are those of the run, which is not changed. Calls are kept in RESULTS/asked, so the same
     question is not paid again. With --json each answer is one line.
 
     Examples:
 
-      rag-harness ask demo--naive "Who built the harbour wall?"
+      rag-harness ask "Who built the harbour wall?" --run demo--naive
 
-      rag-harness ask demo--naive    (a question a line, until Ctrl-D)
+      rag-harness ask "Who built the harbour wall?" --run demo--naive --run demo--kg    (side by side)
 
-      rag-harness ask demo--naive "Who built it?" --judge local    (judge the answer)
+      rag-harness ask --run demo--naive    (a question a line, until Ctrl-D)
 
-      rag-harness ask demo--naive "Who built it?" --json < /dev/null
+      rag-harness ask "Who built it?" --run demo--naive --judge local    (judge the answer)
+
+      rag-harness ask "Who built it?" --run demo--naive --json < /dev/null
     """
-    from harness.extensions.ask.output import ask_run
-    from harness.extensions.ask.session import open_run
+    from harness.core.errors import ConfigError
+    from harness.extensions.ask.output import ask_runs
+    from harness.extensions.ask.session import runs_to_ask
+    from harness.runner.live_run_check import run_named
+    from harness.runner.progress import Reporter
+    from harness.store.run_lookup import newest_text
 
-    opened = open_run(
-        run,
+    if not run:
+        raise ConfigError("no run is named", f"name one or several with --run; {newest_text(results)}")
+    chosen = runs_to_ask(
+        [run_named(results, name) for name in run],
         judge=judge,
         config=config,
         settings=settings or (),
         trust=trust,
         prices=prices,
         results=results,
+    )
+    raise typer.Exit(
+        ask_runs(chosen.opened(Reporter(quiet=quiet)), question, as_json=as_json, texts=texts, quiet=quiet)
+    )
+
+
+def try_systems(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Two runs. Without them, two systems over your documents.", metavar="RUN"),
+    ] = None,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", metavar="FOLDER", help="Documents; without it, drop them on the page.")
+    ] = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page, e.g. --port 8123.")] = 0,
+    judge: JudgeOption = None,
+    trust: TrustOption = False,
+    config: JudgeFileOption = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key of the systems' config, or of the judge."),
+    ] = None,
+    prices: PricesOption = None,
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Ask two systems on a page, and vote.
+
+    The answers are shown side by side in random order, with the passages that support them, tokens, seconds and,
+    with --judge, a confidence. The systems are named after the vote. `compare` prints the votes of two runs.
+
+    Without runs, two systems are indexed over your documents, without a model call for the index: naive and kg
+    with the local model. Their runs are kept in RESULTS/try. The page is served on 127.0.0.1 only; its address
+    contains its token. Nothing leaves this machine but the requests to the models of the systems and the judge.
+
+    Examples:
+
+      rag-harness try    (drop documents on the page)
+
+      rag-harness try --docs papers --judge local
+
+      rag-harness try demo--naive demo--kg
+
+      rag-harness compare demo--naive demo--kg    (with the votes)
+    """
+    from harness.extensions.ask.comparison_page import TryOptions, try_on_page
+
+    options = TryOptions(
+        judge=judge,
+        trust=trust,
+        config=config,
+        settings=tuple(settings or ()),
+        prices=prices,
+        results=results,
         quiet=quiet,
     )
-    raise typer.Exit(ask_run(opened, question, as_json=as_json, texts=texts, quiet=quiet))
+    try_on_page(runs or [], docs, port, options)
 
 
 ASK = CommandSpec("ask", lambda _runtime: ask, "understand")
+TRY = CommandSpec("try", lambda _runtime: try_systems, "understand")

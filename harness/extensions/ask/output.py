@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from harness.cli.console import complain, open_console
@@ -15,18 +17,24 @@ from harness.cli.show import print_panel, timing_table, usage_table
 from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.records import Context, Document
-from harness.display import NOTHING, counted, number, printable
-from harness.extensions.ask.session import Asked, AskedRun
+from harness.display import NOTHING, counted, number, printable, short_seconds
+from harness.extensions.ask.session import Asked, AskedRun, JudgedLive
+from harness.report.labels import run_labels
 from harness.report.terminal import WIDTH, print_table
 
 _PROMPT = "question> "
 
 
-def ask_run(
-    opened: AbstractContextManager[AskedRun], question: str | None, *, as_json: bool, texts: bool, quiet: bool
+def ask_runs(
+    opened: AbstractContextManager[Sequence[AskedRun]],
+    question: str | None,
+    *,
+    as_json: bool,
+    texts: bool,
+    quiet: bool,
 ) -> int:
-    """Answer one question, or each line of standard input. Returns the exit status: 3 if an answer failed or a
-    piped line was not a valid question.
+    """Answer one question, or each line of standard input, by each run. Returns the exit status: 3 if an answer
+    failed or a piped line was not a valid question.
     """
     if question is not None:
         from harness.runner.live_system import checked_question
@@ -34,26 +42,29 @@ def ask_run(
         checked_question(question)  # Before anything is loaded.
     count_stops()
     console, failed = open_console(), False
-    with opened as run:
-        if not quiet and not run.is_judged and not as_json:
+    with opened as runs:
+        if not quiet and not runs[0].is_judged and not as_json:
             complain("answers are not judged; --judge local judges them")
+        names = run_labels([run.live.manifest for run in runs])
         for one in (question,) if question is not None else _lines():
             try:
-                asked = run.ask(one)
+                asked = [run.ask(one) for run in runs]
             except ConfigError as error:
                 if question is not None:
                     raise
                 complain(f"error: {error}")
                 failed |= not sys.stdin.isatty()  # An interactive user sees the error and can ask again.
                 continue
-            for line in asked.told:
+            for line in dict.fromkeys(line for answer in asked for line in answer.told):
                 complain(line)
-            failed |= asked.record.status != "ok"
+            failed |= any(answer.record.status != "ok" for answer in asked)
             if as_json:
-                sys.stdout.write(json.dumps(as_value(asked)) + "\n")
+                sys.stdout.writelines(json.dumps(as_value(answer)) + "\n" for answer in asked)
                 sys.stdout.flush()
+            elif len(asked) == 1:
+                print_asked(console, asked[0], texts=texts)
             else:
-                print_asked(console, asked, texts=texts)
+                print_side_by_side(console, names, asked, texts=texts)
     return EXIT_TOLERANCE if failed else EXIT_DONE
 
 
@@ -72,33 +83,66 @@ def _lines() -> Iterator[str]:
             return
 
 
+def print_side_by_side(
+    console: Console, names: Sequence[str], asked: Sequence[Asked], *, texts: bool = False
+) -> None:
+    """Print the answers beside each other, with the passages that support them; `texts`: all passages."""
+    table = RichTable("", box=SIMPLE, expand=True)
+    for name in names:
+        table.add_column(Text(printable(name)), ratio=1)
+    table.add_row("answer", *(Text(answer_of(one)) for one in asked))
+    first_judged = next((one.judged for one in asked if one.judged), ())
+    for nth, first in enumerate(first_judged):
+        shown = (Text(judged_text(one.judged[nth]) if one.judged else NOTHING) for one in asked)
+        table.add_row(Text(first.measure.display_name), *shown)
+    table.add_row("support", *(_supporting(one, texts=texts) for one in asked))
+    table.add_row("cost", *(Text(cost_line(one)) for one in asked))
+    console.print(table)
+
+
+def _supporting(asked: Asked, *, texts: bool) -> Text:
+    contexts = asked.record.prediction.contexts if asked.record.prediction else ()
+    shown = [
+        Text.assemble(f"passage {rank}: ", highlighted(context.text, dict(enumerate(places))))
+        for rank, (context, places) in enumerate(zip(contexts, asked.support, strict=True), start=1)
+        if places or texts
+    ]
+    return Text("\n\n").join(shown) if shown else Text("no passage contains it")
+
+
+def answer_of(asked: Asked) -> str:
+    """The answer, or why there is none."""
+    record = asked.record
+    if record.prediction is None:
+        why = f": {record.failure.kind}: {record.failure.message}" if record.failure else ""
+        return f"no answer ({record.status}){why}"
+    return "(no generator)" if record.prediction.answer is None else record.prediction.answer
+
+
+def judged_text(one: JudgedLive) -> str:
+    """A judged value with its explanation and price."""
+    value = NOTHING if one.score.value is None else f"{one.score.value:.3g}"
+    judged = f" (judged for ${one.usd:.4f})" if one.usd else ""
+    return f"{value}  {printable(one.score.said, 300)}{judged}"
+
+
 def print_asked(console: Console, asked: Asked, *, texts: bool) -> None:
     """Print an answer with its sources; `texts`: all contexts, not only those that contain evidence. Control
     characters are removed.
     """
     record, prediction = asked.record, asked.record.prediction
-    if prediction is None:
-        why = f"{record.failure.kind}: {record.failure.message}" if record.failure else ""
-        print_panel(console, f"no answer ({record.status})", Text(why))
-    else:
-        answer = "(no generator)" if prediction.answer is None else prediction.answer
-        print_panel(console, "answer", Text(answer))
-        _print_judged(console, asked)
+    print_panel(console, "answer" if prediction else f"no answer ({record.status})", Text(answer_of(asked)))
+    if prediction is not None:
+        for one in asked.judged:
+            line = f"{one.measure.display_name} {judged_text(one)}"
+            console.print(Text(line, style="bold"), soft_wrap=True)
         _print_evidence(console, asked, prediction.evidence)
-        _print_contexts(console, prediction.contexts, prediction.evidence, texts=texts)
+        _print_contexts(console, asked, texts=texts)
         _print_sources(console, asked)
     for table in (timing_table(record.cost), usage_table(record.cost)):
         if table.rows:
             print_table(table, console, min(console.width, WIDTH))
-    console.print(_cost_line(asked))
-
-
-def _print_judged(console: Console, asked: Asked) -> None:
-    for one in asked.judged:
-        value = NOTHING if one.score.value is None else f"{one.score.value:.3g}"
-        said = printable(one.score.said, 300)
-        judged = f" (judged for ${one.usd:.4f})" if one.usd else ""
-        console.print(Text(f"{one.measure.display_name} {value}  {said}{judged}", style="bold"), soft_wrap=True)
+    console.print(cost_line(asked))
 
 
 def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context]) -> None:
@@ -110,14 +154,18 @@ def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context])
         print_panel(console, f"evidence {nth}{score}", shown)
 
 
-def _print_contexts(
-    console: Console, contexts: Sequence[Context], evidence: Sequence[Context], *, texts: bool
-) -> None:
-    """Print the contexts with evidence. Its sentences are marked by style and by number."""
-    for rank, context in enumerate(contexts, start=1):
-        places = places_of(evidence, context)
+def _print_contexts(console: Console, asked: Asked, *, texts: bool) -> None:
+    """Print the contexts that support the answer. Its evidence is marked by style and by number; where a system
+    names none, the sentences with the answer's words are marked.
+    """
+    prediction = asked.record.prediction
+    pairs = zip(prediction.contexts, asked.support, strict=True) if prediction else ()
+    for rank, (context, support) in enumerate(pairs, start=1):
+        evidence = places_of(prediction.evidence, context) if prediction else {}
+        places = evidence or dict(enumerate(support, start=1))
         if places or texts:
-            holds = f", holds evidence {', '.join(str(nth) for nth in places)}" if places else ""
+            holds = f", holds evidence {', '.join(str(nth) for nth in evidence)}" if evidence else ""
+            holds = holds or (", has words of the answer" if places else "")
             title = f"context {rank} ({context.kind}: {', '.join(context.doc_ids)}{holds})"
             print_panel(console, title, highlighted(context.text, places))
 
@@ -147,13 +195,18 @@ def _origin(document: Document | None) -> str:
     return f"\n    {line}" if line else ""
 
 
-def _cost_line(asked: Asked) -> str:
+def cost_line(asked: Asked) -> str:
+    """Seconds, tokens and dollars of an answer. Seconds that the journal or a cache saved are included, such as
+    those of embedding a question for the second of two systems.
+    """
+    tokens, is_least = asked.tokens
     cost = asked.record.cost
-    seconds = f"{number(cost.latency_s)} s"
-    tokens = sum(used.input_tokens + used.output_tokens for used in cost.usage.values())
-    at_least = ">= " if any(used.unmetered_calls for used in cost.usage.values()) else ""
+    seconds = None if cost.latency_s is None else cost.latency_s + (cost.saved_s or 0.0)
+    is_saved = bool(cost.replayed_calls or cost.cached_texts)
+    how = "" if not is_saved else ">= " if cost.saved_s is None else "about "
+    time = short_seconds(seconds) if seconds and seconds < 0.1 else f"{number(seconds)} s"
     dollars = "no price known" if asked.usd is None else f"${asked.usd:.4f}"
-    return f"{seconds}, {at_least}{counted(tokens, 'token')}, {dollars}"
+    return f"{how}{time}, {'>= ' if is_least else ''}{counted(tokens, 'token')}, {dollars}"
 
 
 def as_value(asked: Asked) -> dict[str, Any]:

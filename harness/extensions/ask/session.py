@@ -1,4 +1,4 @@
-"""Asks the system of a run new questions: answers with their sources, costs and live judgements."""
+"""Asks the systems of runs new questions: answers with their sources, costs and live judgements."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,19 @@ from pathlib import Path
 
 from harness.api.config_building import evaluation_config, named_judge, prices_of_runs
 from harness.api.untrusted_config import judge_settings, reject_untrusted_judges, reject_untrusted_system
+from harness.cli.sentence_highlighting import Place, places_of
 from harness.config import NO_MODEL
 from harness.config.load import parse_setting
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, Query, Reference, RunRecord, Score, Usage
 from harness.evaluators.run_scoring import Scorer, score_run
+from harness.evaluators.support import supporting_sentences
 from harness.protocols import EvaluatorSpec, Measure, RunFacts
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.live_run_check import LiveRun, live_run, run_named
+from harness.runner.executing.query_time_limit import SuspendableLoop
+from harness.runner.live_run_check import LiveRun, live_run
 from harness.runner.live_system import LiveSystem, checked_question, open_live
 from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
@@ -28,6 +31,11 @@ from harness.store.index_dir import Corpora
 
 _PAYER = "asked"
 _SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
+
+
+def is_of_judge(setting: str) -> bool:
+    """Whether a `key=value` is a setting of the judge, and not of the systems."""
+    return setting.startswith(_SETTABLE)
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ def plan_live(run: RunDir, config: Path | None, settings: Sequence[str], *, trus
     live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
     said = [parse_setting(setting)[0] for setting in settings]
     for key in said:
-        if not key.startswith(_SETTABLE):
+        if not is_of_judge(key):
             what = f"'{key}' is not a setting of the judge, and the system cannot be changed"
             raise ConfigError(what, f"remove it, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
     wanted = set(run.manifest().config.get("evaluators", ())) | {one.evaluator for one in run.evaluations()}
@@ -67,7 +75,9 @@ def plan_live(run: RunDir, config: Path | None, settings: Sequence[str], *, trus
 
 
 class LiveJudging:
-    """The evaluators of a plan, ready to judge answers."""
+    """The evaluators of a plan, ready to judge answers. They have an event loop of their own, because several
+    systems share them.
+    """
 
     def __init__(
         self, plan: EvaluationPlan, prices: Prices, folder: Path, reporter: Reporter, stack: ExitStack
@@ -75,14 +85,16 @@ class LiveJudging:
         """Judgements are saved in `folder`. `stack` closes what is opened."""
         fetch_weights(reporter, *(model for model in (plan.judge, plan.embedder) if plan.needs(model.role)))
         self._plan, self._prices = plan, prices
+        self._loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
         models = EvaluationModels(plan, folder, reporter, stack)
+        stack.callback(lambda: self._loop.run(models.disconnect()))
         self._runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
         self._built = [
             (planned, stack.enter_context(closing(planned.spec.build(planned.params, self._runtime))))
             for planned in plan.evaluators
         ]
 
-    def judge(self, loop: asyncio.Runner, question: str, record: RunRecord) -> tuple[JudgedLive, ...]:
+    def judge(self, question: str, record: RunRecord) -> tuple[JudgedLive, ...]:
         """The live scores of an answer; none for a failed query."""
         if record.prediction is None:
             return ()
@@ -93,7 +105,7 @@ class LiveJudging:
         for planned, evaluator in self._built:
             self._runtime.begin(_PAYER)
             scorer = Scorer(planned.spec.name, _live(planned.spec, planned.params), evaluator)
-            scores = loop.run(score_run(scorer, [row], {(record.query_id, 0): record}, facts=facts))
+            scores = self._loop.run(score_run(scorer, [row], {(record.query_id, 0): record}, facts=facts))
             usage = dict(self._runtime.meter.whole_usage)
             usd = usage_usd(self._prices, self._plan.models, usage)
             named = {measure.name: measure for measure in scorer.measures}
@@ -120,6 +132,24 @@ class Asked:
     told: tuple[str, ...]
     """Messages of the system and its models to the user."""
 
+    @property
+    def tokens(self) -> tuple[int, bool]:
+        """Tokens of all its model calls together, and whether that is a lower bound."""
+        used = self.record.cost.usage.values()
+        return sum(one.input_tokens + one.output_tokens for one in used), any(one.unmetered_calls for one in used)
+
+    @cached_property
+    def support(self) -> list[list[Place]]:
+        """For each context the places that support the answer: the evidence that the system names, otherwise the
+        sentences with the answer's words (`supporting_sentences`).
+        """
+        said = self.record.prediction
+        if said is None:
+            return []
+        if said.evidence:
+            return [list(places_of(said.evidence, context).values()) for context in said.contexts]
+        return supporting_sentences(self.question, said.answer or "", [context.text for context in said.contexts])
+
 
 class AskedRun:
     """The open system of a run, which can be asked any number of questions."""
@@ -138,7 +168,7 @@ class AskedRun:
         question = checked_question(question)
         record = self._system.answer(question)
         usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
-        judged = self._judging.judge(self._system.loop, question, record) if self._judging else ()
+        judged = self._judging.judge(question, record) if self._judging else ()
         said = record.prediction
         contexts = (*said.contexts, *said.evidence) if said else ()
         named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids)
@@ -157,9 +187,42 @@ class AskedRun:
             return {}
 
 
-@contextmanager
-def open_run(
-    name: str,
+@dataclass(frozen=True)
+class RunsToAsk:
+    """Runs that can be opened to ask them questions, with one judge for all of them."""
+
+    runs: tuple[LiveRun, ...]
+    plan: EvaluationPlan | None
+    """None: answers are not judged."""
+    prices: Prices
+    results: Path
+    """The folder for calls and judgements."""
+
+    @contextmanager
+    def opened(self, reporter: Reporter) -> Iterator[list[AskedRun]]:
+        """The loaded systems. Those with the same local generator share its server."""
+        with ExitStack() as stack:
+            judging = None
+            if self.plan:
+                judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
+            systems: list[LiveSystem] = []
+            for live in self.runs:
+                alike = (one.server for one, other in zip(systems, self.runs, strict=False) if _same(live, other))
+                opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
+                systems.append(stack.enter_context(opening))
+            yield [
+                AskedRun(live, system, self.prices, judging)
+                for live, system in zip(self.runs, systems, strict=True)
+            ]
+
+
+def _same(one: LiveRun, other: LiveRun) -> bool:
+    """Whether both have the same generator."""
+    return one.answering.get("generator") == other.answering.get("generator")
+
+
+def runs_to_ask(
+    runs: Sequence[RunDir],
     *,
     judge: str | None = None,
     config: Path | None = None,
@@ -167,25 +230,20 @@ def open_run(
     trust: bool = False,
     prices: Path | None = None,
     results: Path = Path("results"),
-    quiet: bool = False,
-) -> Iterator[AskedRun]:
-    """The loaded system of a run. `name` may also be the id of an index, for the run that built it.
+) -> RunsToAsk:
+    """These runs, checked before anything is started or paid.
 
-    `judge`: `PROVIDER/MODEL`, `PROVIDER` or `none`; None: as in `config` and `settings`, otherwise only if the run
-    uses such an evaluator. `trust`: use the servers, keys, code and files that the run names.
+    `judge`: `PROVIDER/MODEL`, `PROVIDER` or `none`; None: as in `config` and `settings`, otherwise that of the
+    first run that uses such an evaluator. `trust`: use the servers, keys, code and files that the runs name.
 
-    HarnessError, before anything is started or paid, if the run cannot be asked: see
-    `harness.runner.live_run_check`.
+    HarnessError if a run cannot be asked (see `harness.runner.live_run_check`), or if one is named twice.
     """
-    run = run_named(results, name)
-    live = live_run(run)
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise ConfigError("the same run is named twice", "name different runs: rag-harness runs list")
+    lives = tuple(map(live_run, runs))
     if not trust:
-        reject_untrusted_system(run, live)
-    price_table = prices_of_runs([run], prices)
-    reporter = Reporter(quiet=quiet)
-    with ExitStack() as stack:
-        judging = None
-        if judge != NO_MODEL and (plan := plan_live(run, config, (*settings, *named_judge(judge)), trust=trust)):
-            judging = LiveJudging(plan, price_table, results / "judge", reporter, stack)
-        system = stack.enter_context(open_live(live, results / "asked", reporter))
-        yield AskedRun(live, system, price_table, judging)
+        for run, live in zip(runs, lives, strict=True):
+            reject_untrusted_system(run, live)
+    said = (*settings, *named_judge(judge))
+    plans = (plan_live(run, config, said, trust=trust) for run in runs if judge != NO_MODEL)
+    return RunsToAsk(lives, next(filter(None, plans), None), prices_of_runs(runs, prices), results)

@@ -199,11 +199,11 @@ class LoadSession:
         budget = self.spending.budget(self.models)
         with (
             lock.exclusive(folder / ".lock", wait_s=0.2, of=folder),
-            open_live(self.live, folder, reporter, journal, budget) as system,
+            open_live(self.live, folder, reporter, journal=journal, budget=budget) as system,
             reporter.bar(f"{FOLDER} {self.run.run_id}") as bar,
             _frozen(),
         ):
-            samples = _Samples(_servers(self.live, system.server_pid))
+            samples = _Samples(_servers(self.live, system.server.pid if system.server else None))
             with samples.taken():
                 self._measure_all(_Measuring(self, system, journal, budget, samples, bar))
             for line in dict.fromkeys(system.messages):

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 _FRAME = Path(__file__).parent / "assets"
+LONGEST_BODY = 1 << 20
 _SLOTS = ("TITLE", "STYLE", "BODY", "SCRIPT")
 
 Get = Callable[[Mapping[str, str]], object]
@@ -29,6 +30,8 @@ class LocalPage:
     gets: Mapping[str, Get] = field(default_factory=dict)
     """Path -> handler."""
     posts: Mapping[str, Post] = field(default_factory=dict)
+    longest_body: int = LONGEST_BODY
+    """Most bytes of a request."""
 
     @cached_property
     def content(self) -> bytes:
@@ -53,13 +56,14 @@ def framed(
     name: str,
     gets: Mapping[str, Get],
     posts: Mapping[str, Post],
+    longest_body: int = LONGEST_BODY,
 ) -> LocalPage:
     """The page of `name`.html, .css and .js in `assets`, in the frame of all pages: its style, and its script
     functions `ask`, `at`, `make`, `run` and `done` (frame.js).
     """
     body, style, script = ((assets / f"{name}.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     shared_style, shared_script = ((_FRAME / f"frame.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return LocalPage(title, body, shared_style + style, shared_script + script, gets, posts)
+    return LocalPage(title, body, shared_style + style, shared_script + script, gets, posts, longest_body)
 
 
 def _hash(text: str) -> str:

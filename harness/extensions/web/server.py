@@ -27,7 +27,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from harness.core.errors import ConfigError, HarnessError
 from harness.extensions.web.pages import Get, LocalPage, Post
 
-_LONGEST_BODY = 1 << 20
 _LONGEST_HEAD = 1 << 15
 _MOST_STRANGERS = 32
 _PATIENCE_S = 10.0
@@ -112,7 +111,7 @@ class PageServer:
 
     def _taking(self, post: Post) -> Endpoint:
         async def take(request: Request) -> Response:
-            body = await _body(request)
+            body = await _body(request, self._page.longest_body)
             return await self._called(lambda: post(body), status=400)
 
         return take
@@ -218,11 +217,11 @@ def _protocol(strangers: _UnauthenticatedConnections) -> type[H11Protocol]:
     return Watched
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, longest: int) -> bytes:
     """The body, which must declare its length. HTTPException: too long, too slow or incomplete."""
     length = request.headers.get("content-length", "")
-    if not (length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= _LONGEST_BODY):
-        raise HTTPException(413, f"Content-Length must be at most {_LONGEST_BODY:,} bytes")
+    if not (length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= longest):
+        raise HTTPException(413, f"Content-Length must be at most {longest:,} bytes")
     try:
         async with asyncio.timeout(_PATIENCE_S):
             return await request.body()

@@ -4,6 +4,8 @@ lines for two runs, with `full` every table and note."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from rich.console import Console
@@ -14,12 +16,14 @@ from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import ON, comparison_tables, which_as_good
 from harness.report.folder import files_together
 from harness.report.formats import csv_text, exact
-from harness.report.labels import shortened
+from harness.report.labels import run_labels, shortened
 from harness.report.terminal import WIDTH, plain, print_notes, print_table
-from harness.statistics.confidence_intervals import UNKNOWN
+from harness.statistics.confidence_intervals import UNKNOWN, exact_share
 from harness.statistics.cost import TIMES
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 from harness.statistics.recommendation import MISSING_MATTERS, Lead, leads_of, ranked_places
+from harness.store import RunDir
+from harness.store.annotations import Preference
 
 COLUMNS = (
     *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
@@ -279,3 +283,48 @@ def _value(compared: MeasureComparison, mean: float | None) -> Entry:
 
 def _difference(compared: MeasureComparison, mean: float, low: float | None, high: float | None) -> Quantity:
     return Quantity(mean, low, high, unit="points" if compared.measure.is_share else "two", signed=True)
+
+
+@dataclass(frozen=True)
+class VoteCount:
+    """The votes of people between the answers of two runs."""
+
+    runs: tuple[str, str]
+    names: tuple[str, str]
+    preferred: tuple[int, int]
+    """How often each was the better one."""
+    n_tie: int
+
+    @property
+    def n(self) -> int:
+        return sum(self.preferred) + self.n_tie
+
+    def line(self) -> str:
+        """How often each was preferred, and the share of the first without ties, with an exact 95 % interval."""
+        (first, second), (n_first, n_second) = (shortened(name) for name in self.names), self.preferred
+        said = f"votes: {first} preferred {n_first:,} of {self.n:,}, {second} {n_second:,}, tie {self.n_tie:,}"
+        low, high = exact_share(n_first, sum(self.preferred))
+        if low is None or high is None:
+            return said
+        share = 100 * n_first / sum(self.preferred)
+        return f"{said}; without ties {first} {share:.0f} % [{100 * low:.0f} %, {100 * high:.0f} %]"
+
+    def as_value(self) -> dict[str, object]:
+        low, high = exact_share(self.preferred[0], sum(self.preferred))
+        (run_a, run_b), (n_a, n_b) = self.runs, self.preferred
+        counts = {"n": self.n, "n_a": n_a, "n_b": n_b, "n_tie": self.n_tie}
+        return {"run_a": run_a, "run_b": run_b, **counts, "ci_low": low, "ci_high": high}
+
+
+def votes_between(runs: Sequence[RunDir], votes: Sequence[Preference]) -> list[VoteCount]:
+    """The votes on each pair of runs that has some."""
+    manifests = {manifest.run_id: manifest for manifest in (run.manifest() for run in runs)}
+    names = dict(zip(manifests, run_labels(list(manifests.values())), strict=True))
+    found = []
+    for pair in combinations(manifests, 2):
+        own = [vote for vote in votes if {vote.run_a, vote.run_b} == {*pair}]
+        better = [vote.run_a if vote.choice == "a" else vote.run_b for vote in own if vote.choice != "tie"]
+        if own:
+            counts = (better.count(pair[0]), better.count(pair[1]))
+            found.append(VoteCount(pair, (names[pair[0]], names[pair[1]]), counts, len(own) - len(better)))
+    return found

@@ -148,6 +148,21 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
         return close_run(cell, run)
 
 
+def build_index(cell: Cell, context: RunContext, make: Callable[..., Execution] = Execution) -> RunDir:
+    """The run of a configuration with its index, built unless it exists, and none of its queries answered, so that
+    its system can be asked other questions. Raises SystemBroken.
+    """
+    results, reporter = context.results, context.reporter
+    run = open_run(cell, results, reporter.warn)
+    with run.exclusive() as lock_fd:
+        if run.index() is None or any(index.record() is None for index in index_dirs(cell, results)):
+            models = prepare(cell, run, results, reporter)
+            reading = models.get("generator") if "generator" in cell.roles.index else None
+            with model_server(reading, run.path) as server:
+                make(cell, run, results, reporter, context.spending, lock_fd, server).ensure_index()
+    return run
+
+
 def begin(
     cell: Cell, run: RunDir, results: Path, reporter: Reporter, rerun: RerunOptions
 ) -> list[QueryTask] | None:

@@ -126,7 +126,7 @@ class Supervisor:
         system outside of any query. On any exception, Ctrl-C included, the worker is ended first.
         """
         try:
-            worker = self._start(self._job)
+            worker = self._worker = self._start(self._job)
             self._follow(worker)
             return self._worker_end(worker.wait() or 0, worker.lost)
         finally:

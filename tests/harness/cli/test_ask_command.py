@@ -50,7 +50,7 @@ def test_an_answer_stands_with_its_sources_and_what_it_took_and_the_run_stays_as
     cli: CommandLineHere, run: str
 ) -> None:
     before = digests(cli.results / run)
-    done = cli.call("ask", run, QUESTION)
+    done = cli.call("ask", QUESTION, "--run", run)
     assert done.returncode == 0, done.stderr
     assert all(word in done.stdout for word in ("answer", "sources", "https://", "generator", "tokens, $"))
     assert "2031-" in done.stdout
@@ -59,8 +59,12 @@ def test_an_answer_stands_with_its_sources_and_what_it_took_and_the_run_stays_as
 
 
 @pytest.mark.slow
-def test_the_same_question_is_paid_once_and_says_so(cli: CommandLineHere, run: str) -> None:
-    first, again = (json.loads(cli.call("ask", run, "Who paid?", "--json").stdout) for _ in range(2))
+def test_the_same_question_is_paid_once_also_through_the_index_of_the_run(cli: CommandLineHere, run: str) -> None:
+    (index,) = [path.parent.name for path in cli.results.glob("indexes/*/index.json")]
+    first, again = (
+        json.loads(cli.call("ask", "Who paid?", "--run", name, "--json").stdout) for name in (run, index)
+    )
+    assert again["run_id"] == run
     assert first["cost"]["replayed_calls"] == 0
     assert again["cost"]["replayed_calls"] == sum(used["calls"] for used in first["cost"]["usage"].values())
     assert again["cost"]["usage"] == first["cost"]["usage"]
@@ -73,7 +77,7 @@ def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
     cli: CommandLineHere, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\n{'x' * 500_000}\n¿Quién dirige la central?\n"))
-    done = cli.call("ask", run, "--json")
+    done = cli.call("ask", "--run", run, "--json")
     assert done.returncode == 3, "a script learns that a line was refused"
     assert [json.loads(line)["question"] for line in done.stdout.splitlines()] == [
         QUESTION,
@@ -83,13 +87,22 @@ def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
 
 
 @pytest.mark.slow
-def test_a_judge_says_how_far_an_answer_can_be_trusted_and_what_that_took(cli: CommandLineHere, run: str) -> None:
-    done = cli.call("ask", run, QUESTION, "--judge", "fake", "--json")
-    (judged,) = json.loads(done.stdout)["judged"]
-    assert judged["status"] == "scored"
-    assert judged["explanation"].startswith(("trustworthy", "grounded but partial", "misaligned"))
-    assert judged["usage"]["judge"]["calls"] == 1
-    assert f"{judged['value']:.3g}" in cli.call("ask", run, QUESTION, "--judge", "fake").stdout
+@pytest.mark.usefixtures("workers_here")
+def test_two_runs_answer_side_by_side_and_one_judge_says_how_far_each_can_be_trusted(
+    cli: CommandLineHere, run: str
+) -> None:
+    other = str(cli.run("--set", "dataset.sample.per_type=1", "--set", "answer.top_k=1")["run_id"])
+    words = ("ask", QUESTION, "--run", run, "--run", other, "--judge", "fake")
+    both = [json.loads(line) for line in cli.call(*words, "--json").stdout.splitlines()]
+    assert [one["run_id"] for one in both] == [run, other]
+    shown = cli.call(*words)
+    assert shown.returncode == 0, shown.stderr
+    assert all(word in shown.stdout for word in ("top_k=1", "passage ", "tokens,"))
+    for (judged,) in (one["judged"] for one in both):
+        assert judged["status"] == "scored"
+        assert judged["explanation"].startswith(("trustworthy", "grounded but partial", "misaligned"))
+        assert judged["usage"]["judge"]["calls"] == 1
+        assert f"{judged['value']:.3g}" in shown.stdout
 
 
 @pytest.mark.slow
@@ -103,25 +116,21 @@ def test_nothing_is_written_through_a_link_in_results_of_somebody_else(
     elsewhere.mkdir() if link == asked else elsewhere.touch()
     link.symlink_to(elsewhere)
     try:
-        assert "link" in cli.refused("ask", run, QUESTION, "--quiet")
+        assert "link" in cli.refused("ask", QUESTION, "--run", run, "--quiet")
     finally:
         link.unlink()
     assert list(elsewhere.iterdir()) == [] if elsewhere.is_dir() else elsewhere.read_bytes() == b""
 
 
 @pytest.mark.slow
-def test_an_index_is_asked_through_the_run_that_built_it(cli: CommandLineHere, run: str) -> None:
-    (index,) = [path.parent.name for path in cli.results.glob("indexes/*/index.json")]
-    assert json.loads(cli.call("ask", index, QUESTION, "--json").stdout)["run_id"] == run
-
-
-@pytest.mark.slow
 def test_what_cannot_be_asked_is_one_line(cli: CommandLineHere, run: str) -> None:
-    assert "no run 'nosuch'" in cli.refused("ask", "nosuch", QUESTION)
-    assert "the question is empty" in cli.refused("ask", run, " \n")
-    assert "more than 20,000" in cli.refused("ask", run, "x" * 500_000)
-    assert "is not a setting of the judge" in cli.refused("ask", run, QUESTION, "--set", "answer.top_k=1")
-    assert "unknown judge provider" in cli.refused("ask", run, QUESTION, "--judge", "nosuch", "-q")
+    assert "no run 'nosuch'" in cli.refused("ask", QUESTION, "--run", "nosuch")
+    assert "the question is empty" in cli.refused("ask", " \n", "--run", run)
+    assert "more than 20,000" in cli.refused("ask", "x" * 500_000, "--run", run)
+    assert "is not a setting of the judge" in cli.refused("ask", QUESTION, "--run", run, "--set", "answer.top_k=1")
+    assert "the same run is named twice" in cli.refused("ask", QUESTION, "--run", run, "--run", run)
+    assert "no run is named" in cli.refused("ask", QUESTION)
+    assert "unknown judge provider" in cli.refused("ask", QUESTION, "--run", run, "--judge", "nosuch", "-q")
 
 
 @pytest.mark.slow
@@ -132,7 +141,7 @@ def test_an_interrupt_ends_it_without_a_traceback(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(AskedRun, "ask", interrupted)
-    done = cli.call("ask", run, QUESTION, "-q")
+    done = cli.call("ask", QUESTION, "--run", run, "-q")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
@@ -148,7 +157,7 @@ def moved_index(cli: CommandLineHere, run: str) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("moved_index")
 def test_an_index_that_is_gone_is_one_line_that_says_how_to_have_it_again(cli: CommandLineHere, run: str) -> None:
-    assert "is not under" in (line := cli.refused("ask", run, QUESTION))
+    assert "is not under" in (line := cli.refused("ask", QUESTION, "--run", run))
     assert "rag-harness run" in line
 
 
@@ -170,14 +179,14 @@ def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
     with served() as server:
         words = over_http("generator", server, api_key_env="THEIR_SECRET", max_retries=0)
         made = cli.run("--set", "dataset.sample.per_type=1", *words)["run_id"]
-        line = cli.refused("ask", made, QUESTION)
+        line = cli.refused("ask", QUESTION, "--run", made)
         assert "THEIR_SECRET" in line
         assert "--trust" in line
-        assert json.loads(cli.call("ask", made, QUESTION, "--trust", "--json").stdout)["status"] == "ok"
+        assert json.loads(cli.call("ask", QUESTION, "--run", made, "--trust", "--json").stdout)["status"] == "ok"
         monkeypatch.delenv("THEIR_SECRET")
-        assert "THEIR_SECRET is not set" in cli.refused("ask", made, QUESTION, "--trust")
+        assert "THEIR_SECRET is not set" in cli.refused("ask", QUESTION, "--run", made, "--trust")
     monkeypatch.setenv("THEIR_SECRET", "not-a-real-key")
-    assert "not-a-real-key" not in cli.refused("ask", made, "Another one?", "--trust", "-q")
+    assert "not-a-real-key" not in cli.refused("ask", "Another one?", "--run", made, "--trust", "-q")
 
 
 @pytest.mark.slow
@@ -187,7 +196,7 @@ def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questio
     others = '{"comparison": {"system": "naive", "index": {"chunk_size": 700}, "answer": {"top_k": 2}}}'
     words = ("--set", "dataset.sample.per_type=1", "--set", f"per_system.router.answer.routes={others}")
     routed = cli.run("--system", "router", *words)["run_id"]
-    asked = json.loads(cli.call("ask", routed, QUESTION, "--json").stdout)
+    asked = json.loads(cli.call("ask", QUESTION, "--run", routed, "--json").stdout)
     assert asked["status"] == "ok"
     assert "naive" in asked["trace"][0]["content"]
     small, _ = json.loads((cli.results / routed / "manifest.json").read_text())["identity"]["system"]["routed"]
@@ -195,7 +204,7 @@ def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questio
     for index in (cli.results / "indexes").iterdir():
         if index.is_dir() and (index / "index.json").exists() and routed in (index / "index.json").read_text():
             index.rename(index.with_name("moved"))
-    assert "is not under" in cli.refused("ask", routed, QUESTION)
+    assert "is not under" in cli.refused("ask", QUESTION, "--run", routed)
 
 
 # An answer on a terminal: marked evidence, sources, and nothing that is obeyed.
@@ -262,6 +271,17 @@ def test_sources_are_named_with_their_dates_and_where_they_were_used() -> None:
     assert "d (context 1, evidence 1)" in shown
     assert "A title | November 12, 2023" in shown
     assert "1.50 s, 1,203 tokens, no price known" in shown
+
+
+def test_where_a_system_names_no_evidence_the_sentences_with_words_of_the_answer_are_marked() -> None:
+    one = asked(
+        Prediction(answer="It was closed in 2031.", contexts=(PASSAGE, Context(text="Other.", doc_ids=("e",))))
+    )
+    (place,), nothing = one.support
+    assert PASSAGE.text[slice(*place)] == "closed in 2031."
+    assert nothing == []
+    assert "context 2 (" not in printed(one)
+    assert asked(Prediction(answer="There is no information about it.", contexts=(PASSAGE,))).support == [[]]
 
 
 def test_a_text_that_no_sentence_stands_in_is_not_marked() -> None:

@@ -6,7 +6,7 @@ from scoring import build_scorer, score_all
 from harness.evaluators.novel_tokens import SPEC, shared_novel_tokens
 from harness.evaluators.rouge import SPEC as ROUGE
 from harness.evaluators.rouge import rouge_l
-from harness.evaluators.support import common_subsequence, support_of
+from harness.evaluators.support import common_subsequence, support_of, supporting_sentences
 
 from .conftest import MakeRecord, MakeReference
 
@@ -99,6 +99,18 @@ def test_the_order_of_words_counts_for_pairs_and_subsequences_alone() -> None:
     assert found is not None
     assert (found.words, found.bigrams) == (1.0, 0.0)
     assert found.rouge_l == pytest.approx(2 / 3)
+
+
+def test_the_sentences_with_the_new_words_of_an_answer_are_its_support() -> None:
+    texts = ["Acme sells lamps. It was founded in 1990 by Ann Lee.", "Ann Lee lives in Oslo.", "Nothing else."]
+    asked, said = "Who founded Acme, and when?", "Acme was founded by Ann Lee in 1990."
+    found = supporting_sentences(asked, said, texts)
+    assert [[text[start:end] for start, end in places] for text, places in zip(texts, found, strict=True)] == [
+        ["It was founded in 1990 by Ann Lee."],
+        ["Ann Lee lives in Oslo."],
+        [],
+    ]
+    assert supporting_sentences(asked, "I do not know.", texts) == [[], [], []]
 
 
 def test_an_answer_of_function_words_says_nothing() -> None:

@@ -76,6 +76,7 @@ def test_without_the_token_nothing_is_said(server: PageServer, path: str) -> Non
         {"Host": "evil.example"},
         {"Host": "127.0.0.1.evil.example:80"},
         {"Origin": "http://evil.example"},
+        {"Origin": "null"},
         {"Content_Type": "text/plain"},
         {"Content_Type": "application/x-www-form-urlencoded"},
     ],

@@ -1,0 +1,260 @@
+"""Runs `rag-harness try`: the page on which two systems answer side by side."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from pydantic import Base64Bytes, Field, ValidationError
+
+from harness.cli.sentence_highlighting import Place
+from harness.core.current_process import count_stops
+from harness.core.errors import ConfigError
+from harness.core.records import Record
+from harness.datasets.folder.dataset import check_documents
+from harness.datasets.folder.reading import KINDS
+from harness.evaluators.answer_normalisation import abstains
+from harness.evaluators.support import support_of
+from harness.extensions.ask.comparison_session import AskedPair, Choice, ComparisonSession, PageReporter
+from harness.extensions.ask.output import answer_of, cost_line, judged_text
+from harness.extensions.ask.session import Asked, RunsToAsk, is_of_judge, runs_to_ask
+from harness.extensions.ask.uploaded_documents import (
+    LARGEST_FILE,
+    UploadedDocuments,
+    default_config,
+    index_documents,
+)
+from harness.extensions.web import serve_page
+from harness.extensions.web.pages import LONGEST_BODY, LocalPage, framed
+from harness.runner.live_run_check import run_named
+from harness.store import RunDir
+from harness.store.atomic_files import first_error
+
+_ASSETS = Path(__file__).parent / "assets"
+_LONGEST_PASSAGE = 20_000
+Sent = TypeVar("Sent", bound=Record)
+
+
+@dataclass(frozen=True)
+class TryOptions:
+    """The options of the command."""
+
+    judge: str | None
+    trust: bool
+    config: Path | None
+    settings: tuple[str, ...]
+    prices: Path | None
+    results: Path
+    quiet: bool
+
+
+def try_on_page(names: Sequence[str], docs: Path | None, port: int, options: TryOptions) -> None:
+    """Serve the page for two runs, or for two systems over a folder or over what is dropped on the page, until
+    Ctrl-C or Done. ConfigError, before anything is started, if they cannot be asked.
+    """
+    count_stops()
+    reporter = PageReporter(quiet=options.quiet)
+    with ExitStack() as stack:
+        # Ended like by Ctrl-C, so that no document is left behind.
+        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
+        work = Path(stack.enter_context(TemporaryDirectory(prefix="rag-harness-try-")))
+        uploaded = UploadedDocuments(work / "documents")
+        if names:
+            chosen, results = _named(names, docs, options), options.results
+            session = ComparisonSession(lambda: chosen, results, reporter)
+        else:
+            default_config([one for one in options.settings if not is_of_judge(one)])
+            if docs is not None:
+                check_documents(docs)
+            results = options.results / "try"
+
+            def choose() -> RunsToAsk:
+                folder = uploaded.folder if docs is None else docs
+                return _indexed(folder, work, results, options, session)
+
+            session = ComparisonSession(choose, results, reporter)
+        stack.enter_context(closing(session))
+        takes_documents = not names and docs is None
+        page = comparison_page(session, uploaded if takes_documents else None)
+        serve_page(page, port, begin=None if takes_documents else session.prepare)
+
+
+def _named(names: Sequence[str], docs: Path | None, options: TryOptions) -> RunsToAsk:
+    if len(names) != 2 or docs is not None:
+        what = f"the page compares two runs, not {len(names)}" if docs is None else "runs and --docs are given"
+        raise ConfigError(what, "name two runs, or none and --docs FOLDER")
+    runs = [run_named(options.results, name) for name in names]
+    return _chosen(runs, options.settings, options.results, options, trust=options.trust)
+
+
+def _indexed(
+    folder: Path, work: Path, results: Path, options: TryOptions, session: ComparisonSession
+) -> RunsToAsk:
+    own = [one for one in options.settings if not is_of_judge(one)]
+    runs = index_documents(folder, work, results, own, session.reporter, session.building)
+    judging = [one for one in options.settings if is_of_judge(one)]
+    # The servers and files that these runs name are those of this command line.
+    return _chosen(runs, judging, results, options, trust=True)
+
+
+def _chosen(
+    runs: Sequence[RunDir], settings: Sequence[str], results: Path, options: TryOptions, *, trust: bool
+) -> RunsToAsk:
+    return runs_to_ask(
+        runs,
+        judge=options.judge,
+        config=options.config,
+        settings=settings,
+        trust=trust,
+        prices=options.prices,
+        results=results,
+    )
+
+
+def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | None) -> LocalPage:
+    """The page of a session. `uploaded` takes the documents that are dropped; None: none are taken."""
+    requests = _Requests(session, uploaded)
+    gets = {"/state": lambda _asked: requests.state(), "/answer": requests.answer}
+    posts = {
+        "/document": requests.add,
+        "/clear": requests.clear,
+        "/prepare": requests.prepare,
+        "/ask": requests.ask,
+        "/vote": requests.vote,
+    }
+    # Base64 makes a file longer by a third.
+    longest = LONGEST_BODY if uploaded is None else 2 * LARGEST_FILE
+    return framed("Try two systems", _ASSETS, "try", gets, posts, longest)
+
+
+class _Requests:
+    """What the script of the page asks for."""
+
+    def __init__(self, session: ComparisonSession, uploaded: UploadedDocuments | None) -> None:
+        self._session, self._uploaded = session, uploaded
+
+    def state(self) -> dict[str, object]:
+        session, votes = self._session, self._session.votes
+        return {
+            "phase": session.phase,
+            "message": session.message or session.reporter.latest,
+            "documents": None if self._uploaded is None else self._uploaded.names,
+            "kinds": list(KINDS),
+            "largest": LARGEST_FILE,
+            "is_judged": session.is_judged,
+            "votes": votes,
+            "compare": session.compare_command if votes else "",
+        }
+
+    def add(self, body: bytes) -> object:
+        sent = _read(SentDocument, body)
+        self._documents().add(sent.name, sent.content)
+        return self.state()
+
+    def clear(self, _body: bytes) -> object:
+        self._documents().clear()
+        return self.state()
+
+    def prepare(self, _body: bytes) -> object:
+        if not self._documents().names:
+            raise ConfigError("there are no documents", "drop some")
+        self._session.prepare()
+        return self.state()
+
+    def _documents(self) -> UploadedDocuments:
+        if self._uploaded is None:
+            raise ConfigError("this page takes no documents", "start `rag-harness try` without runs and --docs")
+        if self._session.phase == "preparing":
+            raise ConfigError("the documents are being indexed", "change them afterwards")
+        return self._uploaded
+
+    def ask(self, body: bytes) -> object:
+        return {"id": self._session.ask(_read(SentQuestion, body).question)}
+
+    def answer(self, asked: Mapping[str, str]) -> object:
+        return pair_value(self._session.find(asked.get("id", "")), self._session.names)
+
+    def vote(self, body: bytes) -> object:
+        sent = _read(SentVote, body)
+        return pair_value(self._session.vote(sent.id, sent.choice), self._session.names)
+
+
+class SentDocument(Record):
+    """A document dropped on the page."""
+
+    name: str = Field(max_length=1_000)
+    content: Base64Bytes
+
+
+class SentQuestion(Record):
+    """A question typed on the page."""
+
+    question: str
+
+
+class SentVote(Record):
+    """A vote given on the page."""
+
+    id: str
+    choice: Choice
+
+
+def _read(kind: type[Sent], body: bytes) -> Sent:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        raise ConfigError(first_error(error)) from error
+
+
+def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:
+    """A question with its answers so far, as JSON. The systems are named once there is a vote."""
+    return {
+        "question": pair.question,
+        "answers": [_answer_value(one) for one in pair.answers],
+        "is_done": bool(pair.error) or len(pair.answers) == len(pair.order),
+        "error": pair.error,
+        "choice": pair.choice,
+        "names": None if pair.choice is None else [names[place] for place in pair.order],
+    }
+
+
+def _answer_value(asked: Asked) -> dict[str, object]:
+    said = asked.record.prediction
+    contexts = said.contexts if said else ()
+    answer = (said and said.answer) or ""
+    support = None if abstains(answer) else support_of(answer, [one.text for one in contexts])
+    return {
+        "answer": answer_of(asked),
+        "is_ok": said is not None,
+        "judged": [f"{one.measure.display_name} {judged_text(one)}" for one in asked.judged],
+        "support": None if support is None else f"{100 * support.words:.0f} %",
+        "cost": cost_line(asked),
+        "passages": [
+            {
+                "title": ", ".join(_title(asked, doc_id) for doc_id in dict.fromkeys(context.doc_ids)),
+                "parts": _parts(context.text, places),
+            }
+            for context, places in zip(contexts, asked.support, strict=True)
+        ],
+    }
+
+
+def _title(asked: Asked, doc_id: str) -> str:
+    document = asked.sources.get(doc_id)
+    return document.title if document and document.title else doc_id
+
+
+def _parts(text: str, places: Sequence[Place]) -> list[tuple[str, bool]]:
+    """The text in parts, and whether each is marked. A long text is cut."""
+    parts: list[tuple[str, bool]] = []
+    done, end_of_text = 0, min(len(text), _LONGEST_PASSAGE)
+    for start, end in sorted(places):
+        first, last = max(start, done), min(end, end_of_text)
+        if first < last:
+            parts += [(text[done:first], False), (text[first:last], True)]
+            done = last
+    rest = text[done:end_of_text] + ("…" if end_of_text < len(text) else "")
+    return [part for part in (*parts, (rest, False)) if part[0]]
