@@ -194,7 +194,7 @@ def exact_share(successes: int, n: int, alpha: float = _ALPHA) -> Interval:
     """Interval of a proportion that covers for every n (Clopper & Pearson 1934); `UNKNOWN` for n = 0."""
     if n == 0:
         return UNKNOWN
-    inverse = _special().betaincinv
+    inverse = scipy_special().betaincinv
     low = float(inverse(successes, n - successes + 1, alpha / 2)) if successes else 0.0
     high = float(inverse(successes + 1, n - successes, 1 - alpha / 2)) if successes < n else 1.0
     return Interval(low, high)
