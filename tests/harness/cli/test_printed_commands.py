@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,14 +27,14 @@ PAGES = [
 FAKE = "models={generator: {provider: fake}, embedder: {provider: fake}}"
 
 
-def problems(found: Iterator[Printed]) -> list[str]:
+def problems(found: Iterable[Printed]) -> list[str]:
     return [why for printed in found if (why := problem(printed))]
 
 
 def test_every_command_in_a_message_of_the_source_can_be_typed() -> None:
-    found = {path: problems(commands_of_source(path)) for path in SOURCES}
-    assert {path.name: why for path, why in found.items() if why} == {}
-    assert sum(len([*commands_of_source(path)]) for path in SOURCES) > 100
+    printed = {path: [*commands_of_source(path)] for path in SOURCES}
+    assert {path.name: why for path, found in printed.items() if (why := problems(found))} == {}
+    assert sum(map(len, printed.values())) > 100
 
 
 @pytest.mark.parametrize("page", [*PAGES, *CONFIGS], ids=lambda page: str(page.relative_to(REPOSITORY)))
@@ -60,7 +60,7 @@ def test_what_make_runs_for_each_line_of_the_readme_can_be_typed() -> None:
         ).stdout
         found = [*commands_in(printed)]
         assert found
-        assert problems(iter(found)) == []
+        assert problems(found) == []
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(REPOSITORY)))

@@ -68,6 +68,7 @@ def test_a_wrong_name_is_one_line_with_the_nearest(words: tuple[str, ...], cli: 
     assert "thesis" in (said := cli.refused("reproduce", *words, "--models", "scripted")), said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers_here")
 def test_a_report_shows_published_values_beside_those_of_its_runs(cli: CommandLineHere, tmp_path: Path) -> None:
     assert cli.call("run", "--config", str(SMOKE), "--quiet").returncode == 0
