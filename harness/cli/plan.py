@@ -149,7 +149,15 @@ def _parameter_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
     for cell in cells:
         for key, value in cell.changed.items():
             values.setdefault(key, set()).add(str(value))
-    shared = {key for key, found in values.items() if len(found) == 1 and len(cells) > 1}
+    # A run of the same system without it has the default.
+    mixed = {
+        key
+        for key in values
+        for one in cells
+        for other in cells
+        if one.system == other.system and (key in one.changed) != (key in other.changed)
+    }
+    shared = {key for key, found in values.items() if len(found) == 1 and len(cells) > 1} - mixed
     if shared:
         yield f"where a system has them: {', '.join(f'{key}={min(values[key])}' for key in sorted(shared))}"
     for cell in cells:

@@ -23,7 +23,10 @@ from harness.store.run_lookup import is_being_written
 UNFINISHED_NOTE = "Unfinished"
 _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
 _DATA_SET, _UNUSED = "Data set: ", "Not applicable to any query: "
-_MINOR = (_INDEX_BUILT, _INDEX_SECONDS, _UNUSED)
+_MINOR = (
+    *(_INDEX_BUILT, _INDEX_SECONDS, _UNUSED),
+    *(f"{_DATA_SET}{said}" for said in ("documents read from ", "languages of the documents: ")),
+)
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
 _WHOLE = 0.9995
@@ -80,7 +83,7 @@ def data_notes(manifest: Manifest) -> list[str]:
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:
     """Those on the data set late, and those that weaken no number last."""
-    return sorted(notes, key=lambda note: (weakens_nothing(note), note.startswith(_DATA_SET)))
+    return sorted(notes, key=lambda note: (_INDEX_BUILT in note, weakens_nothing(note), _DATA_SET in note))
 
 
 def weakens_nothing(note: str) -> bool:

@@ -29,7 +29,7 @@ _FEWEST, _LONGEST_WORD = 8, 16
 """Characters that a column of words has, if there are so many; up to 16 so that no word is broken."""
 _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
 _MOST_NOTES = 3
-_LONGEST_NOTE = 156
+_LONGEST_NOTE = 148
 _LEAST_OF_NOTE = 60
 """Of the sentences before a long last one."""
 BRIEF_WIDTH = 80

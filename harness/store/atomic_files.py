@@ -212,11 +212,11 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a database that another process may be writing, without changing it. Raises sqlite3.Error."""
+    """Open a database that another process may be writing; creates and changes nothing. Raises sqlite3.Error."""
     # Without a write-ahead log there is no writer. `immutable` then avoids creating files, as in a read-only
     # folder.
     written = path.with_name(f"{path.name}-wal").exists()
-    how = "mode=ro" if written else "immutable=1"
+    how = "mode=ro" if written else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)
 
 

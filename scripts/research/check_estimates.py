@@ -21,8 +21,8 @@ from harness.statistics.estimate import answers_spent
 from harness.store import RunDir, find_runs
 
 HEADER = ("run", "phase", "low, s", "high, s", "took, s", "outside by")
-_LEAST_S = 1.0
-"""Shorter phases are noise, and nobody waits for them."""
+_LEAST_S = 5.0
+"""Shorter phases are lost in the start of processes, which every estimate adds."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def judged(expected: Range, took: float) -> tuple[str, str]:
     """Whether it took what was expected, and how many times less than the low end or more than the high one."""
     if took < expected.low:
         return "less", f"x{took / expected.low:.1f}"
-    return ("more", f"x{took / expected.high:.1f}") if took > expected.high else ("within", "")
+    return ("more", f"x{took / max(expected.high, 0.1):.1f}") if took > expected.high else ("within", "")
 
 
 if __name__ == "__main__":
