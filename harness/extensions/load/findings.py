@@ -84,7 +84,8 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
     n, x = np.array(points, dtype=np.float64).T
 
     def deviations(law: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _law(n, *map(float, law)) / x - 1
+        relative: NDArray[np.float64] = _law(n, *map(float, law)) / x
+        return relative - 1
 
     limits = ([0, 0, 0], [np.inf, 1, np.inf])
     fitted = least_squares(deviations, (x[0] / n[0], 0.1, 0.001), bounds=limits)
