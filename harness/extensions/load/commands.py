@@ -51,7 +51,9 @@ def load(
 
       rag-harness load demo--naive --concurrency 1,2,4,8,16 --queries 50
 
-      rag-harness load demo--naive --rate 0.5,1,2 --seconds 60 --set budget.usd=1
+      rag-harness load demo--naive --rate 0.5,1,2 --seconds 60
+
+      rag-harness load demo--naive --set budget.usd=1
     """
     from harness.extensions.load.levels import MOST_AT_ONCE, LevelSize
     from harness.extensions.load.output import load_run, parse_loads

@@ -67,10 +67,14 @@ def _law(n: NDArray[np.float64], per_user: float, contention: float, coherency: 
     return per_user * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
 
+def _whole(levels: Sequence[LoadLevel]) -> Sequence[LoadLevel]:
+    """Without levels that ended early, if others did not."""
+    return [one for one in levels if not one.ended] or levels
+
+
 def _points(levels: Sequence[LoadLevel]) -> list[tuple[int, float]]:
-    """(users, answers a second), without levels that ended early if others did not."""
-    whole = [one for one in levels if not one.ended] or levels
-    found = {one.users: one.answers_per_s for one in whole if one.users and one.answers_per_s}
+    """(users, answers a second)."""
+    found = {one.users: one.answers_per_s for one in _whole(levels) if one.users and one.answers_per_s}
     return sorted(found.items())
 
 
@@ -84,7 +88,8 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
     n, x = np.array(points, dtype=np.float64).T
 
     def deviations(law: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _law(n, *map(float, law)) / x - 1
+        relative: NDArray[np.float64] = _law(n, *map(float, law)) / x
+        return relative - 1
 
     limits = ([0, 0, 0], [np.inf, 1, np.inf])
     fitted = least_squares(deviations, (x[0] / n[0], 0.1, 0.001), bounds=limits)
@@ -136,11 +141,11 @@ def law_sentence(levels: Sequence[LoadLevel]) -> str:
 
 
 def _closed_sentence(test: LoadTest) -> str:
-    found, last = saturation(test.levels), test.levels[-1]
+    found, levels = saturation(test.levels), _whole(test.levels)
     if found is None:
         return "No query was answered."
-    most = f"{short_number(found.per_s)} answers a second"
-    if len(test.levels) == 1:
+    most, last = f"{short_number(found.per_s)} answers a second", levels[-1]
+    if len(levels) == 1:
         return f"About {most} with {last.name}."
     if not found.is_reached:
         return f"At least {most} with {last.name}, and more users would still add: it is not saturated."
@@ -150,7 +155,7 @@ def _closed_sentence(test: LoadTest) -> str:
 
 def _cause(test: LoadTest) -> str:
     """`, because ...`: the part of the latency that grew most from the first level to the last; empty: none."""
-    first, last = test.levels[0], test.levels[-1]
+    first, *_, last = _whole(test.levels)
     queue = (test.queue_s(last) or 0.0) - (test.queue_s(first) or 0.0)
     serving = (last.service_s or 0.0) - (first.service_s or 0.0)
     local = f"the local model answers {test.slots or 1} at a time" if test.slots else ""

@@ -178,7 +178,8 @@ def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
     monkeypatch.setenv("THEIR_SECRET", "not-a-real-key")
     with served() as server:
         words = over_http("generator", server, api_key_env="THEIR_SECRET", max_retries=0)
-        made = cli.run("--set", "dataset.sample.per_type=1", *words)["run_id"]
+        with WorkersHere():
+            made = cli.run("--set", "dataset.sample.per_type=1", *words)["run_id"]
         line = cli.refused("ask", QUESTION, "--run", made)
         assert "THEIR_SECRET" in line
         assert "--trust" in line
@@ -195,7 +196,8 @@ def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questio
 ) -> None:
     others = '{"comparison": {"system": "naive", "index": {"chunk_size": 700}, "answer": {"top_k": 2}}}'
     words = ("--set", "dataset.sample.per_type=1", "--set", f"per_system.router.answer.routes={others}")
-    routed = cli.run("--system", "router", *words)["run_id"]
+    with WorkersHere():
+        routed = cli.run("--system", "router", *words)["run_id"]
     asked = json.loads(cli.call("ask", QUESTION, "--run", routed, "--json").stdout)
     assert asked["status"] == "ok"
     assert "naive" in asked["trace"][0]["content"]
