@@ -37,6 +37,7 @@ QUESTIONS = {
     "scores": "How do the other metrics compare?",
     "sweep": "What did the sweep show?",
     "trust": "Can the scores be trusted?",
+    "stress": "Does it hold up under load and attack?",
     "how": "How was it run?",
 }
 """Key -> question that a reader asks after the verdict. The page shows each folded, with its sections."""
@@ -72,6 +73,8 @@ class SectionSpec:
     """The question of `QUESTIONS` that it answers."""
     in_terminal: bool = True
     """Whether a terminal shows it with `--full`."""
+    notes: Callable[[Group], Iterable[str]] = lambda _group: ()
+    """notes(group): sentences that belong to the verdict, such as where a run breaks; reads the runs only."""
 
 
 SECTIONS = PluginKind("rag_harness.sections", "report section", lambda: SectionSpec, is_asked_for=False)
