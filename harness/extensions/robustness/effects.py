@@ -33,7 +33,7 @@ from harness.runner.plan import Cell, is_finished, plan_cells
 from harness.statistics import Prices
 from harness.statistics.difference_tests import ALPHA, holm
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
-from harness.store import RunDir
+from harness.store import RunDir, rows_by_id
 from harness.store.atomic_files import read_json, write_json
 from harness.store.score_files import refuse_link
 
@@ -143,16 +143,17 @@ def robustness_of(
     DataError: no query of any run is left under any perturbation.
     """
     prices = prices_of_runs(runs, options.prices)
-    planned, notes = [], []
+    planned, refused = [], []
     for view, measure in _measured(runs, prices, options.measure):
         config, cell = _again(view.run, trust=options.trust)
         for name in options.perturbations:
             try:
                 planned.append(_plan(view, measure, config, cell, _params(options, name, texts(name, cell))))
             except DataError as error:
-                notes.append(str(error))
+                refused.append(error)
     if not planned:
-        raise DataError(notes[0], "choose other perturbations")
+        raise refused[0]
+    notes = list(dict.fromkeys(error.what for error in refused))
     found: dict[str, list[Effect]] = {}
     with resumable("all answers are kept"):
         for one in sorted(planned, key=lambda one: options.perturbations.index(one.params.by)):
@@ -235,9 +236,10 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect | None:
     if name not in views[1].values or views[0].way(name) != views[1].way(name):
         return None
     measure = paired(name, [view.values[name] for view in views], known)
-    # Both search the same documents, but for those that were planted.
-    design = replace(drawn_queries(views), clusters={})
     asked = frozenset(row.query.query_id for row in one.perturbed.rows)
+    # In the mix of the perturbed types. Both search the same documents, but for planted ones.
+    parts = [view.over(rows_by_id(view.sample[query_id] for query_id in sorted(asked))) for view in views]
+    design = replace(drawn_queries(parts), clusters={})
     compared = compare_measure(measure, {(0, 1): asked}, design)
     if not compared.pairs:
         return None

@@ -69,6 +69,18 @@ def test_no_typo_is_a_word_of_the_documents_or_of_the_answer() -> None:
         assert all(answer in row.query.text for answer in said if " " in answer)
 
 
+def test_a_query_that_a_model_wrote_is_dropped_unless_its_numbers_and_names_are_there() -> None:
+    first, second, third, *_ = [row.query for row in DEMO.rows if numbers_of(row.query.text)]
+    texts = {first.query_id: f"Und {first.text}", second.query_id: f"{second.text} 7"}
+    made = perturbed("translation", texts={**texts, third.query_id: third.text.lower()})
+    assert [row.query.text for row in made.rows] == [f"Und {first.text}"]
+    assert made.dropped == {
+        "a number would change": 1,
+        "a name would be lost": 1,
+        "nothing to change": len(DEMO.rows) - 3,
+    }
+
+
 @pytest.mark.parametrize("name", OF_DOCUMENTS)
 def test_gold_facts_stay_in_their_documents_and_stand_in_no_planted_one(name: str) -> None:
     made = perturbed(name)
