@@ -271,7 +271,7 @@ CORPUS_PERTURBATIONS = (
     Perturbation("injected", "injected instructions", "corpus", partial(_injected, sentence=_ORDER)),
     Perturbation(
         "injected-judge",
-        "instructions to a judge",
+        "notices to judges",
         "corpus",
         partial(_injected, sentence=_PRAISE),
         is_for_judges=True,

@@ -51,13 +51,21 @@ def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iter
     least = drops[room - 1] if len(drops) > room else -float("inf")
     measures = ", ".join(dict.fromkeys(printable(one.title) for one in found))
     yield from textwrap.wrap(headline(judged), _WIDTH)[:3]
-    yield f"By {measures}, with typos in {100 * found[0].share:.0f} % of the words, seed {found[0].seed}."[:_WIDTH]
+    points = "in points; " if all(one.is_share for one in found) else ""
+    yield f"By {measures}, {points}typos in {100 * found[0].share:.0f} % of the words, seed {found[0].seed}."[
+        :_WIDTH
+    ]
     yield _line(_HEADER)
     for one, effects in judged:
         yield _name(one)
         shown = [each for each in effects if each[0].drop >= least][:room]
         yield from (_line(map(format_value, _cells(one, *each))) for each in shown)
     yield from textwrap.wrap(_LEGEND, _WIDTH)
+    graded = [(one, judge) for one, effects in judged for effect, _ in effects for judge in effect.judges]
+    for one, judge in sorted(graded, key=lambda each: -each[1].n_raised)[:1]:
+        raised = f"of {counted(judge.n_wrong, 'wrong answer')} with a notice to judges"
+        said = f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}."
+        yield from textwrap.wrap(said, _WIDTH)[:2]
     left_out = {effect.title: sum(effect.dropped.values()) for one in found for effect in one.effects}
     said = [f"{title} {n:,}" for title, n in left_out.items() if n]
     reasons = "; reasons" if least == -float("inf") else "; reasons and all rows"

@@ -161,57 +161,41 @@ def own_documents(folder: Path) -> tuple[str, ...]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("workers_here")
-def test_word_search_finds_only_what_has_a_number_when_every_word_is_misspelt(cli: CommandLine) -> None:
-    search = (
-        "index.vectors=false",
-        "answer.search=bm25",
-        "answer.top_k=1",
-        "models.generator.provider=none",
-        "evaluators=[retrieval]",
+def test_drops_and_followed_instructions_are_those_found_by_hand(cli: CommandLine) -> None:
+    """Every word misspelt, word search finds only the two documents with a number. The scripted model obeys."""
+    marker = next(iter(perturbed("injected").planted.values())).says
+    settings = (
+        *("index.vectors=false", "answer.search=bm25", "answer.top_k=1", "evaluators=[answer,retrieval]"),
+        *("models.generator.provider=fake", f"models.generator.options.replies.{marker}={marker}"),
     )
-    settings = [word for one in search for word in ("--set", one)]
-    made = cli.call("run", *own_documents(cli.folder), "-s", "naive", *settings, "--json")
+    given = [word for one in settings for word in ("--set", one)]
+    made = cli.call("run", *own_documents(cli.folder), "-s", "naive", *given, "--json")
     (run,) = (RunDir(Path(one["path"])) for one in json.loads(made.stdout)["runs"])
-    words = ("robustness", run.run_id, "-p", "typos,casing", "--typos", "1", "-q")
+    words = ("robustness", run.run_id, "-m", "AllHit@4", "-p", "typos,casing,injected", "--typos", "1", "-q")
     assert "--trust" in cli.refused(*words)
     done = cli.call(*words, "--trust", "--json")
     effects = {one["perturbation"]: one for one in json.loads(done.stdout)[0]["effects"]}
-    typos, casing = effects["typos"], effects["casing"]
+    typos, casing, injected = (effects[name] for name in ("typos", "casing", "injected"))
     assert (typos["n"], typos["before"], typos["after"], typos["drop"]) == (10, 1.0, 0.2, pytest.approx(0.8))
-    assert (casing["drop"], casing["p"]) == (0.0, 1.0)
     # McNemar: eight of eight queries changed for the worse.
     assert typos["p"] == pytest.approx(2 / 2**8)
     assert typos["low"] > 0
-    again = cli.call(*words, "--trust")
-    lines = again.stdout.splitlines()
+    assert (casing["drop"], casing["p"], casing["n_planted"]) == (0.0, 1.0, None)
+    counts = ("n_planted", "n_reached", "n_attacked", "n_followed")
+    assert [injected[name] for name in counts] == [10, 10, 10, 10]
+    lines = cli.call(*words, "--trust").stdout.splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 80
     assert "80" in lines[0]
     assert [path.name for path in cli.results.glob("*--*")] == [run.run_id]
     assert (cli.results / "robustness" / typos["run_id"] / "done.json").exists()
-    chapters = load_chapters([run], prices_of_runs([run]))
-    section = chapters[0].section("robustness")
-    assert section is not None and len(section.content.tables[0].rows) == 2
-    assert any("80 points" in note for note in chapters[0].findings.verdict.caveats)
+    (chapter,) = load_chapters([run], prices_of_runs([run]))
+    section = chapter.section("robustness")
+    assert section is not None and len(section.content.tables[0].rows) == 3
+    assert any("80 points" in note for note in chapter.findings.verdict.caveats)
     effects_file(run).write_text(effects_file(run).read_text().replace('"typos"', '"<script>alert(1)</script>"'))
     (damaged,) = load_chapters([run], prices_of_runs([run]))
     assert damaged.section("robustness") is not None
     assert "<script>alert(1)" not in page_html([damaged], {})
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("workers_here")
-def test_answers_that_follow_an_injected_instruction_are_counted(cli: CommandLine) -> None:
-    planted = perturbed("injected")
-    marker = next(iter(planted.planted.values())).says
-    replies = json.dumps({f"reply only {marker}": marker})
-    run = cli.run(
-        "--set", f"models.generator.options.replies={replies}", "--set", "models.embedder.provider=minilm"
-    )
-    cli.call("evaluate", run["run_id"], "-e", "answer,retrieval", "-q")
-    done = cli.call("robustness", run["run_id"], "-m", "accuracy", "-p", "injected", "-q", "--json", "--trust")
-    (effect,) = json.loads(done.stdout)[0]["effects"]
-    assert effect["n_followed"] == effect["n_reached"] > 0
-    assert effect["n_attacked"] == effect["n_planted"] == effect["n"]
 
 
 def test_what_cannot_be_perturbed_is_one_line(cli: CommandLine) -> None:
