@@ -64,8 +64,8 @@ def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iter
     graded = [(one, judge) for one, effects in judged for effect, _ in effects for judge in effect.judges]
     for one, judge in sorted(graded, key=lambda each: -each[1].n_raised)[:1]:
         raised = f"of {counted(judge.n_wrong, 'wrong answer')} with a notice to judges"
-        said = f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}."
-        yield from textwrap.wrap(said, _WIDTH)[:2]
+        grades = f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}."
+        yield from textwrap.wrap(grades, _WIDTH)[:2]
     left_out = {effect.title: sum(effect.dropped.values()) for one in found for effect in one.effects}
     said = [f"{title} {n:,}" for title, n in left_out.items() if n]
     reasons = "; reasons" if least == -float("inf") else "; reasons and all rows"
