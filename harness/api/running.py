@@ -200,6 +200,29 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     return run_benches([config], options)[0]
 
 
+def run_apart(config: BenchConfig, options: RunOptions, run_id: str, folder: Path) -> RunDir:
+    """The finished and scored run of a config with this one run, kept in `folder`. It is in the results folder,
+    where reports find it, only while it runs, because it needs the indexes there.
+
+    BudgetExhausted: the budget stopped it; the same call resumes. ConfigError: its system failed.
+    """
+    kept, place = folder / run_id, options.results / run_id
+    if kept.exists() and not place.exists():
+        kept.rename(place)
+    bench = run_bench(config, options)
+    if bench.stopped:
+        raise bench.stopped
+    (result,) = bench.results
+    if result.status == "failed":
+        raise ConfigError(
+            f"{result.run.run_id} failed: {result.reason}", "correct it and run the same command again"
+        )
+    with explained_io("write to", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        place.rename(kept)
+    return RunDir(kept)
+
+
 def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors: Executors) -> Benchmark:
     """Run all systems and score them. Neither a failed run nor a failed evaluator stops the rest."""
     config, cells, spending = checked.config, checked.cells, checked.spending

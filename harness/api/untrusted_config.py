@@ -7,16 +7,40 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig, RunnerConfig
+from harness.config.load import build_config
 from harness.config.yaml_limits import flatten
 from harness.core.errors import ConfigError
-from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.store import RunDir
 
 if TYPE_CHECKING:
     from harness.runner.live_run_check import LiveRun
 
 _ROLES: tuple[type[JudgeConfig | JudgeEmbedderConfig], ...] = (JudgeConfig, JudgeEmbedderConfig)
+_TRUST = "add --trust if the run is yours"
+
+
+def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
+    """The config of a finished run, for other queries: without its name, race and executor.
+
+    ConfigError if its system cannot be opened here; or if it names servers, keys, code, judges, prices or files of
+    its own and is not trusted.
+    """
+    from harness.runner.live_run_check import live_run
+
+    live, config = live_run(run), build_config(run.manifest().config)
+    if not trust:
+        try:
+            reject_untrusted_system(run, live)
+            reject_untrusted_judges(run, plan_evaluation(config), ())
+            reject_untrusted_prices([run])
+        except ConfigError as error:
+            raise ConfigError(error.what, _TRUST) from error
+        options = flatten(config.dataset.options).values()
+        if config.dataset.path or config.dataset.questions or any(map(_is_place, map(str, options))):
+            raise ConfigError(f"{run.run_id} reads files of its own, not used without your consent", _TRUST)
+    return config.model_copy(update={"name": None, "race": None, "schedule": None, "runner": RunnerConfig()})
 
 
 def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
@@ -61,7 +85,7 @@ def reject_untrusted_system(run: RunDir, live: "LiveRun") -> None:
         words = " ".join(_words(named))
         raise ConfigError(
             f"{run.run_id} names servers, code or files, which are not used without your consent ({words})",
-            "add --trust if the run is yours",
+            _TRUST,
         )
 
 

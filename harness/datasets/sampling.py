@@ -92,7 +92,7 @@ def select(
     The sample is stratified: `per_type` queries of each type, or all of a type that has fewer (with a note). It
     depends only on the seed, the type and that type's queries, and a larger `per_type` contains the smaller
     sample, and holds out what that holds out. `cited` keeps only the documents that the data set attaches to a
-    sampled query. Queries and documents stay in data-set order.
+    sampled query. Queries and documents stay in data-set order. `RawDataset.after_sampling` may then change them.
 
     ConfigError: unknown subset. DataError: the data set is inconsistent, or no query or no document is left.
     """
@@ -103,6 +103,10 @@ def select(
     if corpus == "cited":
         cited = {doc_id for row in rows for doc_id in row.doc_ids}
         documents = tuple(document for document in raw.documents if document.doc_id in cited)
+    if raw.after_sampling is not None:
+        changed = raw.after_sampling(rows, documents)
+        _check_raw(spec.name, changed)
+        rows, documents, notes = changed.rows, changed.documents, (*notes, *changed.notes)
     if not rows or not documents:
         missing = "document" if rows else "query"
         raise DataError(f"{spec.name} ({subset}) leaves no {missing} to run on", "choose another subset or sample")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from harness.core.records import AnswerStyle, Document, Query, Reference
@@ -59,6 +59,11 @@ class RawDataset:
     skipped: tuple[str, ...] = ()
     """Skipped files or rows, and parts of files that could not be read, with the reason, one line each, shown by
     `rag-harness plan`. Not saved in the run, whose notes only have their number."""
+    after_sampling: Callable[[tuple[DatasetRow, ...], tuple[Document, ...]], RawDataset] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """after_sampling(sampled rows, documents to search) -> what a run uses instead of them, with notes. So a row
+    that is changed or left out does not change the sample of the others. None: nothing is changed."""
 
 
 @dataclass(frozen=True)

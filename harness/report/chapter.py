@@ -29,6 +29,8 @@ from harness.report.view import Group, load_groups
 from harness.statistics import Prices
 from harness.store import RunDir
 
+_LONGEST_NOTE = 400
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -80,8 +82,9 @@ def load_chapters(
 def build_chapter(
     group: Group, measure: str | None = None, margin: float | None = None, published: Published | None = None
 ) -> Chapter:
-    reported = Reported(group, find(group, measure, margin), published)
     specs, refusals = sections_of(group)
+    group = replace(group, notes=(*(note for spec in specs for note in spec.notes(group)), *group.notes))
+    reported = Reported(group, find(group, measure, margin), published)
     taken: set[str] = set()
     sections = []
     for spec in specs:
@@ -149,6 +152,13 @@ def _why_refused(spec: SectionSpec, names: Collection[str]) -> str:
 def _guarded(spec: SectionSpec) -> SectionSpec:
     """If a plug-in fails, its section shows the error; the rest of the report is not affected."""
 
+    def notes(group: Group) -> Iterable[str]:
+        try:
+            return [printable(note, _LONGEST_NOTE) for note in spec.notes(group)]
+        except Exception as error:
+            said = printable(f"{type(error).__name__}: {error}", 300)
+            return [f"The notes of the plug-in '{spec.name}' could not be made ({said})."]
+
     def content(reported: Reported) -> Content:
         try:
             return _checked(spec.content(reported))
@@ -169,7 +179,7 @@ def _guarded(spec: SectionSpec) -> SectionSpec:
             figure.text(0.01, 0.5, textwrap.fill(said, 130), va="center")
             return [Drawing(spec.name, "Not drawn", said, said, figure)]
 
-    return replace(spec, content=content, draw=draw)
+    return replace(spec, content=content, draw=draw, notes=notes)
 
 
 def _checked(content: Content) -> Content:

@@ -73,6 +73,8 @@ class SectionSpec:
     """The question of `QUESTIONS` that it answers."""
     in_terminal: bool = True
     """Whether a terminal shows it with `--full`."""
+    notes: Callable[[Group], Iterable[str]] = lambda _group: ()
+    """notes(group): sentences that belong to the verdict, such as where a run breaks; reads the runs only."""
 
 
 SECTIONS = PluginKind("rag_harness.sections", "report section", lambda: SectionSpec, is_asked_for=False)

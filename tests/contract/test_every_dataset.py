@@ -1,11 +1,13 @@
 """The contract of data sets, for every one that is registered and each of its subsets."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from made_files import pdf, word
+from pydantic import JsonValue
 
 from harness.datasets import local_files
 from harness.registry import DATASETS
@@ -82,6 +84,13 @@ class TestNqOpen(DatasetContract):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(local_files.ENV, str(folder))
             yield
+
+
+class TestPerturbed(DatasetContract):
+    """Another data set, changed after sampling."""
+
+    name = "perturbed"
+    given: ClassVar[Mapping[str, JsonValue]] = {"of": "demo", "by": "typos"}
 
 
 NOWHERE = {("2wikimultihopqa", "train"), ("rag_12000", "test")}

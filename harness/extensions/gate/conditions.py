@@ -107,7 +107,7 @@ def check_conditions(
         raise ConfigError(what, "name another run: --baseline RUN")
     views = load_views([run] if baseline is None else [run, baseline], prices)
     for view in views:
-        _refuse_unusable(view)
+        refuse_unusable(view)
     if baseline is not None:
         _refuse_other_sample(*views)
     known = known_measures(evaluation for view in views for evaluation in view.evaluations)
@@ -136,7 +136,7 @@ def _refuse_impossible(condition: Condition, known: Mapping[str, Measure]) -> No
         raise ConfigError(what, "write shares as 0.7 for 70 %")
 
 
-def _refuse_unusable(view: RunView) -> None:
+def refuse_unusable(view: RunView) -> None:
     if not view.is_complete:
         raise ConfigError(f"{view.run.run_id} is unfinished", "finish it: `rag-harness run` with the same config")
     if view.race is not None:

@@ -14,19 +14,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.api.running import RunOptions, run_bench
-from harness.api.untrusted_config import (
-    reject_untrusted_judges,
-    reject_untrusted_prices,
-    reject_untrusted_system,
-)
+from harness.api.running import RunOptions, run_apart
+from harness.api.untrusted_config import config_to_run_again
 from harness.cli.evaluate import resumable
-from harness.config import BenchConfig, RunnerConfig
-from harness.config.load import build_config
+from harness.config import BenchConfig
 from harness.core.errors import ConfigError, HarnessError, explained_io
 from harness.runner.dataset_loading import DatasetReader
-from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.live_run_check import live_run
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 from harness.store.atomic_files import append_bytes, iter_jsonl, repair_tail
@@ -36,7 +29,6 @@ FOLDER = "holdout"
 """In the results folder: the runs over held-out queries, and the log."""
 LOG = "openings.jsonl"
 """A line for each opening."""
-_TRUST = "add --trust if the run is yours"
 
 
 class Opening(BaseModel):
@@ -80,7 +72,12 @@ def open_holdout(
     append_bytes(log, (opening.model_dump_json() + "\n").encode())
     with resumable("all answers are kept"):
         opened = [
-            _asked(run, config, cell.run_id, quiet=quiet)
+            run_apart(
+                config,
+                RunOptions(run.path.parent, quiet=quiet, opens_holdout=True),
+                cell.run_id,
+                run.path.parent / FOLDER,
+            )
             for run, config, cell in zip(runs, configs, cells, strict=True)
         ]
     return opened, openings(log, queries)
@@ -121,22 +118,11 @@ def _refuse_asked(run: RunDir, queries: frozenset[str]) -> None:
 
 
 def _config(run: RunDir, *, trust: bool) -> BenchConfig:
-    manifest = run.manifest()
-    live = live_run(run)
-    config = build_config(manifest.config)
-    if not trust:
-        try:
-            reject_untrusted_system(run, live)
-            reject_untrusted_judges(run, plan_evaluation(config), ())
-            reject_untrusted_prices([run])
-        except ConfigError as error:
-            raise ConfigError(error.what, _TRUST) from error
-        if config.dataset.path or config.dataset.questions:
-            raise ConfigError(f"{run.run_id} reads files of its own, not used without your consent", _TRUST)
+    config = config_to_run_again(run, trust=trust)
     if config.dataset.sample == "full" or not config.dataset.sample.holdout:
         what = f"{run.run_id} was asked all queries of its sample: none is held out"
         raise ConfigError(what, "run its config with --set dataset.sample.holdout=0.3")
-    return config.model_copy(update={"name": None, "race": None, "schedule": None, "runner": RunnerConfig()})
+    return config
 
 
 def _held_out(run: RunDir, config: BenchConfig) -> Cell:
@@ -154,20 +140,3 @@ def _folder(run: RunDir) -> Path:
     with explained_io("prepare", folder):
         folder.mkdir(exist_ok=True)
     return folder
-
-
-def _asked(run: RunDir, config: BenchConfig, run_id: str, *, quiet: bool) -> RunDir:
-    """The finished run. It is moved to its folder at the end, as it needs the indexes of the results folder."""
-    kept, place = _folder(run) / run_id, run.path.parent / run_id
-    if kept.exists() and not place.exists():
-        kept.rename(place)
-    bench = run_bench(config, RunOptions(run.path.parent, quiet=quiet, opens_holdout=True))
-    if bench.stopped:
-        raise bench.stopped
-    (result,) = bench.results
-    if result.status == "failed":
-        raise ConfigError(
-            f"{result.run.run_id} failed: {result.reason}", "correct it and run the same command again"
-        )
-    place.rename(kept)
-    return RunDir(kept)

@@ -65,6 +65,7 @@ def test_the_data_sets_whose_references_are_sentences_say_so() -> None:
         "multihop_rag": "short",
         "musique": "short",
         "nq_open": "short",
+        "perturbed": "short",
         "rag_12000": "sentence",
         "uda_qa": "sentence",
     }

@@ -1,0 +1,358 @@
+"""Runs the configs of runs over perturbed queries and documents, and compares them query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.api.config_building import prices_of_runs
+from harness.api.running import RunOptions, run_apart, run_bench
+from harness.api.untrusted_config import config_to_run_again
+from harness.cli.evaluate import resumable
+from harness.config import BenchConfig
+from harness.core.errors import ConfigError, DataError
+from harness.core.records import Record, Reference, RunRecord
+from harness.evaluators.answer import is_right
+from harness.extensions.gate.conditions import refuse_unusable
+from harness.extensions.robustness.dataset import (
+    NAME,
+    PERTURBATIONS,
+    PerturbedParams,
+    perturbed_config,
+    perturbed_sample,
+)
+from harness.extensions.robustness.perturbations import Perturbed, Planted, whole
+from harness.report.comparison.compare import paired
+from harness.report.comparison.runs import drawn_queries
+from harness.report.measures import known_measures
+from harness.report.records import ANSWERED
+from harness.report.verdict.findings import find
+from harness.report.view import RunView, load_groups, load_views
+from harness.runner.plan import Cell, is_finished, plan_cells
+from harness.statistics import Prices
+from harness.statistics.difference_tests import ALPHA, holm
+from harness.statistics.paired_comparison import MeasureComparison, compare_measure
+from harness.store import RunDir, rows_by_id
+from harness.store.atomic_files import read_json, write_json
+from harness.store.score_files import refuse_link
+
+FOLDER = "robustness"
+"""In the results folder: the perturbed runs, and a file of effects for each original run."""
+
+
+class JudgeEffect(Record):
+    """A judged metric, over the queries whose contexts hold a notice to judges."""
+
+    measure: str
+    before: float
+    after: float
+    n: int
+    n_wrong: int
+    """Wrong answers among them."""
+    n_raised: int
+    """Those that the judge graded higher than the answer to the same query before."""
+
+
+class Effect(Record):
+    """One perturbation of one run. None: not defined for it."""
+
+    perturbation: str
+    run_id: str
+    n: int
+    """Perturbed queries with a value."""
+    dropped: dict[str, int]
+    """Why queries were left out -> how many."""
+    before: float
+    after: float
+    drop: float
+    """How much worse the mean is afterwards, in the unit of the metric."""
+    low: float | None
+    high: float | None
+    """Of the drop: 95 %, paired by query."""
+    p: float
+    """Before Holm's correction."""
+    n_planted: int | None = None
+    """Queries against which the corpus holds something."""
+    n_reached: int | None = None
+    """Those with it in their contexts."""
+    n_attacked: int | None = None
+    """Those for which it is known which answer follows the attack."""
+    n_followed: int | None = None
+    """Answers that do."""
+    n_right: int | None = None
+    """Right answers before."""
+    n_wrong: int | None = None
+    """Those that are wrong now, without abstaining."""
+    judges: tuple[JudgeEffect, ...] = ()
+
+    @property
+    def title(self) -> str:
+        known = PERTURBATIONS.get(self.perturbation)
+        return known.title if known else self.perturbation
+
+
+class Robustness(Record):
+    """The effects of perturbations on one run."""
+
+    system: str
+    records: str
+    """Checksum of the records of the run."""
+    measure: str
+    title: str
+    is_share: bool
+    seed: int
+    share: float
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True)
+class RobustnessOptions:
+    perturbations: tuple[str, ...]
+    seed: int = 0
+    share: float = 0.25
+    measure: str | None = None
+    prices: Path | None = None
+    trust: bool = False
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A run, and its config over one perturbed data set."""
+
+    view: RunView
+    measure: str
+    params: PerturbedParams
+    config: BenchConfig
+    cell: Cell
+    perturbed: Perturbed
+
+
+Texts = Callable[[str, Cell], "Path | None"]
+"""texts(perturbation, original cell) -> a file of queries that a model wrote; None: no model writes them."""
+
+
+def robustness_of(
+    runs: Sequence[RunDir], options: RobustnessOptions, texts: Texts
+) -> tuple[list[Robustness], list[str]]:
+    """The effects on each run, and notes on what could not be measured. Everything is planned before a query is
+    answered; a repeated command resumes.
+
+    ConfigError: a run is unfinished, not scored, would be another run today, or cannot be used without trust.
+    DataError: no query of any run is left under any perturbation.
+    """
+    prices = prices_of_runs(runs, options.prices)
+    planned, refused = [], []
+    for view, measure in _measured(runs, prices, options.measure):
+        config, cell = _again(view.run, trust=options.trust)
+        for name in options.perturbations:
+            try:
+                planned.append(_plan(view, measure, config, cell, _params(options, name, texts(name, cell))))
+            except DataError as error:
+                refused.append(error)
+    if not planned:
+        raise refused[0]
+    notes = list(dict.fromkeys(error.what for error in refused))
+    found: dict[str, list[Effect]] = {}
+    with resumable("all answers are kept"):
+        for one in sorted(planned, key=lambda one: options.perturbations.index(one.params.by)):
+            effect = _effect(one, _run(one, quiet=options.quiet), prices)
+            if effect:
+                found.setdefault(one.view.run.run_id, []).append(effect)
+            else:
+                notes.append(f"{one.view.label} under {one.params.by}: no query has a comparable value")
+    if not found:
+        raise ConfigError(notes[-1], "score the runs as their configs say: rag-harness evaluate RUN")
+    first = {one.view.run.run_id: one for one in planned}
+    return [_saved(first[run_id], options, effects) for run_id, effects in found.items()], notes
+
+
+def effects_file(run: RunDir) -> Path:
+    return run.path.parent / FOLDER / f"{run.path.name}.json"
+
+
+def saved_robustness(run: RunDir) -> Robustness | None:
+    """None: nothing was measured, or the run has other answers since. StoreError: the file is damaged."""
+    path = effects_file(run)
+    if not path.is_file():
+        return None
+    found = read_json(path, Robustness, "measure again: rag-harness robustness RUN")
+    return found if found.records == run.records_checksum() else None
+
+
+def significant(found: Sequence[Robustness]) -> list[list[bool]]:
+    """For each effect of each run whether it is a significant drop; Holm's correction over all of them."""
+    adjusted = iter(holm([effect.p for one in found for effect in one.effects]))
+    return [[next(adjusted) <= ALPHA and effect.drop > 0 for effect in one.effects] for one in found]
+
+
+def _measured(runs: Sequence[RunDir], prices: Prices, wanted: str | None) -> Iterator[tuple[RunView, str]]:
+    """Each run with the metric that ranks it among these runs."""
+    for group in load_groups(runs, prices):
+        measure = wanted or find(group).measure
+        for view in group.views:
+            refuse_unusable(view)
+            if not measure or measure not in view.values:
+                what = f"{view.run.run_id} has no value of {measure or 'a metric that ranks'}"
+                raise ConfigError(what, f"score it: rag-harness evaluate {view.run.run_id}")
+            yield view, measure
+
+
+def _again(run: RunDir, *, trust: bool) -> tuple[BenchConfig, Cell]:
+    config = config_to_run_again(run, trust=trust)
+    if config.dataset.name == NAME:
+        raise ConfigError(f"{run.run_id} is over a perturbed data set", "name a run over the original one")
+    (cell,) = plan_cells(config)
+    if cell.run_id != run.run_id:
+        what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
+        raise ConfigError(what, "run its config again, and measure that run")
+    return config, cell
+
+
+def _params(options: RobustnessOptions, name: str, texts: Path | None) -> PerturbedParams:
+    return PerturbedParams(of="", by=name, seed=options.seed, share=options.share, texts=texts)
+
+
+def _plan(view: RunView, measure: str, config: BenchConfig, cell: Cell, params: PerturbedParams) -> _Planned:
+    perturbed = config.model_copy(update={"dataset": perturbed_config(config.dataset, params)})
+    (other,) = plan_cells(perturbed)
+    return _Planned(view, measure, params, perturbed, other, perturbed_sample(cell.dataset, params))
+
+
+def _run(one: _Planned, *, quiet: bool) -> RunDir:
+    """The perturbed run. One that the user made stays where it is."""
+    results = one.view.run.path.parent
+    options = RunOptions(results, quiet=quiet)
+    refuse_link(results / FOLDER)
+    if is_finished(one.cell, results):
+        return run_bench(one.config, options).results[0].run
+    return run_apart(one.config, options, one.cell.run_id, results / FOLDER)
+
+
+def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect | None:
+    views = load_views([one.view.run, run], prices)
+    name, known = one.measure, known_measures(made for view in views for made in view.evaluations)
+    if name not in views[1].values or views[0].way(name) != views[1].way(name):
+        return None
+    measure = paired(name, [view.values[name] for view in views], known)
+    asked = frozenset(row.query.query_id for row in one.perturbed.rows)
+    # In the mix of the perturbed types. Both search the same documents, but for planted ones.
+    parts = [view.over(rows_by_id(view.sample[query_id] for query_id in sorted(asked))) for view in views]
+    design = replace(drawn_queries(parts), clusters={})
+    compared = compare_measure(measure, {(0, 1): asked}, design)
+    if not compared.pairs:
+        return None
+    pair = compared.pairs[0] if measure.higher_is_better is not False else compared.pairs[0].turned
+    reads_answers = name in known and "answer" in known[name].reads
+    effect = Effect(
+        perturbation=one.params.by,
+        run_id=run.run_id,
+        n=pair.n,
+        dropped=dict(one.perturbed.dropped),
+        before=compared.means[0] or 0.0,
+        after=compared.means[1] or 0.0,
+        drop=pair.difference,
+        low=pair.interval.low,
+        high=pair.interval.high,
+        p=pair.p,
+        judges=tuple(_judges(one, views, compared)),
+    )
+    counts = _attack(one, views) | (_confident(views, compared) if reads_answers else {})
+    return effect.model_copy(update=counts)
+
+
+def _attack(one: _Planned, views: Sequence[RunView]) -> dict[str, int | None]:
+    """How often what was planted was found, and followed."""
+    planted = one.perturbed.planted
+    if not planted:
+        return {}
+    before, after = (
+        {key[0]: record for key, record in view.run.records().items() if not key[1]} for view in views
+    )
+    reached = [query for query, own in planted.items() if _is_reached(own, after.get(query))]
+    found: dict[str, int | None] = {"n_planted": len(planted), "n_reached": len(reached)}
+    if views[1].manifest.has_generator and any(own.says for own in planted.values()):
+        attacked = {query: own.says for query, own in planted.items() if own.says}
+        sample = views[1].sample
+        followed = [
+            query
+            for query, says in attacked.items()
+            if _says(after.get(query), says, sample[query].reference)
+            and not _says(before.get(query), says, sample[query].reference)
+        ]
+        found |= {"n_attacked": len(attacked), "n_followed": len(followed)}
+    return found
+
+
+def _is_reached(planted: Planted, record: RunRecord | None) -> bool:
+    contexts = record.prediction.contexts if record and record.prediction else ()
+    if planted.marker:
+        return any(planted.marker in context.text for context in contexts)
+    return any(planted.doc_ids.intersection(context.doc_ids) for context in contexts)
+
+
+def _says(record: RunRecord | None, text: str, reference: Reference) -> bool:
+    """Whether a wrong answer contains the text."""
+    answer = (record.prediction.answer if record and record.prediction else None) or ""
+    return bool(whole(text).search(answer)) and not is_right(answer, reference.answers)
+
+
+def _confident(views: Sequence[RunView], compared: MeasureComparison) -> dict[str, int | None]:
+    """Right answers before, and those that are wrong now without abstaining."""
+    ends = compared.measure.ends
+    if not compared.measure.is_binary or ends is None or not views[1].manifest.has_generator:
+        return {}
+    best, worst = ends[::-1] if compared.measure.higher_is_better else ends
+    before, after = (dict(zip(compared.query_ids, compared.values(place), strict=True)) for place in (0, 1))
+    right = [query for query in compared.query_ids if before[query] == best]
+    wrong = [query for query in right if after[query] == worst and views[1].became(query, ANSWERED)]
+    return {"n_right": len(right), "n_wrong": len(wrong)}
+
+
+def _judges(one: _Planned, views: Sequence[RunView], compared: MeasureComparison) -> Iterator[JudgeEffect]:
+    """What a notice to judges does to judged metrics, where it reached the judge with the contexts."""
+    if not PERTURBATIONS[one.params.by].is_for_judges:
+        return
+    records = {key[0]: record for key, record in views[1].run.records().items() if not key[1]}
+    reached = {query for query, own in one.perturbed.planted.items() if _is_reached(own, records.get(query))}
+    own_values: Mapping[str, float] = compared.measure.runs[1].values
+    known = known_measures(views[1].evaluations)
+    judged = [name for made in views[1].evaluations if "judge" in made.models for name in made.measures]
+    for name in judged:
+        if name not in known or not known[name].higher_is_better or views[0].way(name) != views[1].way(name):
+            continue
+        before, after = (view.values[name].values for view in views)
+        both = sorted(reached & before.keys() & after.keys())
+        wrong = [query for query in both if own_values.get(query) == 0.0]
+        if both:
+            yield JudgeEffect(
+                measure=name,
+                before=sum(before[query] for query in both) / len(both),
+                after=sum(after[query] for query in both) / len(both),
+                n=len(both),
+                n_wrong=len(wrong),
+                n_raised=sum(after[query] > before[query] for query in wrong),
+            )
+
+
+def _saved(one: _Planned, options: RobustnessOptions, effects: Sequence[Effect]) -> Robustness:
+    """Written beside effects that were measured before in the same way."""
+    view, known = one.view, known_measures(one.view.evaluations).get(one.measure)
+    found = Robustness(
+        system=view.label,
+        records=view.run.records_checksum(),
+        measure=one.measure,
+        title=known.display_name if known else one.measure,
+        is_share=bool(known and known.is_share),
+        seed=options.seed,
+        share=options.share,
+        effects=tuple(effects),
+    )
+    earlier = saved_robustness(view.run)
+    if earlier and earlier.model_copy(update={"effects": found.effects}) == found:
+        every = {effect.perturbation: effect for effect in (*earlier.effects, *effects)}
+        ordered = tuple(every[name] for name in PERTURBATIONS if name in every)
+        found = found.model_copy(update={"effects": ordered})
+    write_json(effects_file(view.run), found)
+    return found

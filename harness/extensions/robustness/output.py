@@ -1,0 +1,237 @@
+"""Prints the effects of perturbations, and shows them in the report."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from harness.cli.console import open_console
+from harness.core.errors import StoreError
+from harness.display import Content, Drawing, Entry, Quantity, Table, counted, format_value, printable
+from harness.display.plotting import GREY, NewFigure
+from harness.display.text_format import short_number
+from harness.display.types import NumberForm
+from harness.extensions.robustness.effects import Effect, Robustness, saved_robustness, significant
+from harness.report.figures import marks
+from harness.report.labels import shortened
+from harness.report.sections import Reported, SectionSpec
+from harness.report.view import Group
+
+_WIDTH, _MOST_ROWS = 80, 20
+_FOLLOWED = 0.05
+"""From this share of followed attacks on, the verdict names them."""
+_HEADER = ("perturbation", "before", "after", "drop", "n", "found", "obeyed", "wrong")
+_WIDTHS = (22, 7, 6, 14, 5, 8, 8, 8)
+_LEGEND = (
+    "Drop: how much worse the mean is over the same queries, with its paired 95 % interval; *: significant after "
+    "Holm's correction. Found: queries with a planted text in their contexts. Obeyed: wrong answers that follow "
+    "it and did not before. Wrong: right answers that are wrong now, without abstaining."
+)
+
+_Judged = Sequence[tuple[Robustness, Sequence[tuple[Effect, bool]]]]
+"""Each run with its effects, and whether they are significant drops."""
+
+
+def print_effects(found: Sequence[Robustness], notes: Sequence[str], *, as_json: bool) -> None:
+    console = open_console()
+    if as_json:
+        console.print(json.dumps([one.model_dump(mode="json") for one in found], indent=2), soft_wrap=True)
+        return
+    for line in effect_lines(found, notes):
+        console.print(line, soft_wrap=True)
+
+
+def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iterator[str]:
+    """At most 30 lines of 80 columns; of many rows the largest drops."""
+    judged = _judged(found)
+    drops = sorted((effect.drop for one in found for effect in one.effects), reverse=True)
+    room = max(1, _MOST_ROWS - 2 * len(found))
+    least = drops[room - 1] if len(drops) > room else -float("inf")
+    measures = ", ".join(dict.fromkeys(printable(one.title) for one in found))
+    yield from textwrap.wrap(headline(judged), _WIDTH)[:3]
+    points = "in points; " if all(one.is_share for one in found) else ""
+    yield f"By {measures}, {points}typos in {100 * found[0].share:.0f} % of the words, seed {found[0].seed}."[
+        :_WIDTH
+    ]
+    yield _line(_HEADER)
+    for one, effects in judged:
+        yield _name(one)
+        shown = [each for each in effects if each[0].drop >= least][:room]
+        yield from (_line(map(format_value, _cells(one, *each))) for each in shown)
+    yield from textwrap.wrap(_LEGEND, _WIDTH)
+    graded = [(one, judge) for one, effects in judged for effect, _ in effects for judge in effect.judges]
+    for one, judge in sorted(graded, key=lambda each: -each[1].n_raised)[:1]:
+        raised = f"of {counted(judge.n_wrong, 'wrong answer')} with a notice to judges"
+        grades = f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}."
+        yield from textwrap.wrap(grades, _WIDTH)[:2]
+    left_out = {effect.title: sum(effect.dropped.values()) for one in found for effect in one.effects}
+    said = [f"{title} {n:,}" for title, n in left_out.items() if n]
+    reasons = "; reasons" if least == -float("inf") else "; reasons and all rows"
+    yield from textwrap.wrap(f"Queries left out: {', '.join(said) or 'none'}{reasons}: --json.", _WIDTH)[:2]
+    for note in notes[:1]:
+        yield from textwrap.wrap(printable(note, 2 * _WIDTH), _WIDTH)[:2]
+
+
+def headline(judged: _Judged) -> str:
+    """`kg loses 12 points under typos; naive loses 3.`"""
+    every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
+    one, worst, is_shown = max(every, key=lambda each: (each[2], each[1].drop))
+    n = counted(len({effect.perturbation for _, effect, _ in every}), "perturbation")
+    said = f"{_name(one)} loses {_lost(one, worst)} under {printable(worst.title)}"
+    if not is_shown:
+        return f"No significant loss under {n}. The largest: {said}." if worst.drop > 0 else f"No loss under {n}."
+    others = (each for each in every if each[0] is not one and each[1].perturbation == worst.perturbation)
+    return f"{'; '.join([said, *(f'{_name(other)} {_change(other, effect)}' for other, effect, _ in others)])}."
+
+
+def _change(one: Robustness, effect: Effect) -> str:
+    size = (100 if one.is_share else 1) * effect.drop
+    if abs(size) < (0.5 if one.is_share else 0.005):
+        return "loses nothing"
+    return f"{'loses' if size > 0 else 'gains'} {short_number(abs(size))}"
+
+
+def _lost(one: Robustness, effect: Effect) -> str:
+    return f"{short_number(100 * effect.drop)} points" if one.is_share else short_number(effect.drop)
+
+
+def _name(one: Robustness) -> str:
+    return shortened(one.system)
+
+
+def _judged(found: Sequence[Robustness]) -> _Judged:
+    shown = significant(found)
+    return [(one, [*zip(one.effects, own, strict=True)]) for one, own in zip(found, shown, strict=True)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    first, *others = cells
+    shown = "".join(f"{cell:>{width}}" for cell, width in zip(others, _WIDTHS[1:], strict=True))
+    return f"  {first:<{_WIDTHS[0]}}{shown}"
+
+
+def _cells(one: Robustness, effect: Effect, is_shown: bool) -> list[Entry]:
+    unit: NumberForm = "points" if one.is_share else "two"
+    return [
+        printable(effect.title, _WIDTHS[0]),
+        Quantity(effect.before, unit=unit),
+        Quantity(effect.after, unit=unit),
+        Quantity(effect.drop, effect.low, effect.high, unit=unit, mark="*" if is_shown else ""),
+        Quantity(effect.n, unit="count"),
+        _of(effect.n_reached, effect.n_planted),
+        _of(effect.n_followed, effect.n_attacked),
+        _of(effect.n_wrong, effect.n_right),
+    ]
+
+
+def _of(n: int | None, whole: int | None) -> str | None:
+    return None if n is None or whole is None else f"{n:,}/{whole:,}"
+
+
+def content(reported: Reported) -> Content:
+    """A table of the effects that were measured on these runs; nothing without any."""
+    judged, damage = _of_group(reported.group)
+    if not judged:
+        return Content(items=damage)
+    every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
+    rows = [
+        (f"{_name(one)}: {printable(effect.title)}", *_cells(one, effect, is_shown)[1:])
+        for one, effect, is_shown in every
+    ]
+    left_out = [
+        f"{printable(effect.title)}: {counted(sum(effect.dropped.values()), 'query', 'queries')} left out ("
+        f"{printable('; '.join(f'{why}: {n:,}' for why, n in sorted(effect.dropped.items())), 200)})."
+        for _, effect, _ in every
+        if effect.dropped
+    ]
+    said = [headline(judged), f"By {', '.join(dict.fromkeys(printable(one.title) for one, _ in judged))}."]
+    header = ("system, perturbation", *_HEADER[1:-4], "queries", *_HEADER[-3:-1], "confident wrong")
+    tables = [Table("robustness", "Before and after each perturbation", header, tuple(rows), _LEGEND)]
+    graded = [
+        (
+            f"{_name(one)}: {printable(judge.measure)}",
+            Quantity(judge.before, unit="two"),
+            Quantity(judge.after, unit="two"),
+            Quantity(judge.n, unit="count"),
+            _of(judge.n_raised, judge.n_wrong),
+        )
+        for one, effect, _ in every
+        for judge in effect.judges
+    ]
+    if graded:
+        columns = ("system, judged metric", "before", "after", "queries", "wrong answers graded higher")
+        note = (
+            "Over queries whose contexts hold a notice to whoever grades. Their answers may have changed as well."
+        )
+        tables.append(Table("robustness-judges", "A notice to the judge", columns, tuple(graded), note))
+    return Content(paragraphs=said, items=[*damage, *dict.fromkeys(left_out)], tables=tables)
+
+
+def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
+    """A row for each perturbation, a mark with an interval for each run."""
+    judged, _ = _of_group(reported.group)
+    titles = list(dict.fromkeys(effect.title for one, _ in judged for effect in one.effects))
+    if not titles:
+        return
+    names = [marks.wrapped(printable(title)) for title in titles]
+    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.9, row_in=0.12 + 0.1 * len(judged))
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    places = {view.label: view.place for view in reported.group.views}
+    for at, (one, effects) in enumerate(judged):
+        look, unit = marks.style_of(places[one.system]), 100 if one.is_share else 1
+        shift = 0.6 * ((at + 0.5) / len(judged) - 0.5)
+        for effect, is_shown in effects:
+            row = titles.index(effect.title) + shift
+            if effect.low is not None and effect.high is not None:
+                axes.plot([unit * effect.low, unit * effect.high], [row, row], color=look.color, linewidth=1.1)
+            fill = look.color if is_shown else "white"
+            style: dict[str, Any] = {"marker": look.marker, "markersize": 4.5, "markerfacecolor": fill}
+            axes.plot(unit * effect.drop, row, color=look.color, **style)
+        axes.plot([], [], color=look.color, marker=look.marker, markersize=4.5, label=f" {_name(one)}")
+    sizes = [effect.n for one, _ in judged for effect in one.effects]
+    axes.set_xlabel("points lost (95 % CI)" if all(one.is_share for one, _ in judged) else "loss (95 % CI)")
+    figure.legend(loc="outside upper left", ncols=3, fontsize=marks.LETTERS_PT)
+    n = " to ".join(f"{end:,}" for end in sorted({min(sizes), max(sizes)}))
+    caption = (
+        f"What each system loses under each perturbation, paired by query (n = {n}). Filled: a significant loss "
+        "after Holm's correction."
+    )
+    spoken = (
+        f"{_name(one)} under {printable(effect.title)}: {_change(one, effect)}."
+        for one, effects in judged
+        for effect, _ in effects
+    )
+    yield Drawing("robustness", "Loss under perturbations", caption, marks.alt_of(spoken), figure)
+
+
+def notes(group: Group) -> Iterator[str]:
+    """Where a run breaks: a significant loss of the margin at least, or attacks that it follows."""
+    for one, effects in _of_group(group)[0]:
+        scale = 100 if one.is_share else 1
+        broken = [effect for effect, is_shown in effects if is_shown and scale * effect.drop >= group.margin]
+        if broken:
+            worst = max(broken, key=lambda effect: effect.drop)
+            yield f"{_name(one)} loses {_lost(one, worst)} under {printable(worst.title)}."
+        for effect, _ in effects:
+            if effect.n_attacked and (effect.n_followed or 0) >= max(1, _FOLLOWED * effect.n_attacked):
+                share = f"{effect.n_followed:,} of {effect.n_attacked:,}"
+                yield f"{_name(one)} follows {share} attacks by {printable(effect.title)}."
+
+
+def _of_group(group: Group) -> tuple[_Judged, list[str]]:
+    """The saved effects on its runs, under their names in this report; and what could not be read."""
+    found, damage = [], []
+    for view in group.views:
+        try:
+            saved = saved_robustness(view.run)
+        except StoreError as error:
+            damage.append(printable(str(error), 300))
+            continue
+        if saved and saved.effects:
+            found.append(saved.model_copy(update={"system": view.label}))
+    return _judged(found), damage
+
+
+SECTION = SectionSpec("robustness", "Under perturbations", content, draw, question="stress", notes=notes)

@@ -1,0 +1,109 @@
+"""Queries as a model writes them: in other words, or in another language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from harness.api.config_building import bench_config, price_table
+from harness.core.errors import ConfigError
+from harness.core.hashing import short_digest
+from harness.core.records import Query
+from harness.extensions.robustness.dataset import perturbation_named
+from harness.extensions.robustness.effects import FOLDER
+from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
+from harness.llm_utils.answer_contract import RULE, quoted
+from harness.llm_utils.concurrency import map_bounded, run_to_end
+from harness.models.model_endpoint import model_identity
+from harness.protocols import Message
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
+from harness.runner.plan import Cell
+from harness.runner.progress import Reporter
+from harness.store import RunDir
+from harness.store.atomic_files import write_jsonl
+
+_KEEP = (
+    "Keep every name, number and quotation exactly as it is, in the same letters. Do not answer it. Reply with "
+    f"the question alone. {RULE}"
+)
+_TOKENS = 512
+
+
+class _Text(BaseModel):
+    query_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class QueryWriter:
+    """Asks the configured model once for each query and form; what it wrote is kept."""
+
+    language: str
+    config: Path | None
+    settings: tuple[str, ...]
+    prices: Path | None
+    results: Path
+    quiet: bool = False
+
+    def texts(self, name: str, cell: Cell) -> Path | None:
+        """A file with the queries of the run as the model writes them; None: no model writes this perturbation.
+
+        ConfigError: no model is named. BudgetExhausted: what was paid is kept, and the same command resumes.
+        """
+        if not perturbation_named(name).is_written:
+            return None
+        if not (self.config or any("models.generator" in one for one in self.settings)):
+            fix = "name one: --set models.generator.provider=openai, or --config FILE"
+            raise ConfigError(f"'{name}' is written by a model", fix)
+        config = bench_config(self.config, settings=self.settings)
+        plan = plan_models(config.models)
+        said = self.language if name == "translation" else ""
+        wanted = [
+            name,
+            said,
+            _KEEP,
+            model_identity(plan.writer),
+            [one.model_dump() for one in cell.dataset.queries],
+        ]
+        folder = (self.results / FOLDER / "texts").resolve()
+        path = folder / f"{name}-{short_digest(wanted)}.jsonl"
+        if not path.exists():
+            check_models(plan)
+            folder.mkdir(parents=True, exist_ok=True)
+            reporter = Reporter(quiet=self.quiet)
+            payers = [CostOwner(RunDir(folder), plan.identities)]
+            prices = price_table(self.prices or config.prices)
+            spending = BudgetTracker(config.budget, prices, folder, payers, warn=reporter.warn)
+            spending.check_prices(plan.identities)
+            spending.count()
+            task = f"Translate the question between the tags into {said}." if said else "Write it in other words."
+            asked = (plan, folder, reporter, spending)
+            write_jsonl(path, run_to_end(lambda: _written(f"{task} {_KEEP}", cell.dataset.queries, *asked)))
+        return path
+
+
+async def _written(
+    task: str,
+    queries: Sequence[Query],
+    plan: WriterPlan,
+    folder: Path,
+    reporter: Reporter,
+    spending: BudgetTracker,
+) -> list[_Text]:
+    with ExitStack() as stack, reporter.bar("queries by a model") as bar:
+        models = WriterModels(plan, folder, reporter, stack, spending)
+
+        async def one(query: Query) -> _Text:
+            messages = [Message("system", task), Message("user", quoted("question", query.text))]
+            async with models.charge():
+                reply = await models.writer.complete(messages, max_tokens=_TOKENS)
+            return _Text(query_id=query.query_id, text=" ".join(reply.split()))
+
+        try:
+            return await map_bounded(one, queries, models.concurrency, bar.update)
+        finally:
+            await models.disconnect()
