@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.core.records import Usage
 from harness.store.call_journal import COLUMNS
 from harness.store.checksums import row_check
 
@@ -27,7 +28,20 @@ _LATEST = (
     f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
     f" WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 )
+_ALL = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """A call of any model, without its texts."""
+
+    scope: str
+    role: str
+    model: str
+    usage: Usage
+    started_at: str
+    wall_s: float
 
 
 @dataclass(frozen=True)
@@ -62,24 +76,43 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
     return list(_asked(_rows(path, _LATEST, (most,))))
 
 
+def timed_calls(path: Path) -> list[TimedCall]:
+    """All calls in a journal by time; empty if it is missing or unreadable. Damaged rows are skipped."""
+    return sorted(_timed(_rows(path, _ALL, ())), key=lambda call: call.started_at)
+
+
+def _timed(rows: Iterable[Any]) -> Iterator[TimedCall]:
+    for *values, check in rows:
+        if check != row_check(values):
+            continue
+        call = dict(zip(COLUMNS, values, strict=True))
+        try:
+            tokens = {name: operator.index(call[name]) for name in _TOKENS}
+            usage = Usage(calls=1, unmetered_calls=int(not call["metered"]), **tokens)
+            scope, role, model, started_at = (str(call[name]) for name in ("scope", "role", "model", "started_at"))
+            yield TimedCall(scope, role, model, usage, started_at, float(call["wall_s"]))
+        except (ValueError, TypeError):
+            continue
+
+
 def count_calls(path: Path) -> int | None:
     """The number of all calls in a journal; 0 if it is missing, None if it cannot be read."""
-    found = _rows(path, "SELECT COUNT(*) FROM calls", ()) if path.is_file() else [(0,)]
+    found = list(_rows(path, "SELECT COUNT(*) FROM calls", ())) if path.is_file() else [(0,)]
     return int(found[0][0]) if found else None
 
 
-def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
+def _rows(path: Path, query: str, values: tuple[object, ...]) -> Iterator[Any]:
     if not path.is_file():
-        return []
+        return
     # Without a write-ahead log there is no writer. `immutable` then avoids creating files, as in a read-only
     # folder.
     written = path.with_name(f"{path.name}-wal").exists()
     how = "mode=ro" if written else "immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)) as db:
-            return db.execute(query, values).fetchall()
+            yield from db.execute(query, values)
     except sqlite3.Error:
-        return []
+        return
 
 
 def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
