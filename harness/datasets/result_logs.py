@@ -59,8 +59,9 @@ def check_log(path: Path, value: Row) -> None:
     if isinstance(results, Mapping) and {"configs", "n-shot"} <= value.keys():
         fix = "name the samples_*.jsonl beside it, which lm_eval writes with --log_samples"
         raise DataError(f"{path} has the means of lm-eval, without answers", fix)
-    if isinstance(results, Mapping) and "evalId" in value and results.get("version") not in _PROMPTFOO_VERSIONS:
-        found = f"{path} is a promptfoo result of version {_shown(results.get('version'))}"
+    found = results.get("version", 3) if isinstance(results, Mapping) and "evalId" in value else 3
+    if found not in _PROMPTFOO_VERSIONS:
+        found = f"{path} is a promptfoo result of version {_shown(found)}"
         raise DataError(f"{found}, and {' and '.join(map(str, _PROMPTFOO_VERSIONS))} are read", _WHOLE_LOG)
 
 

@@ -202,7 +202,7 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
 def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> Iterator[str]:
     # Without documents there are none that they could be in.
     answers = (answer for question in asked for answer in question.answers)
-    lacking = unsupported_answers(answers, documents) if documents else frozenset()
+    lacking = unsupported_answers(answers, documents) if documents else set()
     nowhere = [question for question in asked if question.answers and lacking.issuperset(question.answers)]
     if nowhere:
         first = f"(first: '{shortened(nowhere[0].answers[0], 30)}')"

@@ -131,7 +131,7 @@ def _request(read: ReadRun, spans: Sequence[Span]) -> str:
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     resource = _attributes({"service.name": "rag-harness", "rag_harness.dataset": str(read.base["dataset"])})
-    held = {
+    held: Any = {
         "resource": {"attributes": resource},
         "scope_spans": [{"scope": {"name": "rag-harness"}, "spans": spans}],
     }

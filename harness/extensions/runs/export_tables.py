@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.api import frames
 from harness.api.frames import ReadRun, Row
-from harness.display import printable
+from harness.core.errors import DISTRIBUTION
+from harness.display import counted, printable
 from harness.display.text_format import markdown
 from harness.extensions.runs.exported_runs import ExportedRuns, write_lines
 
@@ -74,7 +75,8 @@ def write_leaderboard(exported: ExportedRuns, folder: Path) -> None:
         card = ModelCardData(model_name=read.run.run_id, eval_results=results, tags=["rag"])
         place = folder / read.run.run_id
         place.mkdir()
-        shown = f"# {markdown(read.label)}\n\nMeasured with rag-harness over {len(read.sample):,} questions."
+        asked = counted(len(read.sample), "question")
+        shown = f"# {markdown(read.label)}\n\nMeans over {asked}, measured with {DISTRIBUTION}."
         ModelCard(f"---\n{card.to_yaml()}\n---\n\n{shown}\n").save(place / "README.md")
 
 

@@ -147,7 +147,7 @@ class _Cleaner:
         if not self._is_private(text):
             return line
         score = Score.model_validate_json(without_keys(text))
-        if score.status == "failed":
+        if score.status in {"failed", "imputed"}:  # Both quote an error.
             score = score.model_copy(update={"explanation": self._text(score.explanation)})
         return score.model_dump_json().encode() + b"\n"
 

@@ -122,12 +122,13 @@ def _split(request: ImportRequest) -> tuple[dict[str, str], dict[str, str]]:
 def _load(request: ImportRequest, tool: str) -> Dataset:
     """`tool`: whose result file it is, and so also a question file."""
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
-    asked = request.questions or (request.file if tool else None)
-    if name is None and asked:
-        named = {"question": request.fields["query"]} if tool and "query" in request.fields else {}
-        return questions_alone(asked, tool or asked.stem, {**named, **_split(request)[1]})
+    if name is None and tool:
+        named = (
+            {"question": request.fields["query"]} if "query" in request.fields and not request.questions else {}
+        )
+        return questions_alone(request.questions or request.file, tool, {**named, **_split(request)[1]})
     if name is None:
-        ways = "add --dataset NAME, --questions FILE, or --like RUN to use that run's"
+        ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to use that run's"
         raise ConfigError("no data set is given", ways)
     keys: dict[str, Any] = {
         "name": name,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 from urllib.parse import unquote
 
 import ir_measures
@@ -129,15 +130,16 @@ def from_parquet(run: RunDir, out: Path) -> None:
     assert "path" not in pd.read_parquet(out / "runs.parquet")
 
 
-def ndcg(run: RunDir, qrels: object, ranked: object) -> None:
+def ndcg(run: RunDir, qrels: Any, ranked: Any) -> None:
     found = ir_measures.calc_aggregate([ir_measures.nDCG @ 10, ir_measures.R @ 10], qrels, ranked)
     expected = [means(run)["nDCG@10"], means(run)["Recall@10"]]
     assert list(found.values()) == pytest.approx(expected)
 
 
 def from_trec(run: RunDir, out: Path) -> None:
-    qrels = list(ir_measures.read_trec_qrels(str(out / "qrels.txt")))
-    ranked = list(ir_measures.read_trec_run(str(out / f"{RUN}.run")))
+    library: Any = ir_measures
+    qrels = list(library.read_trec_qrels(str(out / "qrels.txt")))
+    ranked = list(library.read_trec_run(str(out / f"{RUN}.run")))
     ndcg(run, qrels, ranked)
     named = {unquote(one.query_id) for one in ranked} | {unquote(one.query_id) for one in qrels}
     assert named <= {row.query.query_id for row in run.sample()}
