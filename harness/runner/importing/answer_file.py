@@ -77,13 +77,13 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     given = [(row, _given(row, columns)) for row in table.rows]
     read = tuple(_parse(path, row, values) for row, values in given)
     seen = [name.partition(".")[0] for name in where] + [_CONTEXT_IDS] * ("contexts" in columns.roles)
-    seen += [_SCORE_NAME, "metrics"] if table.tool else []
     return ImportedFile(
         path.name,
         table.sha256,
         read,
         columns.roles,
-        tuple(columns.notes(table, own=FIELDS, passed_over=seen)),
+        # The columns of a result file are ours, not the file's.
+        () if table.tool else tuple(columns.notes(table, own=FIELDS, passed_over=seen)),
         table.is_ranking,
         table.tool,
         () if "reported_score" in fields else tuple(sorted(_score_names(table))),

@@ -188,7 +188,7 @@ class ImportedRun:
             yield f"All {len(rows):,} answers are word for word gold answers: is this the file of gold answers?"
         if any(row.reported_score is not None for row in rows.values()):
             named = ", ".join(self.file.score_names or self.file.columns["reported_score"])
-            yield f"Scores of the other tool: {bounded(named, 60)}. Compare only runs with the same one by it."
+            yield f"The other tool's scores are of its metric {bounded(named, 60)}: compare only runs with it."
         foreign = self._foreign_doc_ids()
         if foreign:
             yield f"Documents in contexts that are not in the corpus, and count as wrong: {foreign:,}."
