@@ -146,11 +146,10 @@ def _attributes(given: Attributes) -> list[dict[str, Any]]:
 
 
 def _value(value: str | float) -> dict[str, Any]:
-    if isinstance(value, str):
-        return {"string_value": value}
-    return (
-        {"int_value": value} if isinstance(value, int) and abs(value) < _MOST else {"double_value": float(value)}
-    )
+    if isinstance(value, float):
+        return {"double_value": value}
+    is_number = isinstance(value, int) and abs(value) < _MOST
+    return {"int_value": value} if is_number else {"string_value": str(value)}
 
 
 def _tokens(usage: Usage, *, is_known: bool) -> Attributes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.api import frames
 from harness.api.frames import ReadRun, Row
-from harness.core.errors import DISTRIBUTION
+from harness.core.errors import DISTRIBUTION, DataError
 from harness.display import counted, printable
 from harness.display.text_format import markdown
 from harness.extensions.runs.exported_runs import ExportedRuns, write_lines
@@ -46,7 +46,11 @@ def write_parquet(exported: ExportedRuns, folder: Path) -> None:
         with pyarrow.parquet.ParquetWriter(folder / f"{name}.parquet", schema) as writer:
             for read in exported.runs:
                 rows = [{column: row[column] for column in columns} for row in rows_of(read)]
-                writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+                try:
+                    writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+                except (pyarrow.ArrowException, OverflowError) as error:  # A stranger's run may have any number.
+                    reason = " ".join(str(error).split())[:100]
+                    raise DataError(f"{name} of {read.run.run_id} do not fit into Parquet ({reason})") from error
 
 
 def write_leaderboard(exported: ExportedRuns, folder: Path) -> None:
