@@ -47,6 +47,12 @@ class Runs:
         """
         return self._frame(frames.score_rows, frames.SCORE_COLUMNS)
 
+    @cached_property
+    def scored_records(self) -> DataFrame:
+        """`records` with a column for each metric, by its name in full: the value, missing where it has none."""
+        keys = ["run_id", "query_id", "repeat"]
+        return self.records.join(self.scores.pivot(index=keys, columns="measure", values="value"), on=keys)
+
     def __len__(self) -> int:
         """The number of runs."""
         return len(self.directories)

@@ -58,7 +58,8 @@ def import_command(
     """Import answers of another tool, to score them here.
 
     FILE is JSON Lines, JSON, CSV or Parquet, also with .gz. Names of ragas, DeepEval, TruLens, LangSmith, AutoRAG
-    and promptfoo are known; fields that are not read are listed.
+    and promptfoo are known; fields that are not read are listed. Result files of lm-eval (samples_*.jsonl),
+    inspect_ai (.eval, .json) and promptfoo have the questions too, and need no data set.
 
     Each row has `query` (the text) or `query_id`, and `answer` or `error`. Optional: `contexts` (texts, or objects
     with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,

@@ -151,6 +151,8 @@ class Step(Record):
 
 REASONING = "reasoning"
 """Name of a step that holds the reasoning of a model, which is not part of the answer."""
+REPORTED_SCORE = "reported score"
+"""Name of a step that holds the score that another tool gave an imported answer."""
 
 
 class Prediction(Record):

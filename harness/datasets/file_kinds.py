@@ -14,6 +14,7 @@ from typing import Any
 from harness.core.bounded_files import read_plain
 from harness.core.errors import DataError, MissingDependency, install
 from harness.datasets.decompression_limits import check_foreign, read_intact
+from harness.datasets.result_logs import INSPECT, eval_log_samples, is_eval_log, sample_row
 
 AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
 _PANDAS = "python -c \"import pandas as pd; pd.{read}.to_json('rows.jsonl', orient='records', lines=True)\""
@@ -60,7 +61,7 @@ _ZIPPED: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class FileContent:
-    """The content of a file of rows: a text, or the rows of a Parquet file."""
+    """The content of a file of rows: a text, or the rows of a Parquet file or an archive of results."""
 
     sha256: str
     """Of the file as it is, packed or not."""
@@ -68,6 +69,8 @@ class FileContent:
     rows: tuple[dict[str, Any], ...] | None = None
     names: tuple[str, ...] = ()
     """The columns of a Parquet file."""
+    tool: str = ""
+    """The tool of a result file, if its samples are in `rows`."""
 
 
 def read_content(path: Path, most_bytes: int) -> FileContent:
@@ -85,6 +88,9 @@ def read_content(path: Path, most_bytes: int) -> FileContent:
     if data.startswith(_PARQUET):
         names, rows = _parquet_rows(path, data)
         return FileContent(checksum, rows=tuple(rows), names=tuple(names))
+    if is_eval_log(data):
+        samples = tuple(dict(sample_row(one)[1]) for one in eval_log_samples(path, data))
+        return FileContent(checksum, rows=samples, tool=INSPECT)
     _refuse_other_kinds(path, data)
     return FileContent(checksum, text=_decoded(path, data))
 

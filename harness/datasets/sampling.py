@@ -85,7 +85,13 @@ def load_dataset(
 
 
 def select(
-    spec: DatasetSpec, raw: RawDataset, *, subset: str, sample: QuerySample | None, corpus: CorpusChoice
+    spec: DatasetSpec,
+    raw: RawDataset,
+    *,
+    subset: str,
+    sample: QuerySample | None,
+    corpus: CorpusChoice,
+    needs_documents: bool = True,
 ) -> Dataset:
     """The sampled queries (None: all), and the documents that the run may search.
 
@@ -94,7 +100,8 @@ def select(
     sample, and holds out what that holds out. `cited` keeps only the documents that the data set attaches to a
     sampled query. Queries and documents stay in data-set order. `RawDataset.after_sampling` may then change them.
 
-    ConfigError: unknown subset. DataError: the data set is inconsistent, or no query or no document is left.
+    ConfigError: unknown subset. DataError: the data set is inconsistent, or no query or no document is left;
+    without `needs_documents`, as for answers from elsewhere, there may be no document.
     """
     checked_subset(spec, subset)
     _check_raw(spec.name, raw)
@@ -107,7 +114,7 @@ def select(
         changed = raw.after_sampling(rows, documents)
         _check_raw(spec.name, changed)
         rows, documents, notes = changed.rows, changed.documents, (*notes, *changed.notes)
-    if not rows or not documents:
+    if not rows or (needs_documents and not documents):
         missing = "document" if rows else "query"
         raise DataError(f"{spec.name} ({subset}) leaves no {missing} to run on", "choose another subset or sample")
     queries, references = tuple(row.query for row in rows), tuple(row.reference for row in rows)

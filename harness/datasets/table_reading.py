@@ -18,6 +18,7 @@ from harness.datasets.cell_values import STRICT_JSON, DuplicateKeyError, is_miss
 from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
 from harness.datasets.file_kinds import read_content
 from harness.datasets.local_files import read_csv_table
+from harness.datasets.result_logs import check_log, sample_row
 from harness.datasets.row_fields import kind_of
 from harness.display.csv_sheets import read_cell
 
@@ -52,6 +53,8 @@ class FieldRow:
     """Whether values are CSV cells, which may contain several answers."""
     place: str = ""
     """`line 3` of the file, or `row 3` of an array or Parquet file."""
+    tool: str = ""
+    """The tool, if it is a sample in a result file of one."""
 
     @cached_property
     def fields(self) -> Mapping[str, object]:
@@ -71,6 +74,19 @@ class FieldTable:
     sha256: str = ""
     is_ranking: bool = False
     """Whether the file is a TREC run: for each query the documents that were retrieved, and no answer."""
+
+    @property
+    def tool(self) -> str:
+        """The tool whose result file it is, which has the questions as well as the answers; or empty."""
+        return self.rows[0].tool if self.rows else ""
+
+    def asked_once(self) -> FieldTable:
+        """With the first row of each query, if it is a result file: it may have several models or repeats."""
+        first: dict[object, FieldRow] = {}
+        for row in self.rows:
+            query_id = row.given.get("query_id")
+            first.setdefault(row.place if query_id is None else str(query_id), row)
+        return replace(self, rows=tuple(first.values())) if self.tool else self
 
     def without_formula_guards(self) -> FieldTable:
         """CSV cells without the apostrophe that keeps a spreadsheet from running them: `'-3` as `-3`."""
@@ -111,7 +127,7 @@ def read_table(
     names: dict[str, None] = dict.fromkeys(name.strip().lower() for name in content.names)
     if content.rows is not None:
         numbered = enumerate(content.rows, start=1)
-        rows = [_named_row(path, _plain(value), f"row {number}", names) for number, value in numbered]
+        rows = [_named_row(path, _plain(one), f"row {number}", names, content.tool) for number, one in numbered]
     else:
         rows = list(_text_rows(path, content.text, names))
     if not rows or not names:
@@ -222,11 +238,16 @@ def _whole_value(path: Path, text: str) -> object:
         return None
     except (ValueError, RecursionError):
         try:
-            return strict_json(start) if start.startswith("{") else None
+            whole = strict_json(start) if start.startswith("{") else None
         except DuplicateKeyError as error:
             raise DataError(f"{path}: {error}", "remove one of them") from error
         except (ValueError, RecursionError):
             return None
+        if isinstance(whole, Mapping):
+            check_log(path, whole)
+        return whole
+    if isinstance(value, Mapping):
+        check_log(path, value)
     table = _table_in(value) if isinstance(value, Mapping) else value
     return table if table is not value and not rest.strip() else None
 
@@ -316,12 +337,13 @@ def _is_row(value: Mapping[str, Any]) -> bool:
     return not _OF_A_ROW.isdisjoint(map(plain_name, value))
 
 
-def _named_row(path: Path, value: object, place: str, names: dict[str, None]) -> FieldRow:
+def _named_row(path: Path, value: object, place: str, names: dict[str, None], tool: str = "") -> FieldRow:
     where = f"{path} {place}"
     if not isinstance(value, Mapping):
         raise DataError(f"{where} is {kind_of(value)}, not an object", 'write one {"question": "..."} per line')
+    found, value = sample_row(value)
     names.update((name.strip().lower(), None) for name in value)
-    return json_row(value, where, place)
+    return replace(json_row(value, where, place), tool=tool or found)
 
 
 def _plain(value: Any) -> Any:

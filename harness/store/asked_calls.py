@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.core.records import Usage
 from harness.store.atomic_files import open_to_read
 from harness.store.call_journal import COLUMNS
 from harness.store.checksums import row_check
@@ -28,7 +29,20 @@ _LATEST = (
     f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
     f" WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 )
+_ALL = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """A call of any model, without its texts."""
+
+    scope: str
+    role: str
+    model: str
+    usage: Usage
+    started_at: str
+    wall_s: float
 
 
 @dataclass(frozen=True)
@@ -63,9 +77,28 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
     return list(_asked(_rows(path, _LATEST, (most,))))
 
 
+def timed_calls(path: Path) -> list[TimedCall]:
+    """All calls in a journal by time; empty if it is missing or unreadable. Damaged rows are skipped."""
+    return sorted(_timed(_rows(path, _ALL, ())), key=lambda call: call.started_at)
+
+
+def _timed(rows: Iterable[Any]) -> Iterator[TimedCall]:
+    for *values, check in rows:
+        if check != row_check(values):
+            continue
+        call = dict(zip(COLUMNS, values, strict=True))
+        try:
+            tokens = {name: operator.index(call[name]) for name in _TOKENS}
+            usage = Usage(calls=1, unmetered_calls=int(not call["metered"]), **tokens)
+            scope, role, model, started_at = (str(call[name]) for name in ("scope", "role", "model", "started_at"))
+            yield TimedCall(scope, role, model, usage, started_at, float(call["wall_s"]))
+        except (ValueError, TypeError):
+            continue
+
+
 def count_calls(path: Path) -> int | None:
     """The number of all calls in a journal; 0 if it is missing, None if it cannot be read."""
-    found = _rows(path, "SELECT COUNT(*) FROM calls", ()) if path.is_file() else [(0,)]
+    found = list(_rows(path, "SELECT COUNT(*) FROM calls", ())) if path.is_file() else [(0,)]
     return int(found[0][0]) if found else None
 
 
@@ -73,16 +106,16 @@ def count_paid_calls(path: Path, role: str, payers: Sequence[str]) -> int:
     """The number of calls of a role in a journal that these runs paid."""
     marks = ",".join("?" * len(payers))
     query = f"SELECT COUNT(*) FROM calls WHERE role = ? AND paid_by IN ({marks}) AND {_TELLING}"  # noqa: S608
-    found = _rows(path, query, (role, *payers))
+    found = list(_rows(path, query, (role, *payers)))
     return int(found[0][0]) if found else 0
 
 
-def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
+def _rows(path: Path, query: str, values: tuple[object, ...]) -> Iterator[Any]:
     try:
         with closing(open_to_read(path)) as db:
-            return db.execute(query, values).fetchall()
+            yield from db.execute(query, values)
     except sqlite3.Error:
-        return []
+        return
 
 
 def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:

@@ -1,6 +1,8 @@
 """The data set `files`: a folder of documents and a file of questions about them."""
 
 import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
@@ -10,7 +12,8 @@ from harness.core.errors import DataError
 from harness.datasets.folder.file_listing import check_file, check_folder
 from harness.datasets.folder.reading import read_folder
 from harness.datasets.judged.beir import is_beir
-from harness.datasets.question_files import read_questions
+from harness.datasets.question_files import QuestionSet, read_questions
+from harness.datasets.sampling import Dataset, select
 from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress
 
 
@@ -38,15 +41,28 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
     corpus = read_folder(params.path, progress, params.include, params.questions)
     skipped = {one.path: one.why for one in corpus.skipped}
     asked = read_questions(params.questions, corpus.documents, skipped, params.fields)
+    # The terminal shows the first notes only.
+    notes = sorted((*corpus.notes, *asked.notes), key=lambda note: not note.startswith("warning:"))
+    raw = _asked_of(asked, params.path.resolve().name)
+    return replace(raw, documents=corpus.documents, notes=tuple(notes), skipped=corpus.listed)
+
+
+def questions_alone(path: Path, title: str, fields: Mapping[str, str]) -> Dataset:
+    """The questions of a file without documents, for answers from elsewhere."""
+    check_file(path)
+    note = "questions without documents: answers are scored, and retrieval only where the contexts are known"
+    raw = replace(_asked_of(read_questions(path, (), fields=fields), title), notes=(note,))
+    return select(SPEC, raw, subset=SPEC.subsets[0], sample=None, corpus="full", needs_documents=False)
+
+
+def _asked_of(asked: QuestionSet, title: str) -> RawDataset:
     return RawDataset(
-        documents=corpus.documents,
+        documents=(),
         rows=asked.rows,
-        # The terminal shows the first notes only.
-        notes=tuple(sorted((*corpus.notes, *asked.notes), key=lambda note: not note.startswith("warning:"))),
-        title=params.path.resolve().name,
+        notes=asked.notes,
+        title=title,
         answer_style="sentence" if asked.are_sentences else None,
         primary_measure="token_f1" if asked.are_sentences else "",
-        skipped=corpus.listed,
     )
 
 

@@ -61,7 +61,7 @@ def read_questions(
     column of the file. Raises DataError for anything that cannot be asked or scored; docs/question-files.md lists
     errors and notes.
     """
-    table = read_table(path).without_formula_guards().with_whole_numbers()
+    table = read_table(path).asked_once().without_formula_guards().with_whole_numbers()
     asked, about_columns = parse_rows(path, table, fields)
     ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
@@ -200,7 +200,9 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
 
 
 def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> Iterator[str]:
-    lacking = unsupported_answers((answer for question in asked for answer in question.answers), documents)
+    # Without documents there are none that they could be in.
+    answers = (answer for question in asked for answer in question.answers)
+    lacking = unsupported_answers(answers, documents) if documents else set()
     nowhere = [question for question in asked if question.answers and lacking.issuperset(question.answers)]
     if nowhere:
         first = f"(first: '{shortened(nowhere[0].answers[0], 30)}')"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,21 @@ if TYPE_CHECKING:
     from harness.store import RunDir
 
 _RESULTS = Path("results")
+
+
+class ExportTarget(StrEnum):
+    """What an export is for; `archive` is for `receive`."""
+
+    archive = "archive"
+    parquet = "parquet"
+    trec = "trec"
+    beir = "beir"
+    ragas = "ragas"
+    mlflow = "mlflow"
+    otel = "otel"
+    hf = "hf"
+
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -28,7 +44,7 @@ app = typer.Typer(
 
       rag-harness runs export RUN RUN -o runs.zip
 
-    More: docs/runs.md.""",
+    More: docs/runs.md, docs/handover.md.""",
 )
 RunArgument = Annotated[
     str, typer.Argument(help="A run id, a name, a unique part of one, or a path.", metavar="RUN")
@@ -174,24 +190,42 @@ def collect_garbage(
 @app.command("export")
 def export(
     runs: RunsArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write, e.g. runs.zip.")],
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", metavar="PATH", help="The file to write, e.g. runs.zip; a folder with --to."),
+    ],
+    to: Annotated[ExportTarget, typer.Option("--to", help="Format.")] = ExportTarget.archive,
     results: ResultsOption = _RESULTS,
 ) -> None:
-    """Write runs into one file, to report them elsewhere.
+    """Write runs into one file, to report them elsewhere, or in the format of another tool.
 
-    Anybody can make the same report from it. It holds questions, reference answers, answers and the passages that
-    they used, but no documents, journals of calls, keys or absolute paths. Hand it on only as far as the licence
-    of the data permits.
+    Anybody can make the same report from the file. It holds questions, reference answers, answers and the
+    passages that they used, but no documents, journals of calls, keys or absolute paths. Hand it on only as far as
+    the licence of the data permits.
 
-    Example: rag-harness runs export demo--naive demo--kg -o runs.zip
+    --to writes a folder instead: Parquet tables, a TREC run with qrels, a BEIR folder with its documents, an
+    evaluation data set of ragas, traces of OpenTelemetry (otel), or rows of a Hugging Face leaderboard (hf). With
+    mlflow, PATH is a database file or the URI of a server.
+
+    Examples:
+
+      rag-harness runs export demo--naive demo--kg -o runs.zip
+
+      rag-harness runs export demo--naive --to trec -o trec
     """
     from harness.display import counted
     from harness.extensions.runs.hand_on import export_runs
     from harness.store import find_runs
 
     found = find_runs(results, runs)
-    n_changed = export_runs(found, out)
-    _say(f"{out}: {counted(len(found), 'run')}, {out.stat().st_size:,} bytes")
+    if to is ExportTarget.archive:
+        n_changed = export_runs(found, Path(out))
+        size = f", {Path(out).stat().st_size:,} bytes"
+    else:
+        from harness.extensions.runs.other_formats import export_as
+
+        n_changed, size = export_as(to.value, found, out), f" as {to.value}"
+    _say(f"{out}: {counted(len(found), 'run')}{size}")
     if n_changed:
         _say(f"note: keys and absolute paths shortened: {n_changed:,}; a report shows them so")
 

@@ -3,7 +3,9 @@
 import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -36,19 +38,36 @@ def export_runs(runs: Sequence[RunDir], out: Path) -> int:
     """
     if out.exists() or out.is_symlink():
         raise ConfigError(f"{out} exists, and is not overwritten", "name another file with --out")
+    with cleaned_copies(runs) as copies, explained_io("write", out), atomic_files.open_partial(out) as file:
+        partial = Path(file.name)
+        try:
+            pack(file, copies.folder)
+            partial.replace(out)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    return copies.n_changed
+
+
+@dataclass(frozen=True)
+class CleanedCopies:
+    """Copies of runs without what belongs to this machine."""
+
+    folder: Path
+    runs: list[RunDir]
+    n_changed: int
+    """In how many texts a key or an absolute path was shortened."""
+
+
+@contextmanager
+def cleaned_copies(runs: Sequence[RunDir]) -> Iterator[CleanedCopies]:
+    """Copies of these runs, deleted afterwards. StoreError if a run is damaged, or a process is writing it."""
     results, cleaner = runs[0].path.parent, _Cleaner()
-    with changing(results), staging(results) as folder, explained_io("write", out):
-        for run in runs:
-            cleaner.clean(_copied(run, folder))
-        with atomic_files.open_partial(out) as file:
-            partial = Path(file.name)
-            try:
-                pack(file, folder)
-                partial.replace(out)
-            except BaseException:
-                partial.unlink(missing_ok=True)
-                raise
-    return cleaner.n_changed
+    with changing(results), staging(results) as folder:
+        copies = [_copied(run, folder) for run in runs]
+        for copy in copies:
+            cleaner.clean(copy)
+        yield CleanedCopies(folder, copies, cleaner.n_changed)
 
 
 def _copied(run: RunDir, folder: Path) -> RunDir:
@@ -128,7 +147,7 @@ class _Cleaner:
         if not self._is_private(text):
             return line
         score = Score.model_validate_json(without_keys(text))
-        if score.status == "failed":
+        if score.status in {"failed", "imputed"}:  # Both quote an error.
             score = score.model_copy(update={"explanation": self._text(score.explanation)})
         return score.model_dump_json().encode() + b"\n"
 

@@ -6,7 +6,7 @@ Columns may have the names of other tools (`harness.datasets.column_names`). Col
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ _ANY_ID: Tiers = (("id", "_id", "example_id"),)
 """Names of an id that are read if the file has no text of the query."""
 _CONTEXT_IDS = "retrieved_ids"
 """AutoRAG's column with the document of each context."""
+_SCORE_NAME = "score_name"
+"""In result files of other tools: the metric whose value is the reported score."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class ImportedFile:
     """Columns under names of other tools, and columns that are not read."""
     is_ranking: bool = False
     """Whether it is a TREC run file: documents without texts and answers."""
+    tool: str = ""
+    """The tool whose result file it is, which has the questions too; or empty."""
+    score_names: tuple[str, ...] = ()
+    """The metrics of that tool whose values are the reported scores."""
 
 
 def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]) -> ImportedFile:
@@ -66,7 +72,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows", rankings=True).with_whole_numbers()
     rows = _kept(whole.rows, where)
     names = tuple(name for name in whole.names if not where or any(name in row.given for row in rows))
-    table = FieldTable(names, tuple(rows), whole.sha256, whole.is_ranking)
+    table = replace(whole, names=names, rows=tuple(rows))
     columns = _columns(path, table, fields)
     given = [(row, _given(row, columns)) for row in table.rows]
     read = tuple(_parse(path, row, values) for row, values in given)
@@ -76,9 +82,16 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
         table.sha256,
         read,
         columns.roles,
-        tuple(columns.notes(table, own=FIELDS, passed_over=seen)),
+        # The columns of a result file are ours, not the file's.
+        () if table.tool else tuple(columns.notes(table, own=FIELDS, passed_over=seen)),
         table.is_ranking,
+        table.tool,
+        () if "reported_score" in fields else tuple(sorted(_score_names(table))),
     )
+
+
+def _score_names(table: FieldTable) -> set[str]:
+    return {str(row.fields[_SCORE_NAME]) for row in table.rows if row.tool and _SCORE_NAME in row.fields}
 
 
 def quoted(text: str, longest: int = 60) -> str:

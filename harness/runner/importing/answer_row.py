@@ -78,6 +78,8 @@ class ImportedRow(Record):
     """The part of `input_tokens` that was read from a prompt cache."""
     model_calls: Count | None = None
     latency_s: Seconds | None = None
+    reported_score: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The score that the other tool gave the answer."""
     started_at: Annotated[str, AfterValidator(_utc_time)] | None = None
     """ISO 8601; UTC if it has no time zone."""
 
@@ -99,7 +101,15 @@ class ImportedRow(Record):
 
 FIELDS = tuple(name for name in ImportedRow.model_fields if name != "place")
 """The fields of a row."""
-NUMBERS = ("repeat", "input_tokens", "output_tokens", "cached_tokens", "model_calls", "latency_s")
+NUMBERS = (
+    "repeat",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "model_calls",
+    "latency_s",
+    "reported_score",
+)
 
 
 def parse_row(given: Mapping[str, Any], place: str) -> ImportedRow:

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.config.schema import NO_MODEL, OWN_DOCUMENTS
 from harness.core.hashing import digest, short_digest
-from harness.core.records import NO_ROW, Cost, Failure, Prediction, RunRecord, Usage
+from harness.core.records import NO_ROW, REPORTED_SCORE, Cost, Failure, Prediction, RunRecord, Step, Usage
 from harness.datasets import Dataset
 from harness.datasets.folder.text_cleanup import plain
 from harness.evaluators.scores import bounded
@@ -149,7 +149,7 @@ class ImportedRun:
             "subset": dataset.subset,
             "digest": dataset.digest,
             "n_queries": len(dataset.queries),
-            "n_documents": len(dataset.documents),
+            "n_documents": len(dataset.documents) or None,
             "type_mix": dataset.type_mix,
             "corpus": "full",
             "primary_measure": dataset.primary_measure,
@@ -186,6 +186,9 @@ class ImportedRun:
             yield f"Answers whose reasoning was removed, and kept in the trace: {reasoned:,}."
         if self._copies_gold():
             yield f"All {len(rows):,} answers are word for word gold answers: is this the file of gold answers?"
+        if any(row.reported_score is not None for row in rows.values()):
+            named = ", ".join(self.file.score_names or self.file.columns["reported_score"])
+            yield f"The other tool's scores are of its metric {bounded(named, 60)}: compare only runs with it."
         foreign = self._foreign_doc_ids()
         if foreign:
             yield f"Documents in contexts that are not in the corpus, and count as wrong: {foreign:,}."
@@ -215,7 +218,13 @@ class ImportedRun:
 
 def _record_of(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
     failure = _failure(row)
-    answered = Prediction(answer=row.answer, contexts=row.contexts or (), has_contexts=row.contexts is not None)
+    given = row.reported_score
+    answered = Prediction(
+        answer=row.answer,
+        contexts=row.contexts or (),
+        has_contexts=row.contexts is not None,
+        trace=() if given is None else (Step(name=REPORTED_SCORE, content=repr(given)),),
+    )
     if not failure:
         try:
             answered = with_reasoning_apart(answered)

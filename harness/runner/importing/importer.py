@@ -16,6 +16,8 @@ from harness.core.errors import ConfigError
 from harness.core.records import RunRecord
 from harness.datasets import Dataset, select_queries
 from harness.datasets.column_names import QUESTION_FILE
+from harness.datasets.folder.dataset import questions_alone
+from harness.evaluators import given_score
 from harness.registry import EVALUATORS
 from harness.runner.dataset_loading import load_whole
 from harness.runner.importing.answer_file import quoted, read_file
@@ -52,7 +54,7 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     if request.like:
         _check_shared(request, request.like)
     file = read_file(request.file, fields=_split(request)[0], where=request.where)
-    whole = _dataset_of(request.like) if request.like else _load(request)
+    whole = _dataset_of(request.like) if request.like else _load(request, file.tool)
     matched = match_rows(
         file.rows,
         whole.queries,
@@ -60,6 +62,8 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
         leave_out_unknown=request.skip_unknown or request.like is not None,
     )
     dataset = select_queries(whole, matched.query_ids) if request.only_answered else whole
+    if not request.evaluators and any(row.reported_score is not None for row in file.rows):
+        evaluators = (*evaluators, given_score.SPEC.name)
     imported = ImportedRun(request, file, matched, whole, dataset)
     manifest = imported.manifest(model, evaluators)
     repairs: list[str] = []
@@ -115,8 +119,14 @@ def _split(request: ImportRequest) -> tuple[dict[str, str], dict[str, str]]:
     )
 
 
-def _load(request: ImportRequest) -> Dataset:
+def _load(request: ImportRequest, tool: str) -> Dataset:
+    """`tool`: whose result file it is, and so also a question file."""
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
+    if name is None and tool:
+        named = (
+            {"question": request.fields["query"]} if "query" in request.fields and not request.questions else {}
+        )
+        return questions_alone(request.questions or request.file, tool, {**named, **_split(request)[1]})
     if name is None:
         ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to use that run's"
         raise ConfigError("no data set is given", ways)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Triplet
+from harness.core.records import (
+    REPORTED_SCORE,
+    Context,
+    Cost,
+    Evidence,
+    Prediction,
+    Query,
+    Reference,
+    RunRecord,
+    Step,
+    Triplet,
+)
 from harness.datasets import QuerySample, load_dataset
 from harness.protocols import Evaluator, Measure, RunFacts, ScoringInput
 from harness.registry import DATASETS
@@ -88,7 +99,9 @@ def _predictions(reference: Reference) -> Iterator[tuple[str, Prediction]]:
 
 def _own_predictions() -> Iterator[tuple[str, Prediction]]:
     passage = Context(text=_PASSAGE, doc_ids=("d",), score=0.5, triplets=_TRIPLETS)
-    yield "sentence", Prediction(answer="Tidewright Power built the Gull Sound array.", contexts=(passage,))
+    given = (Step(name=REPORTED_SCORE, content="0.5"),)
+    sentence = "Tidewright Power built the Gull Sound array."
+    yield "sentence", Prediction(answer=sentence, contexts=(passage,), trace=given)
     yield "wrong", Prediction(answer="Ingrid Solvane built the Gull Sound array.", contexts=(passage, passage))
     yield "empty", Prediction(answer="", contexts=(passage,))
     yield "without contexts", Prediction(answer="Tidewright Power")

@@ -1,0 +1,165 @@
+"""Runs as test collections: TREC run and qrels files, a BEIR folder, an evaluation data set of ragas.
+
+White space, control characters and % in ids are percent-encoded in TREC and BEIR files, which separate fields by
+white space; `urllib.parse.unquote` gives the id.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from harness.api.frames import ReadRun
+from harness.core.errors import ConfigError, DataError
+from harness.core.records import RunRecord
+from harness.core.sanitize import without_keys
+from harness.extensions.runs.exported_runs import ExportedRuns, scores_by_query, write_lines
+from harness.store.index_dir import Corpora
+
+_SEPARATES = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
+Qrels = dict[str, list[str]]
+"""Query id -> its gold documents."""
+
+
+def write_trec(exported: ExportedRuns, folder: Path) -> None:
+    """`qrels.txt`, and `<run>.run` for each run; `<run>.<repeat>.run` for further repeats.
+
+    A document counts at its first rank, as in the metrics by document, and its score is 1/rank. A query that
+    failed, or for which no document was named, has no line.
+    """
+    qrels = _qrels(exported)
+    lines = (
+        f"{one_word(query_id)} 0 {one_word(doc_id)} 1\n" for query_id, docs in qrels.items() for doc_id in docs
+    )
+    (folder / "qrels.txt").write_text("".join(lines), encoding="utf-8")
+    for read in exported.runs:
+        for repeat, rankings in _rankings(read).items():
+            tag = one_word(read.run.run_id)
+            name = f"{read.run.run_id}.{repeat}.run" if repeat else f"{read.run.run_id}.run"
+            with (folder / name).open("x", encoding="utf-8") as file:
+                for query_id, documents in rankings.items():
+                    file.writelines(
+                        f"{one_word(query_id)} Q0 {one_word(doc_id)} {rank} {1 / rank!r} {tag}\n"
+                        for rank, doc_id in enumerate(documents, start=1)
+                    )
+
+
+def write_beir(exported: ExportedRuns, folder: Path) -> None:
+    """`corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv`, and for each run and repeat `results/<run>.json`:
+    query -> document -> score, as BEIR evaluates it.
+    """
+    qrels, first = _qrels(exported), exported.runs[0]
+    digest = str(first.manifest.dataset.get("corpus_digest"))
+    documents = Corpora(exported.originals[first.run.run_id].path.parent).documents(digest)
+    if not documents:
+        what = f"the documents of {first.run.run_id} are not stored here"
+        raise DataError(what, "export it where it was made, or without documents: --to trec")
+    write_lines(
+        folder / "corpus.jsonl",
+        (
+            {"_id": one_word(one.doc_id), "title": without_keys(one.title), "text": without_keys(one.text)}
+            for one in documents
+        ),
+    )
+    write_lines(
+        folder / "queries.jsonl",
+        (
+            {"_id": one_word(query_id), "text": row.query.text, "metadata": {"answers": row.reference.answers}}
+            for query_id, row in {key: row for read in exported.runs for key, row in read.sample.items()}.items()
+        ),
+    )
+    pairs = (
+        f"{one_word(query_id)}\t{one_word(doc_id)}\t1\n" for query_id, docs in qrels.items() for doc_id in docs
+    )
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(pairs), encoding="utf-8")
+    (folder / "results").mkdir()
+    for read in exported.runs:
+        for repeat, rankings in _rankings(read).items():
+            name = f"{read.run.run_id}.{repeat}.json" if repeat else f"{read.run.run_id}.json"
+            found = {
+                one_word(query_id): {one_word(doc_id): 1 / rank for rank, doc_id in enumerate(named, start=1)}
+                for query_id, named in rankings.items()
+            }
+            (folder / "results" / name).write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+
+
+def write_ragas(exported: ExportedRuns, folder: Path) -> None:
+    """`<run>.jsonl` for each run: samples of one turn. Fields that ragas does not know, and ignores: `query_id`,
+    `repeat`, `status`, `failure` and `scores`. A query that failed has no response.
+    """
+    for read in exported.runs:
+        if not any(_texts(record) for record in read.records):
+            raise DataError(f"{read.run.run_id} has no texts of contexts", "leave it out")
+        write_lines(folder / f"{read.run.run_id}.jsonl", _samples(read))
+
+
+def _samples(read: ReadRun) -> Iterator[dict[str, Any]]:
+    scores = scores_by_query(read)
+    for record in read.records:
+        row, prediction, failure = read.sample.get(record.query_id), record.prediction, record.failure
+        facts = [one for one in row.reference.evidence if one.fact.strip()] if row else []
+        found = {
+            "user_input": row.query.text if row else None,
+            "response": prediction.answer if prediction else None,
+            "retrieved_contexts": _texts(record),
+            "retrieved_context_ids": _documents(record) or None,
+            "reference": next(iter(row.reference.answers), None) if row else None,
+            "reference_contexts": [one.fact for one in facts] or None,
+            "reference_context_ids": list(dict.fromkeys(one.doc_id for one in facts if one.doc_id)) or None,
+            "query_id": record.query_id,
+            "repeat": record.repeat,
+            "status": record.status,
+            "failure": f"{failure.kind}: {failure.message}" if failure else None,
+            "scores": {one.measure: one.value for one in scores.get((record.query_id, record.repeat), [])},
+        }
+        yield {name: value for name, value in found.items() if value is not None}
+
+
+def _texts(record: RunRecord) -> list[str] | None:
+    """None: the contexts are unknown, or only their documents are known."""
+    prediction = record.prediction
+    return [one.text for one in prediction.contexts] if prediction and prediction.has_contexts else None
+
+
+def _documents(record: RunRecord) -> list[str]:
+    """The documents that the contexts name, each once, best first."""
+    contexts = record.prediction.contexts if record.prediction else ()
+    return list(dict.fromkeys(doc_id for one in contexts for doc_id in one.doc_ids if doc_id))
+
+
+def _qrels(exported: ExportedRuns) -> Qrels:
+    """ConfigError: the runs have different questions. DataError: no question has a gold document."""
+    datasets = {json.dumps(read.manifest.identity.get("dataset"), sort_keys=True) for read in exported.runs}
+    if len(datasets) > 1:
+        raise ConfigError("the runs have different questions or documents", "export those of each data set apart")
+    found: Qrels = {}
+    for read in exported.runs:
+        for query_id, row in read.sample.items():
+            gold = dict.fromkeys(one.doc_id for one in row.reference.evidence if one.doc_id)
+            if gold:
+                found.setdefault(query_id, list(gold))
+    if not found:
+        run_id = exported.runs[0].run.run_id
+        raise DataError(f"no question of {run_id} has a gold document, so there are no qrels", "use --to ragas")
+    return found
+
+
+def _rankings(read: ReadRun) -> Mapping[int, dict[str, list[str]]]:
+    """Repeat -> query id -> its documents, each once, best first. DataError: no context names a document."""
+    found: dict[int, dict[str, list[str]]] = {}
+    for record in read.records:
+        documents = _documents(record)
+        found.setdefault(record.repeat, {}).update({record.query_id: documents} if documents else {})
+    if not any(found.values()):
+        raise DataError(f"{read.run.run_id} names no document in any context", "leave it out")
+    return found
+
+
+def one_word(name: str) -> str:
+    """An id without what separates the fields of a line; different ids stay different."""
+    return _SEPARATES.sub(lambda found: quote(found.group(), safe=""), name) or "%"

@@ -1,0 +1,72 @@
+"""Runs in the formats of other tools: which there are, what each needs, and where it is written."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.core.errors import ConfigError, explained_io, need
+from harness.extensions.runs import export_collections, export_spans, export_tables, export_tracking
+from harness.extensions.runs.exported_runs import ExportedRuns
+from harness.extensions.runs.hand_on import cleaned_copies
+from harness.store import RunDir
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    write: Callable[[ExportedRuns, Path], None]
+    """Writes files into an empty folder."""
+    modules: tuple[str, ...] = ()
+    """Packages of the extra `exports` that it needs."""
+
+
+FORMATS: Mapping[str, ExportFormat] = {
+    "parquet": ExportFormat(export_tables.write_parquet, ("pyarrow",)),
+    "hf": ExportFormat(export_tables.write_leaderboard, ("huggingface_hub",)),
+    "trec": ExportFormat(export_collections.write_trec),
+    "beir": ExportFormat(export_collections.write_beir),
+    "ragas": ExportFormat(export_collections.write_ragas),
+    "otel": ExportFormat(export_spans.write_spans, ("opentelemetry", "opentelemetry.proto")),
+}
+TRACKING = "mlflow"
+"""Adds runs to a database or server instead of writing a folder."""
+
+
+def export_as(name: str, runs: Sequence[RunDir], out: str) -> int:
+    """Write runs into the new folder `out`, in a format of `FORMATS`; `TRACKING` adds them to the database or
+    server `out`. Returns in how many texts a key or an absolute path was shortened.
+
+    MissingDependency: the format needs a package; ConfigError: `out` exists; DataError: a run lacks what the
+    format holds; StoreError: a run is damaged, or a process is writing it.
+    """
+    for module in ("mlflow", "sqlalchemy", "alembic") if name == TRACKING else FORMATS[name].modules:
+        need("exports", module)
+    with cleaned_copies(runs) as copies:
+        originals = {copy.run_id: run for copy, run in zip(copies.runs, runs, strict=True)}
+        exported = ExportedRuns(copies.runs, originals)
+        if name == TRACKING:
+            export_tracking.log_runs(exported, out)
+        else:
+            with _new_folder(Path(out)) as folder:
+                FORMATS[name].write(exported, folder)
+        return copies.n_changed
+
+
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """A folder that becomes `out` unless something fails."""
+    if out.exists() or out.is_symlink():
+        raise ConfigError(f"{out} exists, and is not overwritten", "name another folder with --out")
+    partial = out.with_name(f".{out.name}.{secrets.token_hex(6)}.partial")
+    with explained_io("write", out):
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+            partial.rename(out)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise

@@ -1,0 +1,275 @@
+"""Runs in the formats of other tools: each is read back by the library that it is for, with the same numbers."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+from urllib.parse import unquote
+
+import ir_measures
+import pandas as pd
+import pytest
+from command_line import CommandLineHere
+from scoring import build_scorer, evaluation, scores_of_run
+
+import harness.api as rag
+from harness.core.records import Context, Cost, Failure, Prediction, Query, Reference, RunRecord, Usage
+from harness.datasets import demo, load_dataset
+from harness.datasets.judged import beir
+from harness.evaluators import answer, retrieval
+from harness.extensions.runs import other_formats
+from harness.protocols import no_progress
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+from harness.store.call_journal import CallKey, Journal, StoredCall
+from harness.store.index_dir import Corpora, corpus_digest
+
+pytestmark = pytest.mark.slow
+RUN = "demo--theirs--0123456789"
+AT = "2026-11-20T10:00:00+00:00"
+DEMO = load_dataset(demo.SPEC)
+
+
+def hostile(name: str) -> str:
+    """An id that would break a line, or a field of one."""
+    return f"{name}\n9 Q0\tx\u2028%20 "
+
+
+def write_run(results: Path) -> RunDir:
+    """A scored run over the demo with documents, all with hostile ids: every fifth query failed."""
+    documents = [one.model_copy(update={"doc_id": hostile(one.doc_id)}) for one in DEMO.documents]
+    sample = [
+        SampleRow(query=Query(query_id=hostile(query.query_id), text=query.text), reference=_renamed(gold))
+        for query, gold in zip(DEMO.queries, DEMO.references, strict=True)
+    ]
+    digest = corpus_digest(documents)
+    Corpora(results).save(digest, documents)
+    identity = {
+        "dataset": {"name": "demo", "subset": "default", "digest": "d" * 64},
+        "system": {"name": "theirs", "version": "1", "index": {}, "answer": {"top_k": 3}},
+        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}},
+        "repeats": 1,
+    }
+    about = {"name": "demo", "type_mix": DEMO.type_mix, "primary_measure": "accuracy", "corpus_digest": digest}
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=RUN,
+        identity=identity,
+        config={"evaluators": ["answer", "retrieval"], "dataset": {"path": "/home/ada/docs"}},
+        dataset={**about, "subset": "default", "digest": "d" * 64, "n_queries": len(sample)},
+        index_id="",
+        machine={},
+        packages={},
+        git_commit="c0ffee",
+        created_at=AT,
+    )
+    run = RunDir.create(results, manifest, sample)
+    ids = [one.doc_id for one in documents]
+    run.append_records(_record(row, number, ids) for number, row in enumerate(sample))
+    n_failed = len(sample[::5])
+    run.mark_done(Done(n_expected=len(sample), n_ok=len(sample) - n_failed, n_error=n_failed, finished_at=AT))
+    for spec in (answer.SPEC, retrieval.SPEC):
+        scorer = build_scorer(spec)
+        names = tuple(one.name for one in scorer.measures)
+        written = evaluation(spec.name).model_copy(update={"measures": names, "version": spec.version})
+        run.write_scores(written, scores_of_run(run, scorer))
+    journal = Journal(run.journal_path, payer=RUN)
+    usage = Usage(calls=1, input_tokens=90, output_tokens=7)
+    call = StoredCall("gpt-4o-mini", b"{}", b"{}", usage, 1.25, AT)
+    journal.add(CallKey(f"answer/{sample[1].query.query_id}/0/1", "generator", "d", 1), call)
+    journal.close()
+    return run
+
+
+def _renamed(gold: Reference) -> Reference:
+    cited = tuple(one.model_copy(update={"doc_id": hostile(one.doc_id)}) for one in gold.evidence)
+    return gold.model_copy(update={"query_id": hostile(gold.query_id), "evidence": cited})
+
+
+def _record(row: SampleRow, number: int, ids: list[str]) -> RunRecord:
+    gold = [one.doc_id for one in row.reference.evidence]
+    ranked = [ids[number % len(ids)], *gold[::2], ids[(3 * number) % len(ids)]]
+    contexts = tuple(Context(text=f"text of {one}", doc_ids=(one,)) for one in ranked)
+    said = row.reference.answers[0] if number % 2 and row.reference.answers else "no\x1f idea"
+    failed = number % 5 == 0
+    return RunRecord(
+        query_id=row.query.query_id,
+        repeat=0,
+        status="error" if failed else "ok",
+        prediction=None if failed else Prediction(answer=said, contexts=contexts),
+        failure=Failure(kind="OSError", message="no file /home/ada/x.txt") if failed else None,
+        cost=Cost(wall_s=1.5, usage={"generator": Usage(calls=1, input_tokens=90, output_tokens=7)}),
+        attempt=1,
+        started_at=AT,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("exports")
+    write_run(place / "results")
+    return place
+
+
+@pytest.fixture
+def cli(folder: Path, tmp_path: Path) -> CommandLineHere:
+    return CommandLineHere(folder, {"COLUMNS": "200", "RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+def means(run: RunDir) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for score in run.scores():
+        if score.value is not None:
+            found.setdefault(score.measure, []).append(score.value)
+    return {name: fmean(values) for name, values in found.items()}
+
+
+def from_parquet(run: RunDir, out: Path) -> None:
+    scores, records = (pd.read_parquet(out / f"{name}.parquet") for name in ("scores", "records"))
+    assert scores.groupby("measure")["value"].mean().dropna().to_dict() == pytest.approx(means(run))
+    assert (records["status"] == "error").sum() == len(run.sample()[::5])
+    assert set(records["query_id"]) == {row.query.query_id for row in run.sample()}
+    frame = rag.load(run.path).scored_records
+    assert frame["nDCG@10"].mean() == pytest.approx(means(run)["nDCG@10"])
+    assert "path" not in pd.read_parquet(out / "runs.parquet")
+
+
+def ndcg(run: RunDir, qrels: Any, ranked: Any) -> None:
+    theirs = {"nDCG@10": ir_measures.nDCG @ 10, "Recall@10": ir_measures.R @ 10}
+    found = ir_measures.calc_aggregate(theirs.values(), qrels, ranked)
+    ours = means(run)
+    assert [found[own] for own in theirs.values()] == pytest.approx([ours[name] for name in theirs])
+
+
+def from_trec(run: RunDir, out: Path) -> None:
+    library: Any = ir_measures
+    qrels = list(library.read_trec_qrels(str(out / "qrels.txt")))
+    ranked = list(library.read_trec_run(str(out / f"{RUN}.run")))
+    ndcg(run, qrels, ranked)
+    named = {unquote(one.query_id) for one in ranked} | {unquote(one.query_id) for one in qrels}
+    assert named <= {row.query.query_id for row in run.sample()}
+    cited = {one.doc_id for row in run.sample() for one in row.reference.evidence}
+    assert {unquote(one.doc_id) for one in qrels} == cited
+
+
+def from_beir(run: RunDir, out: Path) -> None:
+    raw = beir.load("test", beir.BeirParams(path=out), no_progress)
+    texts = {unquote(row.query.query_id): row.query.text for row in raw.rows}
+    asked = {row.query.query_id: row.query.text for row in run.sample() if row.reference.evidence}
+    assert texts == asked
+    assert [one.text for one in raw.documents] == [one.text for one in DEMO.documents]
+    qrels = {row.query.query_id: {one.doc_id: 1 for one in row.reference.evidence} for row in raw.rows}
+    ndcg(run, qrels, json.loads((out / "results" / f"{RUN}.json").read_text()))
+
+
+def from_ragas(run: RunDir, out: Path) -> None:
+    from ragas import EvaluationDataset
+
+    samples = EvaluationDataset.from_jsonl(out / f"{RUN}.jsonl").samples
+    records = run.records()
+    for row, found in zip(run.sample(), samples, strict=True):
+        said = records[row.query.query_id, 0].prediction
+        assert (found.user_input, found.response) == (row.query.text, said.answer if said else None)
+        assert found.retrieved_contexts == ([one.text for one in said.contexts] if said else None)
+        assert found.reference == next(iter(row.reference.answers), None)
+    lines = [json.loads(line) for line in (out / f"{RUN}.jsonl").read_text("utf-8").split("\n")[:-1]]
+    values = [line["scores"]["accuracy"] for line in lines if line["scores"].get("accuracy") is not None]
+    assert fmean(values) == means(run)["accuracy"]
+
+
+def from_otel(run: RunDir, out: Path) -> None:
+    from google.protobuf.json_format import ParseDict
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
+
+    spans: list[Span] = []
+    for line in (out / f"{RUN}.jsonl").read_text("utf-8").split("\n")[:-1]:
+        tree = json.loads(line)
+        for span in tree["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            assert len(bytes.fromhex(span.pop("traceId"))) == 16 and len(bytes.fromhex(span.pop("spanId"))) == 8
+            span.pop("parentSpanId", None)
+        (held,) = ParseDict(tree, TracesData()).resource_spans
+        spans += held.scope_spans[0].spans
+    told = [{one.key: one.value for one in span.attributes} for span in spans]
+    (call,) = [one for one in told if one["gen_ai.operation.name"].string_value == "chat"]
+    assert (call["gen_ai.usage.input_tokens"].int_value, call["gen_ai.usage.output_tokens"].int_value) == (90, 7)
+    assert len(spans) == len(run.sample()) + 1
+    assert sum(span.status.code == Span().status.STATUS_CODE_ERROR for span in spans) == len(run.sample()[::5])
+    events = [{one.key: one.value for one in event.attributes} for span in spans for event in span.events]
+    accuracy = [
+        one["gen_ai.evaluation.score.value"].double_value
+        for one in events
+        if one["gen_ai.evaluation.name"].string_value == "accuracy" and "gen_ai.evaluation.score.value" in one
+    ]
+    assert fmean(accuracy) == means(run)["accuracy"]
+
+
+def from_hf(run: RunDir, out: Path) -> None:
+    from huggingface_hub import ModelCard
+
+    results = ModelCard.load(out / RUN / "README.md").data.eval_results
+    assert {one.metric_type: one.metric_value for one in results} == pytest.approx(means(run))
+    row = pd.read_json(out / "leaderboard.jsonl", lines=True).iloc[0]
+    assert (row["run_id"], row["n_failed"]) == (RUN, len(run.sample()[::5]))
+    assert row["accuracy"] == pytest.approx(means(run)["accuracy"])
+
+
+READ_BACK: Mapping[str, Callable[[RunDir, Path], None]] = {
+    "parquet": from_parquet,
+    "trec": from_trec,
+    "beir": from_beir,
+    "ragas": from_ragas,
+    "otel": from_otel,
+    "hf": from_hf,
+}
+
+
+@pytest.mark.parametrize("name", other_formats.FORMATS)
+def test_the_library_that_a_format_is_for_reads_the_same_numbers(
+    cli: CommandLineHere, folder: Path, name: str
+) -> None:
+    done = cli.call("runs", "export", RUN, "--to", name, "-o", name)
+    assert done.returncode == 0, done.stderr
+    READ_BACK[name](RunDir(folder / "results" / RUN), folder / name)
+    text = b"".join(path.read_bytes() for path in (folder / name).rglob("*.*"))
+    assert b"/home/ada" not in text and str(folder).encode() not in text
+    assert "exists" in cli.refused("runs", "export", RUN, "--to", name, "-o", name)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_has_parameters_means_the_page_and_every_score(cli: CommandLineHere, folder: Path) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    done = cli.call("runs", "export", RUN, "--to", "mlflow", "-o", "mlflow.db")
+    assert done.returncode == 0, done.stderr
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
+    (experiment,) = [one for one in client.search_experiments() if "demo" in one.name]
+    (found,) = client.search_runs([experiment.experiment_id])
+    expected = means(RunDir(folder / "results" / RUN))
+    assert found.data.metrics["accuracy"] == pytest.approx(expected["accuracy"])
+    assert found.data.metrics["nDCG_at_10"] == pytest.approx(expected["nDCG@10"])
+    assert (found.data.params["system.answer.top_k"], found.info.status) == ("3", "FINISHED")
+    names = {one.path for one in client.list_artifacts(found.info.run_id)}
+    assert names == {"report.html", "means.jsonl", "records.jsonl", "scores.jsonl"}
+    assert "password" in cli.refused("runs", "export", RUN, "--to", "mlflow", "-o", "http://me:secret@127.0.0.1:9")
+
+
+def test_what_a_format_needs_and_a_run_or_this_machine_lacks_is_one_line(
+    cli: CommandLineHere, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = RunDir(folder / "results" / RUN)
+    manifest = bare.manifest().model_copy(update={"run_id": "demo--bare--1"})
+    without = [replace_gold(row) for row in bare.sample()]
+    run = RunDir.create(folder / "results", manifest, without)
+    run.append_records(
+        one.model_copy(update={"prediction": one.prediction and Prediction(answer="a", has_contexts=False)})
+        for one in bare.records().values()
+    )
+    for name, said in {"trec": "qrels", "beir": "qrels", "ragas": "contexts", "hf": "evaluate"}.items():
+        assert said in cli.refused("runs", "export", "demo--bare--1", "--to", name, "-o", "other")
+    monkeypatch.setattr("harness.core.errors.find_spec", lambda name: None)
+    for name in ("parquet", "otel", "hf", "mlflow"):
+        assert "[exports]" in cli.refused("runs", "export", RUN, "--to", name, "-o", "other")
+    assert not (folder / "other").exists()
+
+
+def replace_gold(row: SampleRow) -> SampleRow:
+    return row.model_copy(update={"reference": row.reference.model_copy(update={"evidence": ()})})
