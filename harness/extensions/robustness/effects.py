@@ -316,13 +316,13 @@ def _judges(one: _Planned, views: Sequence[RunView], compared: MeasureComparison
         return
     records = {key[0]: record for key, record in views[1].run.records().items() if not key[1]}
     reached = {query for query, own in one.perturbed.planted.items() if _is_reached(own, records.get(query))}
-    own_values: Mapping[str, float] = compared.measure.runs[1].values
+    own_values: Mapping[str, float] = compared.measure.runs[1]
     known = known_measures(views[1].evaluations)
     judged = [name for made in views[1].evaluations if "judge" in made.models for name in made.measures]
     for name in judged:
         if name not in known or not known[name].higher_is_better or views[0].way(name) != views[1].way(name):
             continue
-        before, after = (view.values[name].values for view in views)
+        before, after = (view.values[name] for view in views)
         both = sorted(reached & before.keys() & after.keys())
         wrong = [query for query in both if own_values.get(query) == 0.0]
         if both:
