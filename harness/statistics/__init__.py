@@ -3,17 +3,11 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.statistics.aggregate import (
-        NATURAL,
-        OVERALL,
-        Aggregate,
-        Frame,
-        aggregate_quantiles,
-        aggregate_scores,
-    )
+    from harness.statistics.aggregate import aggregate_quantiles, aggregate_scores
     from harness.statistics.cost import index_costs, query_costs, resource_use, run_costs
     from harness.statistics.prices import Prices, default_prices_path, load_prices
     from harness.statistics.resource_usage import Resources, load_resources
+    from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate, Frame
 
 __all__ = [
     "NATURAL",
@@ -37,10 +31,11 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
-        "aggregate": "NATURAL OVERALL Aggregate Frame aggregate_quantiles aggregate_scores",
+        "aggregate": "aggregate_quantiles aggregate_scores",
         "cost": "index_costs query_costs resource_use run_costs",
         "prices": "Prices default_prices_path load_prices",
         "resource_usage": "Resources load_resources",
+        "run_frame": "NATURAL OVERALL Aggregate Frame",
     }.items()
     for name in names.split()
 }

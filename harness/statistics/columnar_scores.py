@@ -8,18 +8,16 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.errors import StoreError
 from harness.core.records import Score, ScoreStatus
+from harness.statistics.run_frame import Frame
 from harness.store import RecordKey
 from harness.store.score_files import ScoreBatch, ScoreLines
-
-if TYPE_CHECKING:
-    from harness.statistics.aggregate import Frame
 
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
 """State of a query for a metric; `NONE`: no score."""

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from harness.core.errors import MissingDependency, install
 from harness.core.records import EvaluationRecord
-from harness.statistics.aggregate import Frame
 from harness.statistics.columnar_scores import SCORED, ScoreColumn, ScoreColumns
 from harness.statistics.confidence_intervals import (
     ENOUGH,
@@ -42,6 +41,7 @@ from harness.statistics.confidence_intervals import (
     Interval,
     percentiles,
 )
+from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import numbers_of
 
 _SEED = 0

@@ -45,10 +45,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.core.records import Cost, EvaluationRecord, IndexRecord, RunRecord, Usage, subtract_usage
-from harness.statistics.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
+from harness.statistics.aggregate import aggregate_quantiles, aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, SCORED, Answer, ScoreColumns
 from harness.statistics.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.statistics.resource_usage import PHASES, QUANTITIES, Resources, load_resources
+from harness.statistics.run_frame import Aggregate, Frame, LowerBound
 from harness.store import RunDir
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)

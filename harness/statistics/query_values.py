@@ -9,9 +9,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.aggregate import Frame, means_of, means_of_questions
+from harness.statistics.aggregate import means_of, means_of_questions
 from harness.statistics.columnar_scores import IMPUTED, NONE, NOT_APPLICABLE, ScoreColumns
 from harness.statistics.cost import TIMES
+from harness.statistics.run_frame import Frame
 
 COSTS = {
     "latency_s": "latency",

@@ -17,7 +17,7 @@ from harness.core.records import Reference
 from harness.datasets.table_reading import FieldRow, read_table
 from harness.display.csv_sheets import read_cell
 from harness.display.text_format import printable
-from harness.statistics.aggregate import Frame
+from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import clusters_of
 from harness.store import RunDir
 

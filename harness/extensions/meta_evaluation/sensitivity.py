@@ -26,7 +26,6 @@ from harness.extensions.meta_evaluation.perturbed_runs import (
 from harness.protocols import Measure, Sides
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
-from harness.statistics.aggregate import Frame
 from harness.statistics.confidence_intervals import (
     ENOUGH,
     FEWEST,
@@ -39,6 +38,7 @@ from harness.statistics.confidence_intervals import (
     wilson,
 )
 from harness.statistics.correlation import Auc, QueryScores, auc
+from harness.statistics.run_frame import Frame
 from harness.store import RunDir
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]

@@ -12,7 +12,6 @@ from scipy import stats
 
 from harness.core.records import Score
 from harness.statistics import Aggregate, Frame, aggregate_quantiles, aggregate_scores
-from harness.statistics.aggregate import LowerBound
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.confidence_intervals import (
     UNKNOWN,
@@ -25,6 +24,7 @@ from harness.statistics.confidence_intervals import (
     weighted_mean_interval,
     wilson,
 )
+from harness.statistics.run_frame import LowerBound
 
 from .conftest import Find, MakeFrame, score
 
