@@ -17,7 +17,8 @@ from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest
 _FEWEST_LEVELS = 3
 """As many as the law has parameters."""
 _FLAT = 0.25
-"""Throughput has levelled off where more users add less than this part of what they would add without waiting."""
+"""A system is saturated where more users add less than this part of what they would add without waiting, or where
+its model engine says that calls waited for this part of the latency."""
 _LEVEL = 0.8
 """Levels with at least this part of the highest throughput are averaged, as they differ by chance."""
 _SMALLEST = 1e-6
@@ -105,7 +106,15 @@ def saturation(levels: Sequence[LoadLevel]) -> Saturation | None:
     (n, x), highest = points[0], max(one for _, one in points)
     most = fmean(one for _, one in points if one >= _LEVEL * highest)
     gains = [(more_x / x - 1) / (more_n / n - 1) for (n, x), (more_n, more_x) in pairwise(points)]
-    return Saturation(most, max(1.0, most * n / x), any(gain < _FLAT for gain in gains))
+    waiting = [one.users - 1.0 for one in _whole(levels) if one.users and _waits(one)]
+    users = max(1.0, min(most * n / x, *waiting)) if waiting else max(1.0, most * n / x)
+    return Saturation(most, users, bool(waiting) or any(gain < _FLAT for gain in gains))
+
+
+def _waits(level: LoadLevel) -> bool:
+    if level.service_s is None or level.model_s is None or level.latency is None:
+        return False
+    return level.model_s - level.service_s >= _FLAT * level.latency.mean_s
 
 
 def sentences(measured: LoadFile) -> list[str]:
@@ -158,7 +167,8 @@ def _cause(test: LoadTest) -> str:
     first, *_, last = _whole(test.levels)
     queue = (test.queue_s(last) or 0.0) - (test.queue_s(first) or 0.0)
     serving = (last.service_s or 0.0) - (first.service_s or 0.0)
-    local = f"the local model answers {test.slots or 1} at a time" if test.slots else ""
+    at_once = "one" if test.slots == 1 else f"{test.slots}"
+    local = f"the local model answers {at_once} at a time" if test.slots else ""
     cpu = last.own_resources("cpu_percent")
     used = "" if cpu is None else f" (CPU: {cpu / test.cores:.0f} % of {counted(test.cores, 'core')})"
     grown = {

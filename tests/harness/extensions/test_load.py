@@ -95,6 +95,13 @@ def test_the_fitted_law_has_the_parameters_that_the_throughput_was_made_with() -
     assert fit_law([level(1), level(2)]) is None
 
 
+def test_waiting_that_the_engine_reports_is_saturation_though_throughput_still_grows() -> None:
+    levels = [measured(1, users=users).model_copy(update={"answers_per_s": 2.0 * users}) for users in (1, 2)]
+    found = saturation(levels)
+    assert found is not None
+    assert (found.is_reached, found.users) == (True, 1)
+
+
 def test_a_server_that_is_not_saturated_is_not_called_so() -> None:
     found = saturation([measured(64, users=users) for users in USERS])
     assert found is not None
