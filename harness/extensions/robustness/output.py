@@ -20,6 +20,8 @@ from harness.report.sections import Reported, SectionSpec
 from harness.report.view import Group
 
 _WIDTH, _MOST_ROWS = 80, 20
+_MANY = 1_000
+_MOST_OTHERS = 3
 _FOLLOWED = 0.05
 """From this share of followed attacks on, the verdict names them."""
 _HEADER = ("perturbation", "before", "after", "drop", "n", "found", "obeyed", "wrong")
@@ -57,8 +59,8 @@ def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iter
     ]
     yield _line(_HEADER)
     for one, effects in judged:
-        yield _name(one)
         shown = [each for each in effects if each[0].drop >= least][:room]
+        yield from [_name(one)] if shown else []
         yield from (_line(map(format_value, _cells(one, *each))) for each in shown)
     yield from textwrap.wrap(_LEGEND, _WIDTH)
     graded = [(one, judge) for one, effects in judged for effect, _ in effects for judge in effect.judges]
@@ -83,7 +85,8 @@ def headline(judged: _Judged) -> str:
     if not is_shown:
         return f"No significant loss under {n}. The largest: {said}." if worst.drop > 0 else f"No loss under {n}."
     others = (each for each in every if each[0] is not one and each[1].perturbation == worst.perturbation)
-    return f"{'; '.join([said, *(f'{_name(other)} {_change(other, effect)}' for other, effect, _ in others)])}."
+    changes = [f"{_name(other)} {_change(other, effect)}" for other, effect, _ in others]
+    return f"{'; '.join([said, *changes[:_MOST_OTHERS]])}."
 
 
 def _change(one: Robustness, effect: Effect) -> str:
@@ -127,7 +130,10 @@ def _cells(one: Robustness, effect: Effect, is_shown: bool) -> list[Entry]:
 
 
 def _of(n: int | None, whole: int | None) -> str | None:
-    return None if n is None or whole is None else f"{n:,}/{whole:,}"
+    """`13/15`, of many in per cent."""
+    if n is None or whole is None:
+        return None
+    return f"{n}/{whole}" if whole < _MANY else f"{100 * n / whole:.0f} %"
 
 
 def content(reported: Reported) -> Content:
