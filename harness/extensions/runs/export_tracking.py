@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import tempfile
@@ -23,6 +22,13 @@ from harness.report import write_report
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+_SETTINGS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+}
+"""Of MLflow, read when it is imported. Without them it reports its use to its makers, tells of each table that it
+makes, and waits minutes for a server that is not there."""
 _OTHER = re.compile(r"[^\w.\- ]")
 _LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _MOST_PARAMS, _MOST_METRICS = 100, 1000
@@ -37,10 +43,8 @@ def log_runs(exported: ExportedRuns, out: str) -> None:
     `means.jsonl` with the names in full, intervals and counts, `records.jsonl` with a row for each record, also of
     a failed query, and `scores.jsonl`. ServiceUnavailable: the server or database does not take them.
     """
-    # MLflow reports its use to its makers unless it is told not to before it is imported.
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    for name in ("mlflow", "alembic"):  # They tell of every table that they make.
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
     database = None if "://" in out else Path(out).absolute()
