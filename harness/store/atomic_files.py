@@ -213,6 +213,9 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open a database that another process may be writing; creates and changes nothing. Raises sqlite3.Error."""
+    if not path.is_file():
+        # A pipe would keep its reader waiting for ever.
+        raise sqlite3.OperationalError(f"{path.name} is not a file")
     # Without a write-ahead log there is no writer. `immutable` then avoids creating files, as in a read-only
     # folder.
     written = path.with_name(f"{path.name}-wal").exists()
