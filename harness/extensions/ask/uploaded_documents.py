@@ -76,6 +76,7 @@ def default_config(settings: Sequence[str], dataset: DatasetChoice = CONFIGURED)
     index, and with the local model for answers. ConfigError: a wrong setting.
     """
     source = shipped_configs() / "bench" / "documents.yaml"
+    settings = ("matrix={}", "exclude=[]", *settings)
     config = bench_config(source, systems=DEFAULT_SYSTEMS, dataset=dataset, settings=settings)
     if len(config.systems) != 2:
         what = f"the page compares two systems, not {len(config.systems)}"
