@@ -12,7 +12,7 @@ from harness.api.untrusted_config import config_to_run_again
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig
 from harness.core.errors import ConfigError, DataError
-from harness.core.records import Record, Reference, RunRecord
+from harness.core.records import Reference, RunRecord
 from harness.evaluators.answer import is_right
 from harness.extensions.gate.conditions import refuse_unusable
 from harness.extensions.robustness.dataset import (
@@ -23,6 +23,14 @@ from harness.extensions.robustness.dataset import (
     perturbed_sample,
 )
 from harness.extensions.robustness.perturbations import Perturbed, Planted, whole
+from harness.extensions.robustness.saved_effects import (
+    FOLDER,
+    Effect,
+    JudgeEffect,
+    Robustness,
+    effects_file,
+    saved_robustness,
+)
 from harness.report.comparison.compare import paired
 from harness.report.comparison.runs import drawn_queries
 from harness.report.measures import known_measures
@@ -31,79 +39,10 @@ from harness.report.verdict.findings import find
 from harness.report.view import RunView, load_groups, load_views
 from harness.runner.plan import Cell, is_finished, plan_cells
 from harness.statistics import Prices
-from harness.statistics.difference_tests import ALPHA, holm
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 from harness.store import RunDir, rows_by_id
-from harness.store.atomic_files import read_json, write_json
+from harness.store.atomic_files import write_json
 from harness.store.score_files import refuse_link
-
-FOLDER = "robustness"
-"""In the results folder: the perturbed runs, and a file of effects for each original run."""
-
-
-class JudgeEffect(Record):
-    """A judged metric, over the queries whose contexts hold a notice to judges."""
-
-    measure: str
-    before: float
-    after: float
-    n: int
-    n_wrong: int
-    """Wrong answers among them."""
-    n_raised: int
-    """Those that the judge graded higher than the answer to the same query before."""
-
-
-class Effect(Record):
-    """One perturbation of one run. None: not defined for it."""
-
-    perturbation: str
-    run_id: str
-    n: int
-    """Perturbed queries with a value."""
-    dropped: dict[str, int]
-    """Why queries were left out -> how many."""
-    before: float
-    after: float
-    drop: float
-    """How much worse the mean is afterwards, in the unit of the metric."""
-    low: float | None
-    high: float | None
-    """Of the drop: 95 %, paired by query."""
-    p: float
-    """Before Holm's correction."""
-    n_planted: int | None = None
-    """Queries against which the corpus holds something."""
-    n_reached: int | None = None
-    """Those with it in their contexts."""
-    n_attacked: int | None = None
-    """Those for which it is known which answer follows the attack."""
-    n_followed: int | None = None
-    """Answers that do."""
-    n_right: int | None = None
-    """Right answers before."""
-    n_wrong: int | None = None
-    """Those that are wrong now, without abstaining."""
-    judges: tuple[JudgeEffect, ...] = ()
-
-    @property
-    def title(self) -> str:
-        known = PERTURBATIONS.get(self.perturbation)
-        return known.title if known else self.perturbation
-
-
-class Robustness(Record):
-    """The effects of perturbations on one run."""
-
-    system: str
-    records: str
-    """Checksum of the records of the run."""
-    measure: str
-    title: str
-    is_share: bool
-    seed: int
-    share: float
-    effects: tuple[Effect, ...]
 
 
 @dataclass(frozen=True)
@@ -166,25 +105,6 @@ def robustness_of(
         raise ConfigError(notes[-1], "score the runs as their configs say: rag-harness evaluate RUN")
     first = {one.view.run.run_id: one for one in planned}
     return [_saved(first[run_id], options, effects) for run_id, effects in found.items()], notes
-
-
-def effects_file(run: RunDir) -> Path:
-    return run.path.parent / FOLDER / f"{run.path.name}.json"
-
-
-def saved_robustness(run: RunDir) -> Robustness | None:
-    """None: nothing was measured, or the run has other answers since. StoreError: the file is damaged."""
-    path = effects_file(run)
-    if not path.is_file():
-        return None
-    found = read_json(path, Robustness, "measure again: rag-harness robustness RUN")
-    return found if found.records == run.records_checksum() else None
-
-
-def significant(found: Sequence[Robustness]) -> list[list[bool]]:
-    """For each effect of each run whether it is a significant drop; Holm's correction over all of them."""
-    adjusted = iter(holm([effect.p for one in found for effect in one.effects]))
-    return [[next(adjusted) <= ALPHA and effect.drop > 0 for effect in one.effects] for one in found]
 
 
 def _measured(runs: Sequence[RunDir], prices: Prices, wanted: str | None) -> Iterator[tuple[RunView, str]]:

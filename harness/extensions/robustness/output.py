@@ -13,7 +13,7 @@ from harness.display import Content, Drawing, Entry, Quantity, Table, counted, f
 from harness.display.plotting import GREY, NewFigure
 from harness.display.text_format import short_number
 from harness.display.types import NumberForm
-from harness.extensions.robustness.effects import Effect, Robustness, saved_robustness, significant
+from harness.extensions.robustness.saved_effects import Effect, Robustness, saved_robustness, significant
 from harness.report.figures import marks
 from harness.report.labels import shortened
 from harness.report.sections import Reported, SectionSpec

@@ -14,7 +14,7 @@ from harness.core.errors import ConfigError
 from harness.core.hashing import short_digest
 from harness.core.records import Query
 from harness.extensions.robustness.dataset import perturbation_named
-from harness.extensions.robustness.effects import FOLDER
+from harness.extensions.robustness.saved_effects import FOLDER
 from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.concurrency import map_bounded, run_to_end

@@ -16,8 +16,8 @@ from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets import load_dataset
 from harness.evaluators.gold_ranks import without_punctuation
 from harness.extensions.robustness.dataset import PERTURBATIONS
-from harness.extensions.robustness.effects import effects_file
 from harness.extensions.robustness.perturbations import Material, Perturbed, numbers_of
+from harness.extensions.robustness.saved_effects import effects_file
 from harness.protocols import DatasetRow, RawDataset
 from harness.registry import DATASETS
 from harness.report import load_chapters
