@@ -4,8 +4,10 @@ a judge's URL would receive the texts and the value of an environment variable.
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig, RunnerConfig
 from harness.config.load import build_config
@@ -40,7 +42,19 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
         options = flatten(config.dataset.options).values()
         if config.dataset.path or config.dataset.questions or any(map(_is_place, map(str, options))):
             raise ConfigError(f"{run.run_id} reads files of its own, not used without your consent", _TRUST)
-    return config.model_copy(update={"name": None, "race": None, "schedule": None, "runner": RunnerConfig()})
+    # A command with several systems also saves what only the others know.
+    _, index, answer = zip(*live.systems, strict=True)
+    own = {"index": _known(config.index, index), "answer": _known(config.answer, answer)}
+    return config.model_copy(
+        update={**own, "name": None, "race": None, "schedule": None, "runner": RunnerConfig()}
+    )
+
+
+def _known(said: Mapping[str, object], of_systems: Sequence[BaseModel]) -> dict[str, object]:
+    """The parameters that one of the systems has."""
+    names = {name for params in of_systems for name in type(params).model_fields}
+    is_open = any(params.model_config.get("extra") == "allow" for params in of_systems)
+    return {key: value for key, value in said.items() if is_open or key.partition(".")[0] in names}
 
 
 def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:

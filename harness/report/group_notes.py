@@ -24,9 +24,10 @@ def document_notes(frame: Frame) -> list[str]:
     """For queries that share documents: what the interval of a mean covers."""
     if frame.n_clusters is None:
         return []
+    queries, groups = counted(len(frame.clusters), "query", "queries"), counted(frame.n_clusters, "group")
     return [
         "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{counted(len(frame.clusters), 'query', 'queries')} mainly cite {counted(frame.n_clusters, 'document')}."
+        f"{queries} are {groups}, each mainly about one document."
     ]
 
 

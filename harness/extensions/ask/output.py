@@ -107,6 +107,8 @@ def _supporting(asked: Asked, *, texts: bool) -> Text:
         for rank, (context, places) in enumerate(zip(contexts, asked.support, strict=True), start=1)
         if places or texts
     ]
+    if not shown and not (asked.record.prediction and asked.record.prediction.answer):
+        return Text("no answer to look for")
     return Text("\n\n").join(shown) if shown else Text("no passage contains it")
 
 

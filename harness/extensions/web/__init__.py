@@ -17,7 +17,7 @@ def serve_page(page: LocalPage, port: int, begin: Callable[[], None] | None = No
     console = open_console()
     with open_page(page, port) as server:
         console.print(f"open {server.url}", soft_wrap=True)
-        console.print("Every decision is saved at once. To end: Ctrl-C, or Done on the page.", soft_wrap=True)
+        console.print("What you decide is saved at once. To end: Ctrl-C, or Done on the page.", soft_wrap=True)
         if begin:
             begin()
         try:

@@ -16,9 +16,10 @@ from harness.report.verdict.ranking import Ranking, has_values, why_not_comparab
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
-from harness.statistics.confidence_intervals import FEWEST
+from harness.statistics.confidence_intervals import FEWEST, Interval
 from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
+from harness.statistics.recommendation import Lead
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
@@ -94,8 +95,29 @@ def standings(
             found = replace(found, n_missing=compared.n_missing[place])
             if place in leads:
                 is_same = place in ranking.identical(ranking.order[0])
-                found = replace(found, behind=Number(0.0) if is_same else Number(*leads[place].gap(compared)))
+                found = replace(
+                    found, behind=Number(0.0) if is_same else Number(*_gap(place, leads[place], ranking))
+                )
         yield found
+
+
+def _gap(place: int, lead: Lead, ranking: Ranking) -> tuple[float, float | None, float | None]:
+    """The difference, with the interval that decided the status: where the correction for all pairs keeps two runs
+    tied, the interval of this comparison alone would show them apart.
+    """
+    compared = ranking.ranked
+    assert compared is not None  # noqa: S101 - there is no lead without
+    if not lead.is_shown or place in ranking.beaten:
+        return lead.gap(compared)
+    best = ranking.order[0]
+    pair = next(one for one in compared.pairs if {one.a, one.b} == {best, place})
+    ends = [end for end in (*pair.interval, *(pair.interval_clusters or ())) if end is not None]
+    if not ends:
+        return lead.gap(compared)
+    # The pair's is that of a minus b, the lead's that of the best run, positive if better.
+    is_turned = (pair.a == place) != (compared.measure.higher_is_better is False)
+    low, high = min(ends), max(ends)
+    return replace(lead, interval=Interval(-high, -low) if is_turned else Interval(low, high)).gap(compared)
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
