@@ -12,6 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ def _likeliest(responses: object) -> int | None:
         likelihoods = [float(one[0]) for one in responses]
     except (TypeError, ValueError):
         return None
-    return likelihoods.index(max(likelihoods))
+    return None if any(map(isnan, likelihoods)) else likelihoods.index(max(likelihoods))
 
 
 def _choice(choices: Sequence[str], place: object) -> object:
@@ -239,7 +240,7 @@ def _of_promptfoo(sample: Row) -> Row:
         "query_id": sample.get("testIdx"),
         "reference": _expected(sample["vars"], sample.get("testCase")) or None,
         **_scores({"score": sample.get("score")}),
-        "latency_s": latency / 1000 if held and isinstance(latency, int | float) else None,
+        "latency_s": latency / 1000 if held and isinstance(latency, int | float) and abs(latency) < 1e12 else None,
         "input_tokens": tokens.get("prompt"),
         "output_tokens": tokens.get("completion"),
     }

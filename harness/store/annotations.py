@@ -6,6 +6,7 @@ line has a checksum and is written to disk before it counts. The next writer cut
 an error. No checksum of the run covers these files, because they may be added years later.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,7 +105,8 @@ def read_preferences(results: Path) -> list[Preference]:
             vote = Preference.model_validate_json(without_check(line, lambda: _VOTES))
         except ValueError as error:
             raise _damaged(path, number, error) from error
-        last[" ".join(vote.question.casefold().split()), frozenset((vote.run_a, vote.run_b))] = vote
+        # Other spacing or punctuation makes no other question.
+        last[" ".join(re.findall(r"\w+", vote.question.casefold())), frozenset((vote.run_a, vote.run_b))] = vote
     return list(last.values())
 
 

@@ -166,7 +166,7 @@ class ComparisonSession:
         systems are named.
         """
         pair = self.find(pair_id)
-        if len(pair.answers) < 2:
+        if len(pair.answers) < 2 or not all(map(_answer, pair.answers)):
             raise ConfigError("there are no two answers to choose from", "wait for them, or ask again")
         if pair.choice is not None:
             raise ConfigError("this question has a vote", "ask another one")

@@ -38,6 +38,7 @@ class UploadedDocuments:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._sizes: dict[str, int] = {}
+        self._given: dict[str, str] = {}
 
     @property
     def names(self) -> list[str]:
@@ -52,6 +53,8 @@ class UploadedDocuments:
         if len(content) > LARGEST_FILE or total > LARGEST_TOTAL or len(others) >= MOST_FILES:
             limits = f"{MOST_FILES} files of {LARGEST_FILE // 10**6} MB, {LARGEST_TOTAL // 10**6} MB in all"
             raise ConfigError(f"'{safe}' is beyond the limit of {limits}", "start with --docs FOLDER instead")
+        if self._given.setdefault(safe, name) != name:
+            raise ConfigError(f"another document is already called '{safe}' here", "rename this one")
         write_atomic_bytes(self.folder / safe, content)
         self._sizes[safe] = len(content)
 
@@ -59,7 +62,7 @@ class UploadedDocuments:
         """Delete all documents."""
         for name in self.names:
             (self.folder / name).unlink(missing_ok=True)
-            del self._sizes[name]
+            del self._sizes[name], self._given[name]
 
 
 def safe_name(name: str) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.core.errors import StoreError
 from harness.core.records import Record, Usage
@@ -76,6 +76,17 @@ class LoadLevel(Record):
     resources: Annotated[dict[Line, Amount], Field(max_length=20)]
     """Mean CPU per cent (100: one busy core; of the machine: all cores) and largest RAM, by name of
     `resource_usage.QUANTITIES`."""
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if (self.users is None) == (self.per_s is None):
+            raise ValueError("a level has users or arrivals")
+        if sum(self.failures.values()) > self.n_failed:
+            raise ValueError("more failures of a kind than failed queries")
+        tokens = (self.usage.input_tokens, self.usage.output_tokens, self.usage.cached_tokens)
+        if not all(0 <= one <= 10**15 for one in tokens) or self.usage.cached_tokens > self.usage.input_tokens:
+            raise ValueError("impossible numbers of tokens")
+        return self
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from harness.api.running import RunOptions, run_apart, run_bench
 from harness.api.untrusted_config import config_to_run_again
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig
+from harness.core.bounded_files import without_home
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Reference, RunRecord
 from harness.evaluators.answer import is_right
@@ -96,7 +97,11 @@ def robustness_of(
     found: dict[str, list[Effect]] = {}
     with resumable("all answers are kept"):
         for one in sorted(planned, key=lambda one: options.perturbations.index(one.params.by)):
-            effect = _effect(one, _run(one, quiet=options.quiet), prices)
+            run = _run(one, quiet=options.quiet)
+            if failed := _often_failed(one, run):
+                notes.append(failed)
+                continue
+            effect = _effect(one, run, prices)
             if effect:
                 found.setdefault(one.view.run.run_id, []).append(effect)
             else:
@@ -148,6 +153,16 @@ def _run(one: _Planned, *, quiet: bool) -> RunDir:
     if is_finished(one.cell, results):
         return run_bench(one.config, options).results[0].run
     return run_apart(one.config, options, one.cell.run_id, results / FOLDER)
+
+
+def _often_failed(one: _Planned, run: RunDir) -> str | None:
+    """Why nothing is said of a perturbed run: a server that failed is no weakness of the system."""
+    records = run.records().values()
+    n_failed = sum(record.status != "ok" for record in records)
+    if n_failed <= one.config.runner.failure_tolerance * len(records):
+        return None
+    what = f"{one.view.label} under {one.params.by}: {n_failed:,} of {len(records):,} queries failed"
+    return f"{what}; delete {without_home(str(run.path))} to ask again"
 
 
 def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect | None:

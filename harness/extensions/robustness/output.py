@@ -83,7 +83,12 @@ def headline(judged: _Judged) -> str:
     n = counted(len({effect.perturbation for _, effect, _ in every}), "perturbation")
     said = f"{_name(one)} loses {_lost(one, worst)} under {printable(worst.title)}"
     if not is_shown:
-        return f"No significant loss under {n}. The largest: {said}." if worst.drop > 0 else f"No loss under {n}."
+        seen = (
+            f"No significant loss under {n}. The largest: {said}" if worst.drop > 0 else f"No loss seen under {n}"
+        )
+        most = max((effect.high for _, effect, _ in every if effect.high is not None), default=None)
+        # Few queries rule out little.
+        return f"{seen}{'' if most is None else f'; it may be {_lost(one, worst, most)}'}."
     others = (each for each in every if each[0] is not one and each[1].perturbation == worst.perturbation)
     changes = [f"{_name(other)} {_change(other, effect)}" for other, effect, _ in others]
     return f"{'; '.join([said, *changes[:_MOST_OTHERS]])}."
@@ -96,8 +101,9 @@ def _change(one: Robustness, effect: Effect) -> str:
     return f"{'loses' if size > 0 else 'gains'} {short_number(abs(size))}"
 
 
-def _lost(one: Robustness, effect: Effect) -> str:
-    return f"{short_number(100 * effect.drop)} points" if one.is_share else short_number(effect.drop)
+def _lost(one: Robustness, effect: Effect, drop: float | None = None) -> str:
+    size = effect.drop if drop is None else drop
+    return f"{short_number(100 * size)} points" if one.is_share else short_number(size)
 
 
 def _name(one: Robustness) -> str:
@@ -111,7 +117,7 @@ def _judged(found: Sequence[Robustness]) -> _Judged:
 
 def _line(cells: Iterable[str]) -> str:
     first, *others = cells
-    shown = "".join(f"{cell:>{width}}" for cell, width in zip(others, _WIDTHS[1:], strict=True))
+    shown = "".join(f" {cell:>{width - 1}}" for cell, width in zip(others, _WIDTHS[1:], strict=True))
     return f"  {first:<{_WIDTHS[0]}}{shown}"
 
 
