@@ -52,9 +52,7 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
 
 def _known(said: Mapping[str, object], of_systems: Sequence[BaseModel]) -> dict[str, object]:
     """The parameters that one of the systems has."""
-    names = {name for params in of_systems for name in type(params).model_fields}
-    is_open = any(params.model_config.get("extra") == "allow" for params in of_systems)
-    return {key: value for key, value in said.items() if is_open or key.partition(".")[0] in names}
+    return {key: value for key, value in said.items() if any(key in type(one).model_fields for one in of_systems)}
 
 
 def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:

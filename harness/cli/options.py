@@ -54,6 +54,9 @@ SystemOption = Annotated[
     list[str] | None,
     typer.Option("--system", "-s", metavar="NAME", help="System, or URL of your pipeline; repeat to compare."),
 ]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Use the servers, keys, code and files that the runs name.")
+]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="Name of a data set.")]
 DocsOption = Annotated[
     Path | None,

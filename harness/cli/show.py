@@ -82,7 +82,7 @@ def _known(run: RunDir, query_id: str, rows: Mapping[str, SampleRow]) -> str:
 def _show_all(run: RunDir, results: Path, prices: Prices, console: Console, *, full: bool) -> None:
     chapters = load_chapters([run], prices)
     measure = chapters[0].findings.measure or ""
-    records = {query_id: record for (query_id, repeat), record in run.records().items() if not repeat}
+    records = run.first_records()
     scores = {s.query_id: s for s in run.scores() if s.measure == measure and not s.repeat}
     latencies = _latencies(chapters[0].group.views[0].frame, [*records.values()], prices)
     header = ("query", "question", "status", measure or "score", "s", "answer", "reference")

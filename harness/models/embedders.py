@@ -1,5 +1,6 @@
 """The metered embedder of a system or an evaluator, with a content-addressed cache of document vectors."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -37,31 +38,29 @@ class CachedEmbedder:
         self._dimension: int | None = None
         """The length of its vectors."""
         self._progress = progress or (lambda _done, _total: None)
+        self._under_way: dict[str, asyncio.Event] = {}
+        """What ends when a text that is being embedded is cached."""
 
     async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
         """See `harness.protocols.Embedder`. Each finished batch is stored, so a killed build resumes there."""
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
+        # Two queries often embed one text at the same time: it is paid once.
+        while ends := next((self._under_way[text] for text in texts if text in self._under_way), None):
+            await ends.wait()
         meter, kept = current_meter(), self._cache.payers(texts)
         missing = [text for text in dict.fromkeys(texts) if text not in kept]
         # A text that occurs twice in a first build is not cached, and a cached one counts once.
         self._count_cached(meter, {text: by for text, by in kept.items() if not meter.has_embedded(text)})
-        # Texts of similar length together, to save padding.
-        missing.sort(key=len)
-        done = len(texts) - len(missing)
-        self._progress(done, len(texts))
-        start = 0
-        while start < len(missing):
-            batch = missing[start : start + self._batch_size]
-            try:
-                await self._add(batch)
-            except BatchTooLarge:
-                self._batch_size = len(batch) // 2
-                continue
-            start += len(batch)
-            done += len(batch)
-            meter.add_embedded(batch)
-            self._progress(done, len(texts))
+        self._progress(len(texts) - len(missing), len(texts))
+        ends = asyncio.Event()
+        self._under_way |= dict.fromkeys(missing, ends)
+        try:
+            await self._add_in_batches(missing, len(texts))
+        finally:
+            for text in missing:
+                del self._under_way[text]
+            ends.set()
         return self._cache.get(texts)
 
     async def embed_query(self, text: str) -> "Vectors":
@@ -81,6 +80,22 @@ class CachedEmbedder:
         if self._server:
             for payer, usage in self._cache.usage(cached).items():
                 meter.add_cached_usage(payer, self._server.role, usage)
+
+    async def _add_in_batches(self, missing: Sequence[str], n_all: int) -> None:
+        """Embed texts that are not cached. Of `n_all` texts the others were."""
+        # Texts of similar length together, to save padding.
+        ordered = sorted(missing, key=len)
+        start = 0
+        while start < len(ordered):
+            batch = ordered[start : start + self._batch_size]
+            try:
+                await self._add(batch)
+            except BatchTooLarge:
+                self._batch_size = len(batch) // 2
+                continue
+            start += len(batch)
+            current_meter().add_embedded(batch)
+            self._progress(n_all - len(ordered) + start, n_all)
 
     async def _add(self, texts: Sequence[str]) -> None:
         """Embed the texts, and keep their vectors with their cost and payer."""

@@ -27,7 +27,7 @@ def document_notes(frame: Frame) -> list[str]:
     queries, groups = counted(len(frame.clusters), "query", "queries"), counted(frame.n_clusters, "group")
     return [
         "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{queries} are {groups}, each mainly about one document."
+        f"{queries} in {groups}, each mainly about one document."
     ]
 
 

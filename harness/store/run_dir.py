@@ -238,6 +238,10 @@ class RunDir:
         """The record with the highest attempt for each (query_id, repeat)."""
         return counting(self.iter_records())
 
+    def first_records(self) -> dict[str, RunRecord]:
+        """By query id those of the first repeat."""
+        return {query_id: record for (query_id, repeat), record in self.records().items() if not repeat}
+
     def latest_attempts(self) -> dict[RecordKey, AttemptStatus]:
         """Attempt and status of those records, if their content is not needed or does not fit into memory."""
         return latest_statuses(self.iter_records())

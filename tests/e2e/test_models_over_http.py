@@ -54,7 +54,7 @@ def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
 
 
 def test_failed_queries_are_answered_again_only_when_asked(indexed: CommandLineHere, serve: Any) -> None:
-    # Only queries fail: the question that tests the model before them must succeed.
+    # Queries only: the first prompt, which tests the model, is another one every day.
     server = serve(FakeScript(fault="malformed", fault_rate=0.5, seed=1, fault_match="Question:"))
     words = over_http("generator", server, max_retries=0)
     made = indexed.run(*words)

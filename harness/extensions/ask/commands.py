@@ -5,15 +5,12 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption
+from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption, TrustOption
 from harness.protocols import CommandSpec
 
 JudgeOption = Annotated[
     str | None,
     typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Model that judges the answers, or none."),
-]
-TrustOption = Annotated[
-    bool, typer.Option("--trust", help="Use the servers, keys, code and files that the runs name.")
 ]
 JudgeFileOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="Read the judge and its parameters from this file.")

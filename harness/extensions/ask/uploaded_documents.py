@@ -45,8 +45,8 @@ class UploadedDocuments:
         return sorted(self._sizes)
 
     def add(self, name: str, content: bytes) -> None:
-        """Write a document; one of the same name is replaced. ConfigError: it is of another kind or too large, or
-        there are too many.
+        """Write a document; the same one again is replaced. ConfigError: it is of another kind or too large, there
+        are too many, or another one has the same safe name.
         """
         safe, others = safe_name(name), {own: size for own, size in self._sizes.items() if own != safe_name(name)}
         total = sum(others.values()) + len(content)

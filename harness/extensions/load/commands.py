@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption
+from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption, TrustOption
 from harness.protocols import CommandSpec
 
 
@@ -25,9 +25,7 @@ def load(
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=1, max=86_400, help="Measured at each level, at most.")
     ] = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Use the servers, keys, code and files that the run names.")
-    ] = False,
+    trust: TrustOption = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="The budget, e.g. budget.usd=1 or budget.minutes=10."),

@@ -21,6 +21,8 @@ _FLAT = 0.25
 its model engine says that calls waited for this part of the latency."""
 _LEVEL = 0.8
 """Levels with at least this part of the highest throughput are averaged, as they differ by chance."""
+_SHORT_S = 3.0
+"""Levels under this differ by half from one call to the next."""
 _SMALLEST = 1e-6
 _MOST_CACHED, _MOST_FOREIGN = 20, 20
 """Per cent, of the prompt tokens and of the machine's CPU, from which on it is said."""
@@ -128,6 +130,13 @@ def sentences(measured: LoadFile) -> list[str]:
         if (cached := _percent_cached(test)) >= _MOST_CACHED:
             said = "of the prompt tokens came from a cache, because queries repeat: new ones take longer"
             found.append(f"{cached:.0f} % {said}.")
+    shortest = min((one.seconds for test in measured.tests for one in _whole(test.levels)), default=math.inf)
+    if shortest < _SHORT_S:
+        # Beside the first figure, because it is about all of them.
+        said = (
+            f"A level took {short_seconds(shortest)}, too short to trust these figures: measure with --seconds 20."
+        )
+        found.insert(1, said)
     foreign = max((one.foreign_cpu(test.cores) for test in measured.tests for one in test.levels), default=0.0)
     if foreign >= _MOST_FOREIGN:
         found.append(f"Other processes used up to {foreign:.0f} % of the CPU: measure again without them.")

@@ -77,8 +77,8 @@ def _conversations(
     scored = [set(values.get(measure, {})) for measure in columns.values()]
     without = {
         query
-        for (query, repeat), record in _view(runs).run.records().items()
-        if repeat == 0 and not (record.prediction and record.prediction.contexts)
+        for query, record in _view(runs).run.first_records().items()
+        if not (record.prediction and record.prediction.contexts)
     }
     complete = sorted(set.intersection(*scored), key=lambda query: (query in without, query))
     chosen = complete[: len(names)]
@@ -177,7 +177,7 @@ def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
     view = _view(runs)
     values = scored_values(view.run.scores()).get(_CONFIDENCE, {})
     questions = {row.query.query_id: row.query.text for row in view.run.sample()}
-    records = [one for (_, repeat), one in sorted(view.run.records().items()) if repeat == 0 and one.prediction]
+    records = [one for _, one in sorted(view.run.first_records().items()) if one.prediction]
     # Answers with a confidence first.
     records.sort(key=lambda one: one.query_id not in values)
     return [

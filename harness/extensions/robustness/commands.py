@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption, RunsArgument, SetOption
+from harness.cli.options import (
+    JsonOption,
+    PricesOption,
+    QuietOption,
+    ResultsOption,
+    RunsArgument,
+    SetOption,
+    TrustOption,
+)
 from harness.protocols import CommandSpec
 
 
@@ -29,9 +37,7 @@ def robustness(
         Path | None, typer.Option("--config", "-c", help="Model of translations and paraphrases, e.g. -c my.yaml.")
     ] = None,
     settings: SetOption = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Use the servers, keys, code and files of the runs.")
-    ] = False,
+    trust: TrustOption = False,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,

@@ -12,8 +12,9 @@ from harness.api.untrusted_config import config_to_run_again
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig
 from harness.core.bounded_files import without_home
-from harness.core.errors import ConfigError, DataError
+from harness.core.errors import ConfigError, DataError, HarnessError
 from harness.core.records import Reference, RunRecord
+from harness.display import counted
 from harness.evaluators.answer import is_right
 from harness.extensions.gate.conditions import refuse_unusable
 from harness.extensions.robustness.dataset import (
@@ -69,6 +70,12 @@ class _Planned:
     perturbed: Perturbed
 
 
+class NotMeasured(ConfigError):
+    """Nothing can be said of one run under one perturbation."""
+
+
+Records = Mapping[str, RunRecord]
+"""By query id."""
 Texts = Callable[[str, Cell], "Path | None"]
 """texts(perturbation, original cell) -> a file of queries that a model wrote; None: no model writes them."""
 
@@ -79,11 +86,11 @@ def robustness_of(
     """The effects on each run, and notes on what could not be measured. Everything is planned before a query is
     answered; a repeated command resumes.
 
-    ConfigError: a run is unfinished, not scored, would be another run today, or cannot be used without trust.
-    DataError: no query of any run is left under any perturbation.
+    ConfigError: a run is unfinished, not scored, would be another run today, or cannot be used without trust; or
+    too many queries of every perturbed run failed. DataError: no query is left under any perturbation.
     """
     prices = prices_of_runs(runs, options.prices)
-    planned, refused = [], []
+    planned, refused = [], list[HarnessError]()
     for view, measure in _measured(runs, prices, options.measure):
         config, cell = _again(view.run, trust=options.trust)
         for name in options.perturbations:
@@ -93,22 +100,19 @@ def robustness_of(
                 refused.append(error)
     if not planned:
         raise refused[0]
-    notes = list(dict.fromkeys(error.what for error in refused))
     found: dict[str, list[Effect]] = {}
     with resumable("all answers are kept"):
         for one in sorted(planned, key=lambda one: options.perturbations.index(one.params.by)):
-            run = _run(one, quiet=options.quiet)
-            if failed := _often_failed(one, run):
-                notes.append(failed)
-                continue
-            effect = _effect(one, run, prices)
-            if effect:
-                found.setdefault(one.view.run.run_id, []).append(effect)
+            try:
+                effect = _effect(one, _run(one, quiet=options.quiet), prices)
+            except NotMeasured as error:
+                refused.append(error)
             else:
-                notes.append(f"{one.view.label} under {one.params.by}: no query has a comparable value")
+                found.setdefault(one.view.run.run_id, []).append(effect)
     if not found:
-        raise ConfigError(notes[-1], "score the runs as their configs say: rag-harness evaluate RUN")
+        raise refused[-1]
     first = {one.view.run.run_id: one for one in planned}
+    notes = list(dict.fromkeys(error.what for error in refused))
     return [_saved(first[run_id], options, effects) for run_id, effects in found.items()], notes
 
 
@@ -155,21 +159,19 @@ def _run(one: _Planned, *, quiet: bool) -> RunDir:
     return run_apart(one.config, options, one.cell.run_id, results / FOLDER)
 
 
-def _often_failed(one: _Planned, run: RunDir) -> str | None:
-    """Why nothing is said of a perturbed run: a server that failed is no weakness of the system."""
-    records = run.records().values()
-    n_failed = sum(record.status != "ok" for record in records)
-    if n_failed <= one.config.runner.failure_tolerance * len(records):
-        return None
-    what = f"{one.view.label} under {one.params.by}: {n_failed:,} of {len(records):,} queries failed"
-    return f"{what}; delete {without_home(str(run.path))} to ask again"
-
-
-def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect | None:
-    views = load_views([one.view.run, run], prices)
+def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect:
+    subject = f"{one.view.label} under {one.params.by}"
+    states = [last.status for last in run.latest_attempts().values()]
+    n_failed, n = sum(status != "ok" for status in states), len(states)
+    # A server that failed is no weakness of the system.
+    if n_failed > one.config.runner.failure_tolerance * n:
+        what = f"{subject}: {n_failed:,} of {counted(n, 'query', 'queries')} failed"
+        raise NotMeasured(what, f"delete {without_home(str(run.path))} to ask again")
+    incomparable = NotMeasured(f"{subject}: no query has a comparable value", "score it: rag-harness evaluate RUN")
+    views = (one.view, *load_views([run], prices))
     name, known = one.measure, known_measures(made for view in views for made in view.evaluations)
     if name not in views[1].values or views[0].way(name) != views[1].way(name):
-        return None
+        raise incomparable
     measure = paired(name, [view.values[name] for view in views], known)
     asked = frozenset(row.query.query_id for row in one.perturbed.rows)
     # In the mix of the perturbed types. Both search the same documents, but for planted ones.
@@ -177,7 +179,7 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect | None:
     design = replace(drawn_queries(parts), clusters={})
     compared = compare_measure(measure, {(0, 1): asked}, design)
     if not compared.pairs:
-        return None
+        raise incomparable
     pair = compared.pairs[0] if measure.higher_is_better is not False else compared.pairs[0].turned
     reads_answers = name in known and "answer" in known[name].reads
     effect = Effect(
@@ -191,20 +193,20 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect | None:
         low=pair.interval.low,
         high=pair.interval.high,
         p=pair.p,
-        judges=tuple(_judges(one, views, compared)),
     )
-    counts = _attack(one, views) | (_confident(views, compared) if reads_answers else {})
-    return effect.model_copy(update=counts)
+    found = dict[str, object](_confident(views, compared)) if reads_answers else {}
+    if one.perturbed.planted:
+        records = [view.run.first_records() for view in views]
+        found |= _attack(one, views, records)
+        if PERTURBATIONS[one.params.by].is_for_judges:
+            found["judges"] = tuple(_judges(one, views, records[1], compared))
+    return effect.model_copy(update=found)
 
 
-def _attack(one: _Planned, views: Sequence[RunView]) -> dict[str, int | None]:
+def _attack(one: _Planned, views: Sequence[RunView], records: Sequence[Records]) -> dict[str, int | None]:
     """How often what was planted was found, and followed."""
     planted = one.perturbed.planted
-    if not planted:
-        return {}
-    before, after = (
-        {key[0]: record for key, record in view.run.records().items() if not key[1]} for view in views
-    )
+    before, after = records
     reached = [query for query, own in planted.items() if _is_reached(own, after.get(query))]
     found: dict[str, int | None] = {"n_planted": len(planted), "n_reached": len(reached)}
     if views[1].manifest.has_generator and any(own.says for own in planted.values()):
@@ -245,11 +247,12 @@ def _confident(views: Sequence[RunView], compared: MeasureComparison) -> dict[st
     return {"n_right": len(right), "n_wrong": len(wrong)}
 
 
-def _judges(one: _Planned, views: Sequence[RunView], compared: MeasureComparison) -> Iterator[JudgeEffect]:
-    """What a notice to judges does to judged metrics, where it reached the judge with the contexts."""
-    if not PERTURBATIONS[one.params.by].is_for_judges:
-        return
-    records = {key[0]: record for key, record in views[1].run.records().items() if not key[1]}
+def _judges(
+    one: _Planned, views: Sequence[RunView], records: Records, compared: MeasureComparison
+) -> Iterator[JudgeEffect]:
+    """What a notice to judges does to judged metrics, where it reached the judge with the contexts. `records`:
+    those of the perturbed run.
+    """
     reached = {query for query, own in one.perturbed.planted.items() if _is_reached(own, records.get(query))}
     own_values: Mapping[str, float] = compared.measure.runs[1]
     known = known_measures(views[1].evaluations)

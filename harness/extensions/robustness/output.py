@@ -81,14 +81,18 @@ def headline(judged: _Judged) -> str:
     every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
     one, worst, is_shown = max(every, key=lambda each: (each[2], each[1].drop))
     n = counted(len({effect.perturbation for _, effect, _ in every}), "perturbation")
-    said = f"{_name(one)} loses {_lost(one, worst)} under {printable(worst.title)}"
+    said = f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}"
     if not is_shown:
         seen = (
             f"No significant loss under {n}. The largest: {said}" if worst.drop > 0 else f"No loss seen under {n}"
         )
-        most = max((effect.high for _, effect, _ in every if effect.high is not None), default=None)
         # Few queries rule out little.
-        return f"{seen}{'' if most is None else f'; it may be {_lost(one, worst, most)}'}."
+        limits = [(effect.high, own, effect) for own, effect, _ in every if effect.high is not None]
+        high, own, effect = max(limits, key=lambda each: each[0], default=(None, one, worst))
+        most = (
+            "" if high is None else f"; {_name(own)} may lose {_amount(own, high)} under {printable(effect.title)}"
+        )
+        return f"{seen}{most}."
     others = (each for each in every if each[0] is not one and each[1].perturbation == worst.perturbation)
     changes = [f"{_name(other)} {_change(other, effect)}" for other, effect, _ in others]
     return f"{'; '.join([said, *changes[:_MOST_OTHERS]])}."
@@ -101,9 +105,8 @@ def _change(one: Robustness, effect: Effect) -> str:
     return f"{'loses' if size > 0 else 'gains'} {short_number(abs(size))}"
 
 
-def _lost(one: Robustness, effect: Effect, drop: float | None = None) -> str:
-    size = effect.drop if drop is None else drop
-    return f"{short_number(100 * size)} points" if one.is_share else short_number(size)
+def _amount(one: Robustness, drop: float) -> str:
+    return f"{short_number(100 * drop)} points" if one.is_share else short_number(drop)
 
 
 def _name(one: Robustness) -> str:
@@ -225,7 +228,7 @@ def notes(group: Group) -> Iterator[str]:
         broken = [effect for effect, is_shown in effects if is_shown and scale * effect.drop >= group.margin]
         if broken:
             worst = max(broken, key=lambda effect: effect.drop)
-            yield f"{_name(one)} loses {_lost(one, worst)} under {printable(worst.title)}."
+            yield f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}."
         for effect, _ in effects:
             if effect.n_attacked and (effect.n_followed or 0) >= max(1, _FOLLOWED * effect.n_attacked):
                 share = f"{effect.n_followed:,} of {effect.n_attacked:,}"

@@ -22,6 +22,7 @@ FOLDER = "robustness"
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Amount = Annotated[float, Field(ge=-1e12, le=1e12)]
 Share = Annotated[float, Field(ge=0, le=1)]
+_ROUNDING = 1e-9
 _MOST = 100
 """Of perturbations, reasons and judged metrics."""
 
@@ -80,7 +81,8 @@ class Effect(Record):
         )
         if any((part or 0) > (whole or 0) for part, whole in parts):
             raise ValueError("more than all")
-        if not (-inf if self.low is None else self.low) <= self.drop <= (inf if self.high is None else self.high):
+        low, high = -inf if self.low is None else self.low, inf if self.high is None else self.high
+        if not low - _ROUNDING <= self.drop <= high + _ROUNDING:
             raise ValueError("the drop is outside its interval")
         return self
 
@@ -108,7 +110,7 @@ class Robustness(Record):
         names = [effect.perturbation for effect in self.effects]
         if len({*names}) < len(names):
             raise ValueError("a perturbation stands there twice")
-        if self.is_share and any(abs(effect.drop) > 1 for effect in self.effects):
+        if self.is_share and any(abs(effect.drop) > 1 + _ROUNDING for effect in self.effects):
             raise ValueError("a share drops by more than 1")
         return self
 

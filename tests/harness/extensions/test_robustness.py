@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine, CommandLineHere
+from pydantic import ValidationError
 
 from harness.api.config_building import prices_of_runs
 from harness.config.load import load_config
@@ -17,7 +18,7 @@ from harness.datasets import load_dataset
 from harness.evaluators.gold_ranks import without_punctuation
 from harness.extensions.robustness.dataset import PERTURBATIONS
 from harness.extensions.robustness.perturbations import Material, Perturbed, numbers_of
-from harness.extensions.robustness.saved_effects import effects_file
+from harness.extensions.robustness.saved_effects import Effect, effects_file
 from harness.protocols import DatasetRow, RawDataset
 from harness.registry import DATASETS
 from harness.report import load_chapters
@@ -162,19 +163,27 @@ def own_documents(folder: Path) -> tuple[str, ...]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("workers_here")
 def test_drops_and_followed_instructions_are_those_found_by_hand(cli: CommandLine) -> None:
-    """Every word misspelt, word search finds only the two documents with a number. The scripted model obeys."""
+    """Every word misspelt, word search finds only the two documents with a number. The scripted model obeys,
+    and its server refuses idle talk.
+    """
     marker = next(iter(perturbed("injected").planted.values())).says
     settings = (
         *("index.vectors=false", "answer.search=bm25", "answer.top_k=1", "evaluators=[answer,retrieval]"),
-        *("models.generator.provider=fake", f"models.generator.options.replies.{marker}={marker}"),
+        "models.generator.provider=fake",
+        "models.generator.options={fault: http_400, fault_match: train|colleagues|phone}",
+        f"models.generator.options.replies.{marker}={marker}",
+        # Only the other system has it.
+        "answer.hypothetical_passages=1",
     )
     given = [word for one in settings for word in ("--set", one)]
-    made = cli.call("run", *own_documents(cli.folder), "-s", "naive", *given, "--json")
-    (run,) = (RunDir(Path(one["path"])) for one in json.loads(made.stdout)["runs"])
-    words = ("robustness", run.run_id, "-m", "AllHit@4", "-p", "typos,casing,injected", "--typos", "1", "-q")
+    made = cli.call("run", *own_documents(cli.folder), "-s", "naive", "-s", "hyde", *given, "--json")
+    run, other = (RunDir(Path(one["path"])) for one in json.loads(made.stdout)["runs"])
+    asked = "typos,casing,injected,distractor-clause"
+    words = ("robustness", run.run_id, "-m", "AllHit@4", "-p", asked, "--typos", "1", "-q")
     assert "--trust" in cli.refused(*words)
     done = cli.call(*words, "--trust", "--json")
     effects = {one["perturbation"]: one for one in json.loads(done.stdout)[0]["effects"]}
+    assert "distractor-clause" not in effects, "a server that failed is no weakness of the system"
     typos, casing, injected = (effects[name] for name in ("typos", "casing", "injected"))
     assert (typos["n"], typos["before"], typos["after"], typos["drop"]) == (10, 1.0, 0.2, pytest.approx(0.8))
     # McNemar: eight of eight queries changed for the worse.
@@ -186,8 +195,11 @@ def test_drops_and_followed_instructions_are_those_found_by_hand(cli: CommandLin
     lines = cli.call(*words, "--trust").stdout.splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 80
     assert "80" in lines[0]
-    assert [path.name for path in cli.results.glob("*--*")] == [run.run_id]
+    assert {path.name for path in cli.results.glob("*--*")} == {run.run_id, other.run_id}
     assert (cli.results / "robustness" / typos["run_id"] / "done.json").exists()
+    for forged in ({"drop": 8.0}, {"n": -7}, {"p": -1.0}, {"n_attacked": 3, "n_followed": 400}):
+        with pytest.raises(ValidationError):
+            Effect.model_validate_json(json.dumps(injected | forged))
     (chapter,) = load_chapters([run], prices_of_runs([run]))
     section = chapter.section("robustness")
     assert section is not None and len(section.content.tables[0].rows) == 3

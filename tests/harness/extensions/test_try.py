@@ -50,6 +50,8 @@ def test_what_is_too_large_too_many_or_no_document_is_refused(tmp_path: Path) ->
     for number in range(MOST_FILES):
         uploaded.add(f"{number}.txt", b"x")
     uploaded.add("0.txt", b"another version")
+    with pytest.raises(ConfigError, match=r"called '0\.txt'"):
+        uploaded.add("other/0.txt", b"another document")
     with pytest.raises(ConfigError, match=f"{MOST_FILES} files"):
         uploaded.add("more.txt", b"x")
     assert len(list(tmp_path.iterdir())) == MOST_FILES
@@ -57,10 +59,11 @@ def test_what_is_too_large_too_many_or_no_document_is_refused(tmp_path: Path) ->
 
 @dataclass
 class ScriptedRun:
-    """Answers with its name, or fails."""
+    """Answers with its name, or as it is told, or fails."""
 
     run: RunDir
     error: str = ""
+    answer: str | None = "its name"
     is_judged = False
 
     @property
@@ -74,9 +77,8 @@ class ScriptedRun:
     def ask(self, question: str) -> Asked:
         if self.error:
             raise HarnessError(self.error)
-        prediction = Prediction(
-            answer=f"{self.run.run_id}.", contexts=(Context(text="A <b>passage</b>.", doc_ids=("d",)),)
-        )
+        answer = f"{self.run.run_id}." if self.answer == "its name" else self.answer
+        prediction = Prediction(answer=answer, contexts=(Context(text="A <b>passage</b>.", doc_ids=("d",)),))
         cost = Cost(wall_s=1.0)
         record = RunRecord(
             query_id="q", repeat=0, status="ok", prediction=prediction, cost=cost, attempt=1, started_at=""
@@ -146,7 +148,7 @@ def test_systems_are_named_once_there_is_a_vote_which_is_kept_and_compared(
         with pytest.raises(ConfigError, match="has a vote"):
             session.vote(pair_id, "tie")
     assert len(orders) == 2, "the systems change places"
-    again, pair = asked(session, "question  1?")
+    again, pair = asked(session, "question  1 ?!")
     session.vote(again, "b" if pair.order == (0, 1) else "a")
     (count,) = votes_between(runs, read_preferences(tmp_path))
     assert (count.names, count.preferred, count.n_tie) == (("one", "two"), (7, 4), 1), "asked again counts once"
@@ -167,8 +169,11 @@ def test_what_goes_wrong_is_said_for_its_question_and_the_session_goes_on(
     assert pair_value(pair, session.names)["error"] == "the server is gone"
     with pytest.raises(ConfigError, match="no two answers"):
         session.vote(pair_id, "a")
-    scripted[1].error = ""
-    assert asked(session, "Who?")[1].error == ""
+    scripted[1].error, scripted[1].answer = "", None
+    pair_id, pair = asked(session, "Who?")
+    assert pair.error == ""
+    with pytest.raises(ConfigError, match="no two answers"):
+        session.vote(pair_id, "a")
 
 
 def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:

@@ -136,6 +136,30 @@ async def test_a_text_that_stands_twice_is_embedded_once_and_comes_from_no_cache
     assert (meter.embedded_texts, meter.cached_texts, meter.saved_s) == (3, 0, None)
 
 
+async def test_a_text_that_two_queries_need_at_the_same_time_is_paid_once(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    encoder = Encoder(takes_s=0.01)
+    embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
+    with metered(Meter("judge")) as meter:
+        await asyncio.gather(embedder.embed_documents(["a", "b"]), embedder.embed_documents(["b", "c"]))
+    assert encoder.batches == [["a", "b"], ["c"]]
+    assert (meter.embedded_texts, meter.cached_texts) == (3, 0)
+
+
+async def test_a_text_whose_embedding_failed_is_embedded_for_the_query_that_waited(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    encoder = Encoder(fails_at=1)
+    embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
+    with metered(Meter("judge")):
+        failed, vectors = await asyncio.gather(
+            embedder.embed_documents(["a"]), embedder.embed_documents(["a"]), return_exceptions=True
+        )
+    assert isinstance(failed, ConnectionError)
+    np.testing.assert_array_equal(vectors, expected(["a"]))
+
+
 async def test_an_index_killed_between_batches_goes_on_where_it_stopped(
     open_cache: Callable[..., EmbeddingCache],
 ) -> None:

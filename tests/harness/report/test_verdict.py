@@ -262,6 +262,19 @@ def test_a_lead_on_a_few_documents_is_no_recommendation_for_new_ones(tmp_path: P
     assert verdict(tmp_path / "own", *by_accuracy(scores, cites=OWN)).outcome == Outcome.CLEAR_WINNER
 
 
+def test_a_run_that_only_the_correction_keeps_tied_shows_no_settled_interval(tmp_path: Path) -> None:
+    """Behind on seven queries of 200: .016 alone, and .23 among the pairs of six runs."""
+    best = right(107)
+    scores = {"best": best, "behind": right(100)}
+    scores |= {f"near {at}": [*best[: 106 - at], 0.0, *best[107 - at :]] for at in range(4)}
+    found = verdict(tmp_path, *by_accuracy(scores, cites=OWN))
+    behind = next(one for one in found.standings if one.system == "behind")
+    assert behind.status == "tied"
+    assert behind.behind is not None and behind.behind.value == pytest.approx(-0.035)
+    assert behind.behind.low is not None and behind.behind.high is not None
+    assert behind.behind.low < -0.035 < 0 <= behind.behind.high
+
+
 def test_no_run_is_chosen_that_is_not_better_than_a_constant_answer(tmp_path: Path) -> None:
     found = verdict(tmp_path, *SITUATIONS["not above a constant answer"][0])
     assert found.lower_baseline == "always 'No'"
