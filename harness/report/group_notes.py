@@ -11,6 +11,7 @@ from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
 from harness.statistics import Frame
 from harness.statistics.columnar_scores import SCORED, ScoreColumns
+from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
 
 _FEWEST_JUDGED = 10
@@ -24,10 +25,11 @@ def document_notes(frame: Frame) -> list[str]:
     """For queries that share documents: what the interval of a mean covers."""
     if frame.n_clusters is None:
         return []
-    queries, groups = counted(len(frame.clusters), "query", "queries"), counted(frame.n_clusters, "group")
+    about = [name for name in frame.clusters.values() if name.startswith(ABOUT)]
+    queries, documents = counted(len(about), "query", "queries"), counted(len({*about}), "document")
     return [
         "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{queries} in {groups}, each mainly about one document."
+        f"{queries} with evidence, mainly about {documents}."
     ]
 
 

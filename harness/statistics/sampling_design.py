@@ -95,6 +95,10 @@ def repeated_questions(queries: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
+ABOUT = "document/"
+"""Before the document in the name of a cluster; a query without evidence has another name."""
+
+
 def clusters_of(references: Iterable[Reference]) -> dict[str, str]:
     """Query id -> the document cited by most of these queries among those in its evidence, ties by id; a query
     without evidence is alone. Empty if no evidence names a document.
@@ -106,8 +110,6 @@ def clusters_of(references: Iterable[Reference]) -> dict[str, str]:
     if not cited:
         return {}
     return {
-        query_id: intern(
-            f"document/{max(doc_ids, key=lambda one: cited[one])}" if doc_ids else f"query/{query_id}"
-        )
+        query_id: intern(f"{ABOUT}{max(doc_ids, key=lambda one: cited[one])}" if doc_ids else f"query/{query_id}")
         for query_id, doc_ids in named.items()
     }

@@ -341,9 +341,8 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
                 )
         if verdict.n_questions < verdict.n_queries:
             yield f"Only {verdict.n_questions:,} of the {verdict.n_queries:,} queries differ in their text."
-        here = [lead for lead in ranking.open_leads if lead.is_shown_here and not lead.is_shown]
-        if here:
-            names = ", ".join(shortened(ranking.view(lead.place).label) for lead in here)
+        if here := verdict.systems("worse here"):
+            names = ", ".join(map(shortened, here))
             yield f"The lead over {names} holds on these documents and may not on new ones."
         if ranking.measure in COSTS or compared.measure.higher_is_better is False:
             yield f"{ranking.display_name} alone ranks here: a system that hardly answers can win."

@@ -19,7 +19,7 @@ from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, is_merit
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
-from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.query_values import COSTS
 from harness.statistics.race_test import anytime_p
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
@@ -128,13 +128,25 @@ class Ranking:
         """
         if self.is_won:
             return frozenset(lead.place for lead in self.leads)
-        apart = {
-            frozenset((pair.a, pair.b))
-            for pair in (self.ranked.pairs if self.ranked else ())
-            if pair.significant and pair.population != "documents"
-        }
-        shown = (lead.place for lead in self.leads if lead.is_shown)
-        return frozenset(place for place in shown if frozenset((self.order[0], place)) in apart)
+        shown = (lead.place for lead in self.leads if lead.is_shown and lead.place not in self.worse_here)
+        return frozenset(place for place in shown if self.pair_with_best(place).significant)
+
+    @cached_property
+    def worse_here(self) -> frozenset[int]:
+        """Runs that are significantly worse than the best on these documents, with Holm's correction for all
+        pairs, and not shown to be so on new ones. None if the best has won.
+        """
+        if self.is_won:
+            return frozenset()
+        pairs = {lead.place: self.pair_with_best(lead.place) for lead in self.leads if lead.is_shown_here}
+        return frozenset(
+            place for place, pair in pairs.items() if pair.significant and pair.population == "documents"
+        )
+
+    def pair_with_best(self, place: int) -> ComparedPair:
+        """The comparison of a ranked run with the best one."""
+        both = {self.order[0], place}
+        return next(pair for pair in (self.ranked.pairs if self.ranked else ()) if {pair.a, pair.b} == both)
 
     @property
     def open_leads(self) -> list[Lead]:

@@ -107,11 +107,12 @@ def _gap(place: int, lead: Lead, ranking: Ranking) -> tuple[float, float | None,
     """
     compared = ranking.ranked
     assert compared is not None  # noqa: S101 - there is no lead without
-    if not lead.is_shown or place in ranking.beaten:
+    is_worse_here = place in ranking.worse_here
+    if place in ranking.beaten or not (lead.is_shown or is_worse_here):
         return lead.gap(compared)
-    best = ranking.order[0]
-    pair = next(one for one in compared.pairs if {one.a, one.b} == {best, place})
-    ends = [end for end in (*pair.interval, *(pair.interval_clusters or ())) if end is not None]
+    pair = ranking.pair_with_best(place)
+    on_new = None if is_worse_here else pair.interval_clusters
+    ends = [end for end in (*pair.interval, *(on_new or ())) if end is not None]
     if not ends:
         return lead.gap(compared)
     # The pair's is that of a minus b, the lead's that of the best run, positive if better.
@@ -129,6 +130,8 @@ def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
         return "as good"
     if place in ranking.beaten and ranking.race is None:
         return "worse"
+    if place in ranking.worse_here:
+        return "worse here"
     return "too few" if ranking.ranked is not None and ranking.ranked.n_common < FEWEST else "tied"
 
 

@@ -37,9 +37,10 @@ class Outcome(StrEnum):
 
 
 UNFINISHED = "unfinished"
-Status = Literal["recommended", "as good", "tied", "too few", "worse", "baseline", "not ranked"]
-"""`too few`: over so few queries no difference can be significant, so it is not called tied."""
-OPEN: tuple[Status, ...] = ("tied", "too few")
+Status = Literal["recommended", "as good", "tied", "worse here", "too few", "worse", "baseline", "not ranked"]
+"""`worse here`: on these documents, maybe not on new ones. `too few`: over so few queries no difference can be
+significant, so it is not called tied."""
+OPEN: tuple[Status, ...] = ("tied", "worse here", "too few")
 """Neither shown to be worse than the best run nor as good."""
 RIVALS: tuple[Status, ...] = ("as good", *OPEN, "worse")
 """Ranked and not recommended."""

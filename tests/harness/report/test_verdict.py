@@ -259,6 +259,9 @@ def test_a_lead_on_a_few_documents_is_no_recommendation_for_new_ones(tmp_path: P
     found = verdict(tmp_path / "shared", *by_accuracy(scores, cites=cites))
     assert found.outcome == Outcome.LEADING
     assert any("these documents" in caveat for caveat in found.caveats)
+    here = found.standings[1]
+    assert here.status == "worse here" and here.behind is not None
+    assert here.behind.high is not None and here.behind.high < 0
     assert verdict(tmp_path / "own", *by_accuracy(scores, cites=OWN)).outcome == Outcome.CLEAR_WINNER
 
 
