@@ -152,17 +152,23 @@ def law_sentence(levels: Sequence[LoadLevel]) -> str:
     beyond = peak is not None and peak > 2 * max(users for users, _ in _points(levels))
     end = f"peak at {short_number(peak)} users" if peak is not None and not beyond else "no peak within reach"
     return (
-        f"Fitted scalability law: {short_number(law.per_user)} answers a second for one user, contention "
+        f"Fitted scalability law: {_rate(law.per_user)} for one user, contention "
         f"{round(law.contention, 3):g}, coherency {round(law.coherency, 4):g}, {end}; the levels are "
         f"{100 * law.deviation:.0f} % off it."
     )
+
+
+def _rate(per_s: float) -> str:
+    if per_s < 1:
+        return f"{short_number(60 * per_s)} answers a minute"
+    return f"{short_number(per_s)} answers a second"
 
 
 def _closed_sentence(test: LoadTest) -> str:
     found, levels = saturation(test.levels), _whole(test.levels)
     if found is None:
         return "No query was answered."
-    most, last = f"{short_number(found.per_s)} answers a second", levels[-1]
+    most, last = _rate(found.per_s), levels[-1]
     if len(levels) == 1:
         return f"About {most} with {last.name}."
     if not found.is_reached:
