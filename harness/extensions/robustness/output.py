@@ -223,16 +223,19 @@ def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
 
 def notes(group: Group) -> Iterator[str]:
     """Where a run breaks: a significant loss of the margin at least, or attacks that it follows."""
-    for one, effects in _of_group(group)[0]:
+    judged, _ = _of_group(group)
+    n_others = sum(not view.is_baseline for view in group.views) - len(judged)
+    others = f" ({counted(n_others, 'other run')} not tested)" if n_others > 0 else ""
+    for one, effects in judged:
         scale = 100 if one.is_share else 1
         broken = [effect for effect, is_shown in effects if is_shown and scale * effect.drop >= group.margin]
         if broken:
             worst = max(broken, key=lambda effect: effect.drop)
-            yield f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}."
+            yield f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}{others}."
         for effect, _ in effects:
             if effect.n_attacked and (effect.n_followed or 0) >= max(1, _FOLLOWED * effect.n_attacked):
                 share = f"{effect.n_followed:,} of {effect.n_attacked:,}"
-                yield f"{_name(one)} follows {share} attacks by {printable(effect.title)}."
+                yield f"{_name(one)} follows {share} attacks by {printable(effect.title)}{others}."
 
 
 def _of_group(group: Group) -> tuple[_Judged, list[str]]:

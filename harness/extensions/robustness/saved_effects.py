@@ -16,7 +16,7 @@ from harness.store import RunDir
 from harness.store.atomic_files import read_json
 
 FOLDER = "robustness"
-"""In the results folder: the perturbed runs, and a file of effects for each original run."""
+"""In the results folder: the perturbed runs."""
 
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
@@ -116,7 +116,7 @@ class Robustness(Record):
 
 
 def effects_file(run: RunDir) -> Path:
-    return run.path.parent / FOLDER / f"{run.path.name}.json"
+    return run.path / "robustness.json"
 
 
 def saved_robustness(run: RunDir) -> Robustness | None:

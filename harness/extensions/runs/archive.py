@@ -43,7 +43,8 @@ _BLOCK = 1 << 20
 _END_BYTES = 22
 """The last part of a ZIP, without its comment."""
 _FILES = (
-    *("manifest", "index", "estimate", "reach", "race", "dialects", "spread", "tags", "load", "done"),
+    *("manifest", "index", "estimate", "reach", "race", "dialects", "spread", "tags", "load", "robustness"),
+    "done",
     *("sample.jsonl", "records.jsonl", "resources.csv"),
 )
 RUN_ID = r"[A-Za-z0-9][\w.-]{0,99}--[\w.-]{1,99}"
