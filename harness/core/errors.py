@@ -134,11 +134,18 @@ def need(extra: str, *modules: str) -> None:
         raise MissingDependency(f"{', '.join(missing)} {verb} not installed", install(extra))
 
 
+_MOST_KNOWN = 20
+"""Words in a hint."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint with the known word nearest to `name`, or with all known words."""
+    """A hint with the known word nearest to `name`, or with the known words."""
     words = sorted(known)
     close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words) or 'none'}"
+    if close:
+        return f"did you mean '{close[0]}'?"
+    more = f" and {len(words) - _MOST_KNOWN} more" if len(words) > _MOST_KNOWN else ""
+    return f"known: {', '.join(words[:_MOST_KNOWN]) or 'none'}{more}"
 
 
 def nearest_file(path: Path, otherwise: str) -> str:

@@ -92,7 +92,7 @@ def live_run(run: RunDir) -> LiveRun:
     routes = spec.own_routes(answer_params)
     routed = tuple(_routed_run(manifest, *one) for one in zip(routes, system.get("routed", ()), strict=True))
     roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
-    generator, embedder = models_of(build_config(manifest.config), spec, roles)
+    generator, embedder = models_of(build_config(manifest.config), spec, roles, index_params)
     live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, routed)
     _check_models(live)
     _check_index(live)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -175,7 +175,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     index_params = spec.settled(_params(spec, "index", config), answer_params)
     routed = _routed_cells(config, spec.own_routes(answer_params), reader)
     roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in routed])
-    generator, embedder = models_of(config, spec, roles)
+    generator, embedder = models_of(config, spec, roles, index_params)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
         role: model_identity(model)
@@ -260,13 +260,13 @@ def index_id_of(
 
 
 def models_of(
-    config: BenchConfig, spec: SystemSpec, roles: Roles
+    config: BenchConfig, spec: SystemSpec, roles: Roles, index_params: Params
 ) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
     """The generator and the embedder of a system, resolved; None if neither phase calls it.
 
     ConfigError if it needs a model and the config says `none`.
     """
-    return _generator(config, spec, roles), _embedder(config, spec, roles)
+    return _generator(config, spec, roles, index_params), _embedder(config, spec, roles)
 
 
 def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
@@ -298,15 +298,27 @@ def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     return weights
 
 
-def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:
+def _generator(
+    config: BenchConfig, spec: SystemSpec, roles: Roles, index_params: Params
+) -> GeneratorConfig | None:
     if "generator" not in roles.index | roles.answer:
         return None
     if config.models.generator.is_none and "generator" in roles.index:
         raise ConfigError(
             f"'{spec.name}' builds its index with a generator, and models.generator.provider is none",
-            "choose a provider, or an index parameter that needs none (see its README)",
+            f"choose a provider{_index_without_model(spec, index_params)}",
         )
     return resolve_generator(config.models.generator)
+
+
+def _index_without_model(spec: SystemSpec, params: Params) -> str:
+    """`, or ...`: the setting with which its index needs no generator; empty if no single one does."""
+    for name, field in type(params).model_fields.items():
+        for value in get_args(field.annotation):
+            other = params.model_copy(update={name: value})
+            if callable(spec.index_roles) and "generator" not in spec.index_roles(other):
+                return f", or --set per_system.{spec.name}.index.{name}={value}"
+    return ""
 
 
 def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderConfig | None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import Base64Bytes, Field, ValidationError
 
+from harness.cli.console import open_console
 from harness.cli.sentence_highlighting import Place
 from harness.core.current_process import count_stops
 from harness.core.errors import ConfigError
@@ -29,6 +30,7 @@ from harness.extensions.ask.uploaded_documents import (
 )
 from harness.extensions.web import serve_page
 from harness.extensions.web.pages import LONGEST_BODY, LocalPage, framed
+from harness.report.terminal import plain
 from harness.runner.live_run_check import run_named
 from harness.store import RunDir
 from harness.store.atomic_files import first_error
@@ -80,6 +82,8 @@ def try_on_page(names: Sequence[str], docs: Path | None, port: int, options: Try
         takes_documents = not names and docs is None
         page = comparison_page(session, uploaded if takes_documents else None)
         serve_page(page, port, begin=None if takes_documents else session.prepare)
+        if votes := session.votes:
+            open_console().print(plain(f"{votes}\n{session.compare_command}"), soft_wrap=True)
 
 
 def _named(names: Sequence[str], docs: Path | None, options: TryOptions) -> RunsToAsk:

@@ -233,7 +233,11 @@ _AN_HOUR: dict[str, object] = {
     "per_system.community.index.reports": "rules",
     "per_system.community.index.report_tokens": 1000,
     "per_system.community.answer.context_tokens": 2000,
+    # A judge call for each passage of each answer.
+    "per_system.naive.answer.top_k": 3,
     "per_system.recursive.answer.rounds": 2,
+    "per_system.recursive.answer.k_per_round": 2,
+    "per_system.kg.answer.top_k": 2,
 }
 _SCRIPTED_ANSWERS = {
     r"(?s)(TechCrunch|Verge|Sporting).*\nAnswer:$": "Yes",

@@ -48,6 +48,12 @@ def test_newlines_are_collapsed_and_no_word_is_lost() -> None:
     assert str(error) == "line 1 line 2 indented: first second"
 
 
+def test_a_hint_with_many_known_words_names_some_and_counts_the_others() -> None:
+    hint = nearest("accuracy", [f"w{n}" for n in range(60)])
+    assert "w0" in hint and "w9" not in hint.split(", ")
+    assert "40" in hint and len(hint) < 160
+
+
 def test_an_error_survives_the_way_between_processes() -> None:
     back = pickle.loads(pickle.dumps(StoreError("what", "fix")))
     assert (type(back), back.what, back.fix) == (StoreError, "what", "fix")

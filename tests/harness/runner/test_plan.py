@@ -194,8 +194,10 @@ def test_the_generator_is_part_of_an_index_only_where_it_builds_it() -> None:
 
 
 def test_an_index_that_needs_a_generator_is_refused_without_one() -> None:
-    with pytest.raises(ConfigError, match="builds its index with a generator"):
+    with pytest.raises(ConfigError, match="builds its index with a generator") as refused:
         cells(*KG, NONE)
+    _, _, setting = refused.value.fix.partition("--set ")
+    assert cell(*KG, NONE, setting).index_id == cell(*KG, "index.extractor=nlp").index_id
 
 
 def test_systems_over_the_same_passages_share_an_index_and_baselines_have_their_own() -> None:
