@@ -95,7 +95,7 @@ class DatasetConfig(ConfigSection):
     questions: str | None = None
     """File with questions about its documents (`--questions`). Not in the run id either."""
     options: dict[str, Any] = {}
-    """Options of the data set, such as the distractors of ms_marco. Not in the run id either."""
+    """Options of the data set, such as `queries` of ms_marco. Not in the run id either."""
     sample: SampleConfig | Literal["full"] = SampleConfig()
     """A sample of each query type, or `full` for all queries. Default `full` if `questions` is set."""
     corpus: Literal["full", "cited"] = "full"
@@ -144,8 +144,8 @@ class ModelConfig(ConfigSection):
     max_throttled_s: float = Field(900.0, gt=0, le=LONGEST_S)
     """If a server answers nothing but 429 for this long, the run stops. It can be resumed."""
     options: dict[str, Any] = {}
-    """Options of the provider. local: context_tokens, threads, path; minilm: threads; azure: api_version; fake:
-    its script."""
+    """Options of the provider. local: context_tokens, parallel, threads, path; minilm: threads; azure:
+    api_version; fake: its script."""
     extra: dict[str, Any] = {}
     """Parameters added to every request, such as top_p or reasoning_effort. Part of the run id."""
 
@@ -353,8 +353,8 @@ class BenchConfig(ConfigSection):
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
     schedule: Literal["in_order", "interleaved"] | None = None
-    """Not in the run id. `cells`: one run after another. `interleaved`: runs take turns over the same queries, in
-    a random order drawn from `seed` and stratified by type, so that all have answered the same queries when the
+    """Not in the run id. `in_order`: one run after another. `interleaved`: runs take turns over the same queries,
+    in a random order drawn from `seed` and stratified by type, so that all have answered the same queries when the
     budget is exhausted. They are then complete over those queries, and evaluators without a model score them, if
     need be beyond the minutes. The same command resumes. None: `interleaved` if a budget limits several runs."""
     race: RaceConfig | None = None
