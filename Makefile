@@ -1,7 +1,7 @@
 # One line each for the jobs people come for; everything else is `rag-harness --help`.
 #   make bench                                   the demo: retrieval, then answers of a small model on this machine
 #   make bench SYSTEM=naive DATASET=multihop_rag ARGS="--set dataset.sample.per_type=5"
-#   make sweep CONFIG=configs/sweeps/top_k.yaml  many cells from one config
+#   make sweep CONFIG=configs/sweeps/top_k.yaml  many runs from one config
 #   make reproduce PAPER=thesis MODELS=local     every table and figure of a paper; MODELS=published needs a key
 #   make report RUNS="demo--naive"               a report of runs that are there
 #   make perf BENCHES="startup report"           how fast and how large it is, beside what else there is
