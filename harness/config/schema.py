@@ -384,5 +384,5 @@ class BenchConfig(ConfigSection):
     @classmethod
     def _can_be_typed(cls, name: str | None) -> str | None:
         if name is not None and not re.fullmatch(r"\w[\w .+-]{0,39}", name):
-            raise ValueError("must be at most 40 letters, digits, spaces, and . _ + -, and begin with a letter")
+            raise ValueError("must be at most 40 letters, digits, spaces, and . _ + -, first a letter or digit")
         return name

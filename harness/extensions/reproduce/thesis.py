@@ -233,6 +233,7 @@ _AN_HOUR: dict[str, object] = {
     "per_system.community.index.reports": "rules",
     "per_system.community.index.report_tokens": 1000,
     "per_system.community.answer.context_tokens": 2000,
+    "per_system.community.answer.max_reports": 16,
     # A judge call for each passage of each answer.
     "per_system.naive.answer.top_k": 3,
     "per_system.recursive.answer.rounds": 2,
