@@ -28,6 +28,22 @@ _HOLDS_KEY = re.compile(
     r"|/(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[\w.~+=-]{20,}(/|$)"
 )
 """A path segment that looks like a key."""
+_KEY_FORMS = re.compile(
+    # A long run of letters and digits, so that names such as sk-learn-estimators-2024 stay. Bounded, so that no
+    # text takes quadratic time.
+    r"(?<![A-Za-z0-9])(?:"
+    r"[spr]k[-_](?=[\w-]{0,99}?(?=[A-Za-z]{0,15}\d)[A-Za-z0-9]{12})[\w-]{20,}"
+    r"|(?:hf_|gsk_|gh[oprsu]_|r8_|xai-|pplx-|nvapi-|glpat-|github_pat_)(?=[\w-]{0,99}\d)[\w-]{20,}"
+    r"|A[KS]IA(?=[A-Z]*\d)[A-Z0-9]{16}(?![A-Za-z0-9])"
+    r"|AIza[\w-]{35}"
+    r"|eyJ[\w-]{10,2000}[.]eyJ[\w-]{10,2000}[.][\w-]{10,})"
+    r"|(?<=[Bb]earer )(?=\S{0,99}\d)[\w.~+/=-]{16,}"
+    r"|(?<=://)[^\s/@:'\"]{1,200}:[^\s/@'\"]{1,200}(?=@)",
+    re.ASCII,
+)
+"""What looks like a key of OpenAI, Anthropic, Hugging Face, GitHub, AWS, Google or a similar service, a signed
+token, or user and password in a URL.
+"""
 _names: set[str] = set()
 _made: set[str] = set()
 
@@ -80,6 +96,12 @@ def without_keys(text: str) -> str:
     """The text without keys in any encoding: plain, in a URL, in JSON, HTML or base64."""
     named = (name for name in os.environ if says_secret(name) and not os.environ[name].startswith("/"))
     return _forms(_values({*_names, *named})).taken_out(text)
+
+
+def without_key_forms(text: str) -> str:
+    """The text without what looks like a key, whoever owns it. For settings and errors; data may quote examples.
+    """
+    return _KEY_FORMS.sub(MASK, text)
 
 
 def reply_without_keys(content: bytes) -> bytes:

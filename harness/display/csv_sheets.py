@@ -4,7 +4,8 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The last four are the full-width forms of the first, which spreadsheets read alike."""
 _BOM = "\ufeff"
 """Byte order mark, by which spreadsheets recognise UTF-8."""
 

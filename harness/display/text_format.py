@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from harness.core.sanitize import is_hidden, visible
+from harness.display.csv_sheets import write_cell
 
 NOTHING = "–"  # noqa: RUF001 - an en dash, the sign for "not measured"
 LONGEST_NAME = 80
@@ -33,9 +34,10 @@ def markdown(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def csv_name(text: str) -> str:
-    """`printable`, with an apostrophe in front if a spreadsheet would take it for a formula."""
-    name = printable(text, 200)
-    return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
+    """`printable`, with an apostrophe in front of what a spreadsheet would take for a formula: at the start, and
+    after a semicolon, at which spreadsheets of many languages split a line.
+    """
+    return ";".join(map(write_cell, printable(text, 200).split(";")))
 
 
 def file_name(text: str) -> str:

@@ -39,6 +39,11 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
     return found
 
 
+def value_ranges(known: Mapping[str, Measure]) -> dict[str, tuple[float, float]]:
+    """Metric -> its lowest and highest possible value, where they are known."""
+    return {name: measure.ends for name, measure in known.items() if measure.ends is not None}
+
+
 @dataclass(frozen=True)
 class RankingChoice:
     name: str

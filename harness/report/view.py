@@ -24,7 +24,14 @@ from harness.report.group_notes import (
     scored_by,
 )
 from harness.report.labels import dataset_title, document_versions, run_labels
-from harness.report.measures import DEFAULT_MARGIN, RankingChoice, known_measures, margin_choice, ranking_choice
+from harness.report.measures import (
+    DEFAULT_MARGIN,
+    RankingChoice,
+    known_measures,
+    margin_choice,
+    ranking_choice,
+    value_ranges,
+)
 from harness.report.notes import most_harmful_first, run_notes
 from harness.report.records import (
     ABSTAINED,
@@ -351,12 +358,11 @@ def collector_paused() -> Iterator[None]:
 
 def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunView:
     frame, (answers, briefs) = Frame.of(run, sample.values()), read_briefly(run)
-    read = ScoreColumns.read(frame, run.score_lines())
+    manifest, evaluations = run.manifest(), run.evaluations()
+    ranges = value_ranges(known_measures(evaluations))
+    read = ScoreColumns.read(frame, run.score_lines(), ranges)
     scores = read.fitting(briefs.is_answered)
     resources = load_resources(path) if (path := run.resources_path()) else None
-    manifest, evaluations = run.manifest(), run.evaluations()
-    known = known_measures(evaluations).values()
-    ranges = {measure.name: measure.ends for measure in known if measure.ends is not None}
     aggregates = aggregate_scores(frame, scores, ranges=ranges)
     models = manifest.identity.get("models", {})
     costs = query_scores(frame, answers.values(), models, prices)

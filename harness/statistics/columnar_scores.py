@@ -105,9 +105,16 @@ class ScoreColumns:
     """Where the explanations are; None: scores are not from files."""
 
     @classmethod
-    def read(cls, frame: Frame, lines: ScoreLines) -> ScoreColumns:
-        """Every score of a run directory. StoreError: two scores of one metric for the same answer."""
-        return cls(frame.places, _placed(frame, lines.batches(), from_file=True), lines)
+    def read(cls, frame: Frame, lines: ScoreLines, ranges: Mapping[str, tuple[float, float]]) -> ScoreColumns:
+        """Every score of a run directory. `ranges`: lowest and highest possible value by metric. StoreError: a
+        value outside them, because checksums do not show who wrote a file; two scores of one metric for the same
+        answer.
+        """
+        found = cls(frame.places, _placed(frame, lines.batches(), from_file=True), lines)
+        for measure, ends in ranges.items():
+            if measure in found.by_measure:
+                _refuse_impossible(frame, measure, found.by_measure[measure].values, ends, lines.fix)
+        return found
 
     @classmethod
     def of(cls, frame: Frame, scores: Iterable[Score]) -> ScoreColumns:
@@ -236,6 +243,20 @@ def _placed(frame: Frame, batches: Iterable[ScoreBatch], *, from_file: bool) -> 
                 column.lines[cells] = [lines[place] for place in own]
             column.facts.take([scores[place] for place in own])
     return found
+
+
+def _refuse_impossible(
+    frame: Frame, measure: str, values: NDArray[np.float64], ends: tuple[float, float], fix: str
+) -> None:
+    """StoreError: a value that the metric cannot have."""
+    rows, repeats = np.nonzero((values < ends[0]) | (values > ends[1]))
+    if len(rows):
+        query_id, value = list(frame.places)[rows[0]], values[rows[0], repeats[0]]
+        raise StoreError(
+            f"run {frame.run_id}: the score of '{measure}' for query '{query_id}' is {value:g},"
+            f" not within {ends[0]:g} and {ends[1]:g}",
+            fix,
+        )
 
 
 def _refuse_twins(

@@ -27,6 +27,8 @@ LARGEST_FILE, LARGEST_TOTAL = 20_000_000, 100_000_000
 """Bytes."""
 DEFAULT_SYSTEMS = ("naive", "kg")
 _LONGEST_NAME = 100
+_LONGEST_STEM = 200
+"""Bytes. File systems take names of 255 bytes, of which the temporary file and the ending need some."""
 _UNSAFE = re.compile(r"[^\w .()+-]")
 _ASKED_OF_NONE = "What are these documents about?"
 """A run needs a query. Nobody is asked this one: only the index of the run is used."""
@@ -71,7 +73,8 @@ def safe_name(name: str) -> str:
     stem, _, kind = _UNSAFE.sub("_", last).rpartition(".")
     if f".{kind.lower()}" not in KINDS:
         raise ConfigError(f"'{last[:_LONGEST_NAME]}' is not read", f"add files of the kinds {', '.join(KINDS)}")
-    return f"{stem.strip(' .')[:_LONGEST_NAME] or 'document'}.{kind}"
+    stem = stem.strip(" .")[:_LONGEST_NAME].encode()[:_LONGEST_STEM].decode(errors="ignore")
+    return f"{stem or 'document'}.{kind}"
 
 
 def default_config(settings: Sequence[str], dataset: DatasetChoice = CONFIGURED) -> BenchConfig:

@@ -17,8 +17,10 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,13 +30,15 @@ from harness.core.bounded_files import open_plain
 from harness.core.errors import DISTRIBUTION, DataError, explained_io
 from harness.core.hashing import file_digest
 from harness.display import printable
-from harness.store import SCHEMA_VERSION, atomic_files, checksums
+from harness.store import SCHEMA_VERSION, atomic_files, checksums, untrusted_file_reader
 
 FORMAT = 1
 LIST = "export.json"
 MOST_BYTES = 3 << 30
 """Of all files together, unpacked. With less than 4 GiB, a ZIP has no second, larger kind of directory."""
 MOST_FILES = 20_000
+_MOST_OF_A_RUN = 1000
+"""Files; each evaluator has two and each annotator one."""
 _MOST_RATIO = 200
 """Of unpacked to packed bytes of a large file; texts of runs reach 60."""
 _LARGE = 10_000_000
@@ -151,7 +155,9 @@ def _refuse_long_directory(path: Path, file: BinaryIO) -> None:
 
 
 def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
-    """Name -> size of every entry but the list."""
+    """Name -> size of every entry but the list. What can be refused by the directory of the archive is refused
+    here, before thousands of files are written to disk.
+    """
     entries = archive.infolist()
     total = sum(one.file_size for one in entries)
     if total > MOST_BYTES or len(entries) > MOST_FILES + 1:
@@ -167,9 +173,14 @@ def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
             raise changed_by_hand(path, f"{one.filename[:100]!r} is no file of a run")
         if one.file_size > max(_LARGE, _MOST_RATIO * one.compress_size):
             raise changed_by_hand(path, f"{one.filename!r} unpacks to {one.file_size:,} bytes")
-    names = [one.filename for one in entries]
-    if len({*names}) < len(names):
+        if one.filename.endswith(".json") and one.file_size > untrusted_file_reader.LARGEST_OBJECT:
+            raise changed_by_hand(path, f"{one.filename!r} unpacks to {one.file_size:,} bytes")
+    names = {one.filename for one in entries}
+    if len(names) < len(entries):
         raise changed_by_hand(path, "a file is in it twice")
+    for run_id, n_files in Counter(name.partition("/")[0] for name in names - {LIST}).items():
+        if n_files > _MOST_OF_A_RUN or f"{run_id}/manifest.json" not in names:
+            raise changed_by_hand(path, f"{run_id} has {n_files:,} files, or no manifest.json")
     return {one.filename: one.file_size for one in entries if one.filename != LIST}
 
 
@@ -192,20 +203,27 @@ def _read_list(path: Path, archive: zipfile.ZipFile) -> ExportList:
     return atomic_files.checked(path / LIST, rest, ExportList, _ASK_AGAIN)
 
 
-def unpack(path: Path, archive: zipfile.ZipFile, listed: ExportList, folder: Path) -> None:
-    """Write the files into an empty folder; DataError if one does not match its checksum."""
-    for name, expected in listed.files.items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        hashed, left = hashlib.sha256(), expected.bytes
-        with archive.open(name) as source, target.open("xb") as file:
-            while block := source.read(min(_BLOCK, left + 1)):
-                left -= len(block)
-                if left < 0:
-                    break
-                hashed.update(block)
-                file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
-        if left or hashed.hexdigest() != expected.sha256:
-            raise changed_by_hand(path, f"{name} does not match its checksum")
+def unpack(path: Path, archive: zipfile.ZipFile, listed: ExportList, folder: Path) -> Iterator[str]:
+    """Write the files into an empty folder, and yield each run id once its files are there. DataError if a file does
+    not match its checksum.
+    """
+    for run_id, names in groupby(sorted(listed.files), key=lambda name: name.partition("/")[0]):
+        for name in names:
+            _unpack(path, archive, name, listed.files[name], folder / name)
+        yield run_id
+
+
+def _unpack(path: Path, archive: zipfile.ZipFile, name: str, expected: ExportedFile, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    hashed, left = hashlib.sha256(), expected.bytes
+    with archive.open(name) as source, target.open("xb") as file:
+        while block := source.read(min(_BLOCK, left + 1)):
+            left -= len(block)
+            if left < 0:
+                break
+            hashed.update(block)
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+    if left or hashed.hexdigest() != expected.sha256:
+        raise changed_by_hand(path, f"{name} does not match its checksum")

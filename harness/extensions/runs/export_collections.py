@@ -1,7 +1,7 @@
 """Runs as test collections: TREC run and qrels files, a BEIR folder, an evaluation data set of ragas.
 
 White space, control characters and % in ids are percent-encoded in TREC and BEIR files, which separate fields by
-white space; `urllib.parse.unquote` gives the id.
+white space, and so is what makes an id a formula of a spreadsheet; `urllib.parse.unquote` gives the id.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from harness.api.frames import ReadRun
 from harness.core.errors import ConfigError, DataError
@@ -20,7 +19,7 @@ from harness.core.sanitize import without_keys
 from harness.extensions.runs.exported_runs import ExportedRuns, scores_by_query, write_lines
 from harness.store.index_dir import Corpora
 
-_SEPARATES = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
+_ENCODED = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]|^[=+@-](?![\d.]*$)")
 Qrels = dict[str, list[str]]
 """Query id -> its gold documents."""
 
@@ -161,5 +160,5 @@ def _rankings(read: ReadRun) -> Mapping[int, dict[str, list[str]]]:
 
 
 def one_word(name: str) -> str:
-    """An id without what separates the fields of a line; different ids stay different."""
-    return _SEPARATES.sub(lambda found: quote(found.group(), safe=""), name) or "%"
+    """An id without what separates the fields of a line or makes it a formula; different ids stay different."""
+    return _ENCODED.sub(lambda found: "".join(f"%{octet:02X}" for octet in found.group().encode()), name) or "%"

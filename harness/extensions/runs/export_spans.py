@@ -182,4 +182,5 @@ def _nanoseconds(moment: str) -> int:
 
 
 def _length(seconds: float | None) -> int:
-    return int(min(max(seconds or 0.0, 0.0), 1e8) * 1e9)
+    # In this order, NaN gives 0.
+    return int(min(max(0.0, seconds or 0.0), 1e8) * 1e9)

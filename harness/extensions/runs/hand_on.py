@@ -15,7 +15,7 @@ from pydantic import RootModel
 from harness.core.errors import ConfigError, StoreError, explained_io
 from harness.core.hashing import file_digest
 from harness.core.records import RunRecord, Score
-from harness.core.sanitize import without_keys
+from harness.core.sanitize import without_key_forms, without_keys
 from harness.extensions.runs.archive import RUN_ID, changed_by_hand, files_to_export, opened_archive, pack, unpack
 from harness.store import RunDir, atomic_files, checksums, untrusted_file_reader
 from harness.store.annotations import read_annotations
@@ -105,7 +105,8 @@ def read_whole(run: RunDir) -> None:
 class _Cleaner:
     """Shortens absolute paths and masks keys in the files of a copied run, and renews the checksums.
 
-    Questions, documents and answers keep their paths: those are data. Their keys are masked.
+    Questions, documents and answers keep their paths, and what only looks like a key: those are data. Keys in
+    the environment are masked in answers too.
     """
 
     def __init__(self) -> None:
@@ -154,7 +155,9 @@ class _Cleaner:
     def _is_private(self, text: str) -> bool:
         has_key = without_keys(text) != text
         self.n_changed += has_key
-        return has_key or _PATH.search(text) is not None
+        quotes_error = '"status":"ok"' not in text
+        is_told = _PATH.search(text) is not None or (quotes_error and without_key_forms(text) != text)
+        return has_key or is_told
 
     def _clean_object(self, path: Path, renewed: Mapping[str, str] = MappingProxyType({})) -> None:
         """`renewed`: old -> new checksum of the records, which an evaluation names."""
@@ -181,7 +184,7 @@ class _Cleaner:
         return value if key in _OF_THE_DATA else self._tree(value)
 
     def _text(self, text: str) -> str:
-        short = without_keys(_PATH.sub(r"…/\1", text))
+        short = _PATH.sub(r"…/\1", without_key_forms(without_keys(text)))
         self.n_changed += short != text
         return short
 
@@ -199,13 +202,12 @@ def receive_runs(file: Path, results: Path) -> list[RunDir]:
         for run_id in listed.runs:
             refuse_existing(results, run_id)
         with changing(results), staging(results) as folder:
-            unpack(file, archive, listed, folder)
-            runs = [RunDir(folder / run_id) for run_id in listed.runs]
-            for run in runs:
+            for run_id in unpack(file, archive, listed, folder):
+                run = RunDir(folder / run_id)
                 try:
                     read_whole(run)
-                    if run.manifest().run_id != run.run_id:
-                        raise StoreError(f"{run.run_id} is another run")
+                    if run.manifest().run_id != run_id:
+                        raise StoreError(f"{run_id} is another run")
                 except StoreError as error:
                     raise changed_by_hand(file, error.what.replace(f"{folder}/", "")) from error
-            return [add_run(run.path, results) for run in runs]
+            return [add_run(folder / run_id, results) for run_id in listed.runs]

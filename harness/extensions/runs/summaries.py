@@ -2,7 +2,7 @@
 seconds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from harness.core.hashing import short_digest
 from harness.core.records import EvaluationRecord
 from harness.extensions.runs.removing import UNREADABLE, bytes_of
 from harness.report.labels import dataset_name
-from harness.report.measures import candidates_to_rank, known_measures, ranking_choice
+from harness.report.measures import candidates_to_rank, known_measures, ranking_choice, value_ranges
 from harness.statistics import NATURAL, OVERALL, Frame, aggregate_scores
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.store import Manifest, RunDir
@@ -24,7 +24,7 @@ from harness.store.atomic_files import read_json, write_json
 from harness.store.run_removal import own_folder
 from harness.store.score_files import ScoreLines
 
-_VERSION = f"{__version__}-1"
+_VERSION = f"{__version__}-2"
 """Increase it when a summary says something else about the same files."""
 
 
@@ -143,11 +143,11 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
     evaluations = run.evaluations()
     if not evaluations:
         return "", None
-    means = _Means(run, evaluations)
+    known = known_measures(evaluations)
+    means = _Means(run, evaluations, value_ranges(known))
     wanted = ranking_choice([manifest]).name
     if (value := means.of(wanted)) is not None:
         return wanted, value
-    known = known_measures(evaluations)
     evidence = (name for name, measure in known.items() if measure.ranks_where_answers_cannot)
     for name in candidates_to_rank(wanted, evidence, known):
         if (value := means.of(name)) is not None:
@@ -158,8 +158,10 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
 class _Means:
     """Means of single metrics; each file of scores is read once."""
 
-    def __init__(self, run: RunDir, evaluations: Iterable[EvaluationRecord]) -> None:
-        self._run = run
+    def __init__(
+        self, run: RunDir, evaluations: Iterable[EvaluationRecord], ranges: Mapping[str, tuple[float, float]]
+    ) -> None:
+        self._run, self._ranges = run, ranges
         self._lines = run.score_lines()
         self._frame = Frame.of(run)
         self._owners = {name: one for one in evaluations for name in one.measures}
@@ -172,7 +174,8 @@ class _Means:
             return None
         if owner.evaluator not in self._read:
             paths = tuple(path for path in self._lines.paths if path.stem == owner.evaluator)
-            self._read[owner.evaluator] = ScoreColumns.read(self._frame, ScoreLines(paths, self._lines.fix))
+            lines = ScoreLines(paths, self._lines.fix)
+            self._read[owner.evaluator] = ScoreColumns.read(self._frame, lines, self._ranges)
         rows = aggregate_scores(self._frame, self._read[owner.evaluator].only({measure}))
         means = {row.query_type: row.mean for row in rows}
         natural = means.get(NATURAL)

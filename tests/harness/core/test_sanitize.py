@@ -8,7 +8,15 @@ import pytest
 
 from harness.core.errors import ConfigError
 from harness.core.languages import UNKNOWN_LANGUAGE, languages_of
-from harness.core.sanitize import cleaned, keep_secret, path_part, reply_without_keys, visible, without_keys
+from harness.core.sanitize import (
+    cleaned,
+    keep_secret,
+    path_part,
+    reply_without_keys,
+    visible,
+    without_key_forms,
+    without_keys,
+)
 from harness.models.llama_server import ServerAccess
 
 KEY = "sk-Ab3+/=\"x'\\9?Zz"
@@ -58,6 +66,38 @@ def test_a_secret_that_no_role_names_is_found_by_the_name_of_its_variable(monkey
 def test_a_reply_keeps_words_that_are_a_password_of_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEO4J_PASSWORD", "correcthorse")
     assert reply_without_keys(b'{"content": "correcthorse"}') == b'{"content": "correcthorse"}'
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-" + "aB3dE6gH" * 6,
+        "sk-ant-api03-Qf3_k9-ZlXw0aB3dE6gH1jK4mN7pQ_r-stUVwx",
+        "sk-or-v1-" + "0f1e2d3c" * 8,
+        "sk_live_51aB3dE6gH1jK4mN7pQrs",
+        "hf_AbCdEfGh1jKlMnOpQrStUvWxYz12345678",
+        "ghp_" + "a1B2" * 9,
+        "AKIAIOSFODNN7EXAMPLE",
+        "AIza" + "a1B2c" * 7,
+        "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2QT4",
+    ],
+)
+def test_what_looks_like_a_key_is_masked_whoever_owns_it(key: str) -> None:
+    assert without_key_forms(f'{{"key": "{key}"}} failed') == '{"key": "***"} failed'
+    assert without_key_forms("Authorization: Bearer 0123456789abcdef.x") == "Authorization: Bearer ***"
+    assert without_key_forms("http://me:pass@host/v1") == "http://***@host/v1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sk-learn-estimators-2024-long-name-of-things", "task-1234567890123456789012", "demo--naive--0123456789abcdef",
+        "risk_assessment_2024_of_the_company", "the bearer of good news in 2024", "hf_hub_download_of_files",
+        "http://127.0.0.1:8000/v1 at 12:30@noon", "sha256:" + "0f" * 32, "ASIAPACIFICREGIONALBANK",
+    ],
+)  # fmt: skip
+def test_names_digests_and_addresses_do_not_look_like_keys(text: str) -> None:
+    assert without_key_forms(text) == text
 
 
 def test_a_placeholder_a_path_and_an_unset_variable_take_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:

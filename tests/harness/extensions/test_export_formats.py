@@ -31,8 +31,8 @@ DEMO = load_dataset(demo.SPEC)
 
 
 def hostile(name: str) -> str:
-    """An id that would break a line, or a field of one."""
-    return f"{name}\n9 Q0\tx\u2028%20 "
+    """An id that would break a line, or a field of one, or be a formula."""
+    return f"={name}\n9 Q0\tx\u2028%20 "
 
 
 def write_run(results: Path) -> RunDir:
@@ -159,6 +159,8 @@ def from_beir(run: RunDir, out: Path) -> None:
     assert texts == asked
     assert [one.text for one in raw.documents] == [one.text for one in DEMO.documents]
     qrels = {row.query.query_id: {one.doc_id: 1 for one in row.reference.evidence} for row in raw.rows}
+    cells = (out / "qrels" / "test.tsv").read_text("utf-8").split()
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
     ndcg(run, qrels, json.loads((out / "results" / f"{RUN}.json").read_text()))
 
 

@@ -15,6 +15,7 @@ from paired_runs import ScoredRun, close_again, write_run
 
 from harness.api.config_building import prices_of_runs
 from harness.core.records import Failure
+from harness.extensions.runs import archive, hand_on
 from harness.report import load_chapters
 from harness.store import RunDir, find_runs, run_removal
 
@@ -158,26 +159,58 @@ def test_an_export_names_no_place_of_this_machine_and_no_key(cli: CommandLine) -
     close_again(run, failed)
     done = cli.call("runs", "export", run.run_id, "-o", "runs.zip", MY_API_KEY="sk-very-secret-key")
     assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(cli.folder / "runs.zip") as archive:
-        text = b"".join(map(archive.read, archive.namelist())).decode()
+    with zipfile.ZipFile(cli.folder / "runs.zip") as packed:
+        text = b"".join(map(packed.read, packed.namelist())).decode()
     assert not any(word in text for word in ("/home/ada", '"/q"', "sk-very-secret-key", str(cli.folder)))
     assert cli.call("runs", "receive", "runs.zip", "--results", "theirs").returncode == 0
     (received,) = find_runs(cli.folder / "theirs", [])
     assert "x.txt" in str(received.records()["q001", 0].failure)
 
 
+def test_what_looks_like_a_key_of_somebody_else_leaves_settings_and_errors_and_stays_in_data(
+    cli: CommandLine,
+) -> None:
+    key, quoted = "sk-proj-0123456789abcdefABCDEF", "AKIAIOSFODNN7EXAMPLE"
+    run = write_run(
+        cli.results,
+        ScoredRun(
+            scores={"accuracy": [1.0, 0.0]}, said=(f"such as {quoted}",), config={"dataset": {"options": [key]}}
+        ),
+    )
+    said = Failure(kind="HTTPError", message=f"401 for {key} at http://me:word@host/v1")
+    changes = {"status": "error", "prediction": None, "failure": said, "attempt": 2}
+    close_again(run, run.records()["q001", 0].model_copy(update=changes))
+    assert cli.call("runs", "export", run.run_id, "-o", "runs.zip").returncode == 0
+    assert cli.call("runs", "receive", "runs.zip", "--results", "theirs").returncode == 0
+    (received,) = find_runs(cli.folder / "theirs", [])
+    text = b"".join(path.read_bytes() for path in received.path.rglob("*.json*")).decode()
+    assert key not in text and "me:word" not in text and quoted in text
+    assert "401 for *** at http://***@host/v1" in str(received.records()["q001", 0].failure)
+
+
+@pytest.mark.parametrize("value", [1.5, -0.5, 1e308])
+def test_a_score_that_its_metric_cannot_have_wins_nothing(
+    cli: CommandLine, runs: list[RunDir], value: float
+) -> None:
+    best = write_run(cli.results, ScoredRun(system="best", scores={"accuracy": [1.0, value, 1.0, 1.0]}))
+    said = cli.refused("report", best.run_id, runs[0].run_id)
+    assert best.run_id in said and "accuracy" in said and "q001" in said and "evaluate" in said
+    damaged = {row["run_id"] for row in listed(cli) if row["damage"]}
+    assert damaged == {best.run_id}
+
+
 Entries = dict[str, bytes]
 
 
 def rewritten(path: Path, change: Callable[[Entries], None], mode: int = 0o644) -> None:
-    with zipfile.ZipFile(path) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path) as packed:
+        entries = {name: packed.read(name) for name in packed.namelist()}
     change(entries)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in entries.items():
             info = zipfile.ZipInfo(name)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, mode << 16
-            archive.writestr(info, content)
+            packed.writestr(info, content)
 
 
 def _edit(name: str, old: bytes, new: bytes) -> Callable[[Entries], None]:
@@ -216,6 +249,20 @@ def test_an_export_that_was_changed_is_refused_and_adds_nothing(
     cli.refused("runs", "receive", str(exported), "--results", "theirs")
     assert not [*(cli.folder / "theirs").glob("*--*")]
     assert {path.name for path in cli.folder.glob("theirs/.runs/*")} <= {".lock"}
+
+
+@pytest.mark.parametrize(
+    "names", [("manifest.json", *(f"scores/a{number}.json" for number in range(1_000))), ("tags.json",)]
+)
+def test_files_that_no_run_has_are_refused_before_any_is_written(cli: CommandLine, names: tuple[str, ...]) -> None:
+    for name in names:
+        path = cli.folder / "packed" / "demo--x" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    with (cli.folder / "many.zip").open("wb") as file:
+        archive.pack(file, cli.folder / "packed")
+    with patch.object(hand_on, "unpack", side_effect=AssertionError):
+        cli.refused("runs", "receive", "many.zip", "--results", "theirs")
 
 
 def test_no_file_that_is_cut_short_and_no_other_kind_of_file_is_received(cli: CommandLine, exported: Path) -> None:

@@ -31,6 +31,8 @@ from harness.store.annotations import Preference, append_preference, read_prefer
         (".hidden.txt", "hidden.txt"),
         ("<img src=x onerror=alert(1)>\x00\u202e.html", "_img src_x onerror_alert(1)___.html"),
         ("x" * 500 + ".txt", "x" * 100 + ".txt"),
+        ("東" * 90 + ".txt", "東" * 66 + ".txt"),
+        ("\U00020000" * 100 + ".html", "\U00020000" * 50 + ".html"),
     ],
 )
 def test_a_document_lands_in_its_folder_whatever_its_name(tmp_path: Path, name: str, safe: str) -> None:

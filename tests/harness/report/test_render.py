@@ -197,9 +197,11 @@ def test_no_name_breaks_out_of_its_table_cell(text: str) -> None:
     assert "<" not in cell.replace("\\\\", "").replace("\\<", "")
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r\n=1"])
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r\n=1", "\uff1d1"])
 def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
     assert csv_name(name).startswith("'")
+    assert ";'" in csv_name(f"a;{name.strip()}")
+    assert csv_name("a; b") == "a; b"
 
 
 @given(st.text())

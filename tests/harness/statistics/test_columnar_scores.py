@@ -28,7 +28,7 @@ def columns(scores: Sequence[Score], lines: ScoreLines | None = None) -> ScoreCo
     """Of a run that was asked these queries, as often."""
     types = dict.fromkeys((one.query_id for one in scores), "t")
     frame = Frame("run", "naive", "demo", types, {}, 1 + max(one.repeat for one in scores))
-    return ScoreColumns.read(frame, lines) if lines else ScoreColumns.of(frame, scores)
+    return ScoreColumns.read(frame, lines, {}) if lines else ScoreColumns.of(frame, scores)
 
 
 def test_reasons_are_kept_of_what_applies_to_no_query_and_the_first_failure_of_each() -> None:
