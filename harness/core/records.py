@@ -4,7 +4,7 @@ Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -31,6 +31,12 @@ Dimension = Literal[
 does the answer address the question, and is every statement supported by the contexts? Akindele et al.: the five
 metrics of RAG-Eval; and the answer as a whole.
 """
+
+
+NotNegative = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Seconds = Annotated[float, Field(ge=0, le=10**10)]
+"""A run may be somebody else's: a negative cost would make it the cheapest, an endless one breaks figures."""
 
 
 class Record(BaseModel):
@@ -188,20 +194,20 @@ not metered."""
 class Usage(Record):
     """Usage of one model, as counted by its server."""
 
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
+    calls: NotNegative = 0
+    input_tokens: NotNegative = 0
+    output_tokens: NotNegative = 0
+    cached_tokens: NotNegative = 0
     """The part of `input_tokens` read from the server's prompt cache."""
-    reasoning_tokens: int = 0
+    reasoning_tokens: NotNegative = 0
     """The part of `output_tokens` spent on hidden reasoning, if the server reports it. 0 also if it was not
     counted."""
-    unmetered_calls: int = 0
+    unmetered_calls: NotNegative = 0
     """Calls without usage in the reply; the token counts are then lower bounds. If larger than `calls`, the number
     of calls is unknown too (imported answers)."""
-    cut_calls: int = 0
+    cut_calls: NotNegative = 0
     """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted."""
-    cut_prompts: int = 0
+    cut_prompts: NotNegative = 0
     """Calls for which the server counted less than half of the tokens that were sent at least."""
 
     @property
@@ -241,34 +247,34 @@ class Cost(Record):
     pipeline) and imported answers (from their file).
     """
 
-    wall_s: float | None
+    wall_s: Seconds | None
     """Seconds from question to answer. None: not measured."""
-    throttled_s: float | None = 0.0
+    throttled_s: Seconds | None = 0.0
     """The part of `wall_s` in which all open model calls waited for a limit of the provider (429, Retry-After, a
     given rate). None: unknown; latency then includes it."""
-    stages_s: dict[str, float] = {}
+    stages_s: dict[str, Seconds] = {}
     """Seconds by stage. Stages may overlap, so the sum may differ from wall_s."""
     usage: dict[str, Usage] = {}
     """By model role: generator, embedder, judge, judge_embedder; or `OWN_MODELS`."""
-    cpu_s: float | None = None
+    cpu_s: Seconds | None = None
     """CPU seconds of the system's process; for an index also of remote extraction workers. None if queries ran in
     parallel."""
-    peak_rss_bytes: int | None = None
-    embedder_rss_bytes: int | None = None
+    peak_rss_bytes: Count | None = None
+    embedder_rss_bytes: Count | None = None
     """The part of it used by an embedder loaded in the process, with its library. None: no such embedder, or not
     measured."""
-    embedded_texts: int = 0
+    embedded_texts: Count = 0
     """Number of texts embedded."""
-    cached_texts: int = 0
+    cached_texts: Count = 0
     """Texts with a vector from the cache; wall_s is then not that of a first build."""
-    replayed_calls: int = 0
+    replayed_calls: Count = 0
     """Calls replayed from the journal of an earlier attempt or build; the time is then not a latency."""
-    saved_s: float | None = None
+    saved_s: Seconds | None = None
     """Seconds that replayed calls and cached texts took originally. With `wall_s`, approximately the time of a
     first build. None: nothing was saved, or unknown."""
     replayed_from: dict[str, dict[str, Usage]] = {}
     """Usage of the replayed calls by the run that paid, then by model role. Part of `usage`."""
-    cached_from: dict[str, int] = {}
+    cached_from: dict[str, Count] = {}
     """`cached_texts` by the run that computed the vectors; empty name: unknown."""
     cached_usage: dict[str, dict[str, Usage]] = {}
     """Usage of the server that computed those vectors, by the same runs, then by model role. Part of `usage` here,
@@ -284,7 +290,7 @@ class Cost(Record):
         """Wall time without `throttled_s`. Waiting for our own concurrency limit, for a server's queue, or to
         retry after any failure except 429 is part of it. None if not measured.
         """
-        return None if self.wall_s is None else self.wall_s - (self.throttled_s or 0.0)
+        return None if self.wall_s is None else max(0.0, self.wall_s - (self.throttled_s or 0.0))
 
 
 class Failure(Record):
@@ -341,7 +347,7 @@ class IndexRecord(Record):
     index_id: str
     stats: IndexStats
     cost: Cost
-    bytes_on_disk: int
+    bytes_on_disk: Count
     built_by: str
     """The run that built and paid for the index."""
     reused_from: str | None = None

@@ -72,9 +72,9 @@ def is_merit(measure: Measure) -> bool:
 
 
 def margin_choice(manifests: Sequence[Manifest]) -> float:
-    """In points: from the configs of these runs if they agree, otherwise the default."""
+    """In points: from the configs of these runs if they agree on a possible one, otherwise the default."""
     wanted, *others = {manifest.config.get("margin", DEFAULT_MARGIN) for manifest in manifests}
-    return DEFAULT_MARGIN if others else float(wanted)
+    return float(wanted) if not others and 0 < wanted <= 100 else DEFAULT_MARGIN
 
 
 def _measures(spec: EvaluatorSpec, params: Mapping[str, object]) -> Sequence[Measure]:

@@ -47,8 +47,10 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     The same runs give the same bytes on any day. `out`: see `report_folder`; `key`: see `is_current`.
     """
     with report_folder(out, key) as folder:
-        # What tells the files of each chapter from those of others.
-        ends = [f"--{file_name(one.group.key)}" if len(chapters) > 1 else "" for one in chapters]
+        # What tells the files of each chapter from those of others, whose digests may begin alike.
+        taken = set[str]()
+        keys = [distinct(file_name(one.group.key), taken) for one in chapters]
+        ends = [f"--{key}" if len(chapters) > 1 else "" for key in keys]
         whole = [
             chapter.illustrated(_draw_pictures(chapter, folder, end, formats))
             for chapter, end in zip(chapters, ends, strict=True)
@@ -92,7 +94,7 @@ def _page(chapters: Sequence[Chapter]) -> str:
     """Explorers get the room that everything else leaves, in equal parts."""
     room = _PAGE_BYTES - len(page_html(chapters, {}).encode())
     explorers = {
-        chapter.group.key: build_explorer(chapter.group, f"g{number}", max(0, room) // len(chapters))
+        number: build_explorer(chapter.group, f"g{number}", max(0, room) // len(chapters))
         for number, chapter in enumerate(chapters)
     }
     return page_html(chapters, explorers)

@@ -23,12 +23,15 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "identity.system.index": dict,
     "identity.system.answer": dict,
     "identity.models": dict,
-    "identity.models.generator": dict,
-    "identity.models.embedder": dict,
     "identity.limits": dict,
     "identity.repeats": int,
     "identity.answers": dict,
     "identity.imported": dict,
+    "config.dataset": (dict, type(None)),
+    "config.models": (dict, type(None)),
+    "config.models.generator": (dict, type(None)),
+    "config.measure": (str, type(None)),
+    "config.margin": (int, float),
     "dataset.name": str,
     "dataset.type_mix": dict,
     "dataset.n_queries": int,
@@ -65,8 +68,11 @@ class Manifest(BaseModel):
 
     @model_validator(mode="after")
     def _fits_its_readers(self) -> Self:
+        models = self.identity.get("models")
+        if isinstance(models, dict) and not all(isinstance(one, dict) for one in models.values()):
+            raise ValueError("identity.models must have an object for each role")
         for path, kind in _KINDS.items():
-            value: Any = {"identity": self.identity, "dataset": self.dataset}
+            value: Any = {"identity": self.identity, "config": self.config, "dataset": self.dataset}
             for part in path.split("."):
                 value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
             if value is not _ABSENT and (not isinstance(value, kind) or isinstance(value, bool)):

@@ -108,8 +108,8 @@ def _usage(*messages: Any) -> Usage | None:
         return None
     return Usage(
         calls=len(counted),
-        input_tokens=sum(int(one.get("input_tokens", 0)) for one in counted),
-        output_tokens=sum(int(one.get("output_tokens", 0)) for one in counted),
+        input_tokens=sum(max(0, int(one.get("input_tokens", 0))) for one in counted),
+        output_tokens=sum(max(0, int(one.get("output_tokens", 0))) for one in counted),
     )
 
 

@@ -204,8 +204,8 @@ def _read_list(path: Path, archive: zipfile.ZipFile) -> ExportList:
 
 
 def unpack(path: Path, archive: zipfile.ZipFile, listed: ExportList, folder: Path) -> Iterator[str]:
-    """Write the files into an empty folder, and yield each run id once its files are there. DataError if a file does
-    not match its checksum.
+    """Write the files into an empty folder, and yield each run id once its files are there. DataError if a file
+    does not match its checksum.
     """
     for run_id, names in groupby(sorted(listed.files), key=lambda name: name.partition("/")[0]):
         for name in names:

@@ -99,10 +99,10 @@ class _Part:
         return str(ids.index(found)) if found in ids else ""
 
 
-def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) -> str:
-    """`explorers`: by the key of the chapter's group. The same chapters give the same text. Needs jinja2."""
+def page_html(chapters: Sequence[Chapter], explorers: Mapping[int, Explorer]) -> str:
+    """`explorers`: by the position of the chapter. The same chapters give the same text. Needs jinja2."""
     parts = [
-        _part(chapter, f"g{number}-" if len(chapters) > 1 else "", explorers.get(chapter.group.key))
+        _part(chapter, f"g{number}-" if len(chapters) > 1 else "", explorers.get(number))
         for number, chapter in enumerate(chapters)
     ]
     used = [part.explorer for part in parts if part.explorer]

@@ -28,6 +28,7 @@ from harness.core.records import (
 )
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+SECONDS = st.floats(0, 1e10)
 COUNTS = st.integers(0, 10**12)
 TEXTS = st.text(max_size=40)
 USAGES = st.builds(
@@ -40,11 +41,11 @@ USAGES = st.builds(
 )
 COSTS = st.builds(
     Cost,
-    wall_s=FLOATS,
-    throttled_s=FLOATS,
-    stages_s=st.dictionaries(TEXTS, FLOATS, max_size=3),
+    wall_s=SECONDS,
+    throttled_s=SECONDS,
+    stages_s=st.dictionaries(TEXTS, SECONDS, max_size=3),
     usage=st.dictionaries(TEXTS, USAGES, max_size=2),
-    cpu_s=st.none() | FLOATS,
+    cpu_s=st.none() | SECONDS,
     peak_rss_bytes=st.none() | COUNTS,
     embedded_texts=COUNTS,
     cached_texts=COUNTS,

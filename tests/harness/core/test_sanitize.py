@@ -91,7 +91,8 @@ def test_what_looks_like_a_key_is_masked_whoever_owns_it(key: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "sk-learn-estimators-2024-long-name-of-things", "task-1234567890123456789012", "demo--naive--0123456789abcdef",
+        "sk-learn-estimators-2024-long-name-of-things", "task-1234567890123456789012",
+        "demo--naive--0123456789abcdef",
         "risk_assessment_2024_of_the_company", "the bearer of good news in 2024", "hf_hub_download_of_files",
         "http://127.0.0.1:8000/v1 at 12:30@noon", "sha256:" + "0f" * 32, "ASIAPACIFICREGIONALBANK",
     ],

@@ -3,21 +3,24 @@
 import json
 import os
 import re
+import warnings
 import zipfile
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from command_line import CommandLine, CommandLineHere
 from paired_runs import ScoredRun, close_again, write_run
+from pydantic import RootModel
 
 from harness.api.config_building import prices_of_runs
 from harness.core.records import Failure
 from harness.extensions.runs import archive, hand_on
 from harness.report import load_chapters
-from harness.store import RunDir, find_runs, run_removal
+from harness.store import RunDir, checksums, find_runs, run_removal
 
 
 @pytest.fixture
@@ -197,6 +200,39 @@ def test_a_score_that_its_metric_cannot_have_wins_nothing(
     assert best.run_id in said and "accuracy" in said and "q001" in said and "evaluate" in said
     damaged = {row["run_id"] for row in listed(cli) if row["damage"]}
     assert damaged == {best.run_id}
+
+
+@pytest.mark.parametrize("cost", [{"wall_s": -5.0}, {"wall_s": 1e308}, {"usage": {"generator": {"calls": -1}}}])
+def test_a_cost_that_no_run_can_have_is_damage(cli: CommandLine, runs: list[RunDir], cost: Any) -> None:
+    record = runs[0].records()["q001", 0]
+    changes = {"cost": record.cost.model_copy(update=cost), "attempt": 2}
+    (runs[0].path / "done.json").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Of pydantic, which writes what it would not read.
+        runs[0].append_record(record.model_copy(update=changes))
+    assert runs[0].run_id in cli.refused("report", *(run.run_id for run in runs))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"identity": {"models": {"judge": "x"}}},
+        {"config": {"measure": {"a": 1}}},
+        {"config": {"margin": "x"}},
+        {"config": {"models": "x"}},
+    ],
+)
+def test_a_manifest_that_no_reader_understands_is_damage(
+    cli: CommandLine, runs: list[RunDir], changes: Any
+) -> None:
+    path = runs[0].path / "manifest.json"
+    whole, closed = checksums.opened(path, json.loads(path.read_text()), "")
+    for key, own in changes.items():
+        whole[key] = {**whole[key], **own}
+    resealed = RootModel[dict[str, Any]](whole)
+    path.write_text(checksums.sealed(resealed, [path.with_name(name) for name in closed]))
+    cli.refused("report", *(run.run_id for run in runs))
+    cli.refused("runs", "export", runs[0].run_id, "-o", "runs.zip")
 
 
 Entries = dict[str, bytes]

@@ -62,7 +62,7 @@ class Read(HTMLParser):
 @pytest.fixture
 def html(tmp_path: Path) -> str:
     one = chapter(tmp_path)
-    return page_html([one], {one.group.key: explorer()})
+    return page_html([one], {0: explorer()})
 
 
 def test_the_answer_comes_first_and_is_said_once(html: str) -> None:
@@ -150,7 +150,7 @@ def test_without_an_explorer_there_is_no_trace_of_one(tmp_path: Path) -> None:
 
 def test_a_block_cannot_end_its_element(tmp_path: Path) -> None:
     one = chapter(tmp_path)
-    html = page_html([one], {one.group.key: explorer([("g0-core", "</script><b>")])})
+    html = page_html([one], {0: explorer([("g0-core", "</script><b>")])})
     assert Read(html).of("b") == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paired_runs import ScoredRun, write_run
 from scoring import evaluation, score_run_answers
 
 from harness.core.errors import MissingDependency
@@ -434,3 +435,15 @@ def test_a_measure_and_what_stands_in_for_it_are_shown_with_their_correlation(ma
     assert f"| naive | kg_nlp_x | kg_x | {len(queries)} | 1.00 |" in text
     other = make_run(system="kg", types=DOZEN, sessions=())
     assert "### Metrics and their stand-ins" not in text_of(other)
+
+
+def test_data_sets_whose_digests_begin_alike_have_files_of_their_own(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "results", ScoredRun(digest=f"{'d' * 20}{number}", scores={"accuracy": [1.0, 0.0]}))
+        for number in range(2)
+    ]
+    written = [
+        len(files_of(write_report(with_one_section(some), tmp_path / f"report{len(some)}").parent / "tables"))
+        for some in ([runs[0]], runs)
+    ]
+    assert written[1] == 2 * written[0] > 0
