@@ -99,7 +99,7 @@ def without_keys(text: str) -> str:
 
 
 def without_key_forms(text: str) -> str:
-    """The text without what looks like a key, whoever owns it. For settings and errors; data may quote examples."""
+    """The text without what looks like a key, whoever owns it. For settings and errors: data may quote some."""
     return _KEY_FORMS.sub(MASK, text)
 
 

@@ -84,7 +84,8 @@ def write_beir(exported: ExportedRuns, folder: Path) -> None:
                 one_word(query_id): {one_word(doc_id): 1 / rank for rank, doc_id in enumerate(named, start=1)}
                 for query_id, named in rankings.items()
             }
-            (folder / "results" / name).write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+            with (folder / "results" / name).open("x", encoding="utf-8") as file:
+                json.dump(found, file, ensure_ascii=False)
 
 
 def write_ragas(exported: ExportedRuns, folder: Path) -> None:
