@@ -33,7 +33,6 @@ metrics of RAG-Eval; and the answer as a whole.
 """
 
 
-NotNegative = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Seconds = Annotated[float, Field(ge=0, le=10**10)]
 """A run may be somebody else's: a negative cost would make it the cheapest, an endless one breaks figures."""
@@ -194,20 +193,20 @@ not metered."""
 class Usage(Record):
     """Usage of one model, as counted by its server."""
 
-    calls: NotNegative = 0
-    input_tokens: NotNegative = 0
-    output_tokens: NotNegative = 0
-    cached_tokens: NotNegative = 0
+    calls: Count = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cached_tokens: Count = 0
     """The part of `input_tokens` read from the server's prompt cache."""
-    reasoning_tokens: NotNegative = 0
+    reasoning_tokens: Count = 0
     """The part of `output_tokens` spent on hidden reasoning, if the server reports it. 0 also if it was not
     counted."""
-    unmetered_calls: NotNegative = 0
+    unmetered_calls: Count = 0
     """Calls without usage in the reply; the token counts are then lower bounds. If larger than `calls`, the number
     of calls is unknown too (imported answers)."""
-    cut_calls: NotNegative = 0
+    cut_calls: Count = 0
     """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted."""
-    cut_prompts: NotNegative = 0
+    cut_prompts: Count = 0
     """Calls for which the server counted less than half of the tokens that were sent at least."""
 
     @property
@@ -226,12 +225,14 @@ class Usage(Record):
         return bool(self.calls or not self.is_used) and self.unmetered_calls <= self.calls
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Field-wise sum."""
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+        """Field-wise sum, which may be beyond the limit of a single count."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
+        return Usage.model_construct(**sums)
 
     def __sub__(self, other: "Usage") -> "Usage":
         """Field-wise difference, at least 0."""
-        return Usage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in Usage.model_fields})
+        left = {name: max(0, getattr(self, name) - getattr(other, name)) for name in Usage.model_fields}
+        return Usage.model_construct(**left)
 
 
 def subtract_usage(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
@@ -327,12 +328,12 @@ class RunRecord(Record):
 class IndexStats(Record):
     """Size of an index as reported by its system. None: does not apply to this system."""
 
-    documents: int
-    chunks: int | None = None
-    nodes: int | None = None
-    edges: int | None = None
-    communities: int | None = None
-    failed_chunks: int | None = None
+    documents: Count
+    chunks: Count | None = None
+    nodes: Count | None = None
+    edges: Count | None = None
+    communities: Count | None = None
+    failed_chunks: Count | None = None
     passages: Places | None = None
     """Locations of all stored passages. A fact in none of them was cut by chunking. None: not reported."""
     is_elsewhere: bool = Field(False, exclude_if=lambda value: not value)
