@@ -4,6 +4,7 @@ seconds.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from harness import __version__
 from harness.core.bounded_files import file_stamp
 from harness.core.errors import StoreError
 from harness.core.hashing import short_digest
-from harness.core.records import EvaluationRecord
+from harness.core.records import Cost, EvaluationRecord
 from harness.extensions.runs.removing import UNREADABLE, bytes_of
+from harness.protocols import Measure
 from harness.report.labels import dataset_name
 from harness.report.measures import candidates_to_rank, known_measures, ranking_choice, value_ranges
 from harness.statistics import NATURAL, OVERALL, Frame, aggregate_scores
@@ -143,7 +145,8 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
     evaluations = run.evaluations()
     if not evaluations:
         return "", None
-    known = known_measures(evaluations)
+    nothing = {"cost": Cost(wall_s=None), "records": ""}
+    known = _known(tuple(one.model_copy(update=nothing).model_dump_json() for one in evaluations))
     means = _Means(run, evaluations, value_ranges(known))
     wanted = ranking_choice([manifest]).name
     if (value := means.of(wanted)) is not None:
@@ -153,6 +156,12 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
         if (value := means.of(name)) is not None:
             return name, value
     return "", None
+
+
+@lru_cache(maxsize=64)
+def _known(evaluations: tuple[str, ...]) -> dict[str, Measure]:
+    """As `known_measures`, once for all runs that were scored alike. Do not change the result."""
+    return known_measures(map(EvaluationRecord.model_validate_json, evaluations))
 
 
 class _Means:
