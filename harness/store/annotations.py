@@ -111,8 +111,7 @@ def read_preferences(results: Path) -> list[Preference]:
 
 
 def _damaged(path: Path, number: int, error: ValueError) -> StoreError:
-    why = atomic_files.first_error(error) if isinstance(error, ValidationError) else str(error)
-    return StoreError(f"{path} line {number} is damaged ({why})", _FIX)
+    return StoreError(f"{path} line {number} is damaged ({atomic_files.reason_of(error)})", _FIX)
 
 
 def _path(run: RunDir, annotator: str) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.core.records import Usage
 from harness.store.atomic_files import open_to_read
-from harness.store.call_journal import COLUMNS
+from harness.store.call_journal import ALL_CALLS, COLUMNS
 from harness.store.checksums import row_check
 
 PREFLIGHT = "preflight"
@@ -25,11 +25,7 @@ _LONGEST_REQUEST = 1 << 22
 _LONGEST_MS = 1e9
 
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
-_LATEST = (
-    f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
-    f" WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
-)
-_ALL = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
+_LATEST = f"{ALL_CALLS} WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 
 
@@ -74,19 +70,16 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
 
     Read-only, also while a run writes. Damaged rows are skipped, because the result is only used for estimates.
     """
-    return list(_asked(_rows(path, _LATEST, (most,))))
+    return list(_asked(_calls(path, _LATEST, (most,))))
 
 
 def timed_calls(path: Path) -> list[TimedCall]:
     """All calls in a journal by time; empty if it is missing or unreadable. Damaged rows are skipped."""
-    return sorted(_timed(_rows(path, _ALL, ())), key=lambda call: call.started_at)
+    return sorted(_timed(_calls(path, ALL_CALLS)), key=lambda call: call.started_at)
 
 
-def _timed(rows: Iterable[Any]) -> Iterator[TimedCall]:
-    for *values, check in rows:
-        if check != row_check(values):
-            continue
-        call = dict(zip(COLUMNS, values, strict=True))
+def _timed(calls: Iterable[dict[str, Any]]) -> Iterator[TimedCall]:
+    for call in calls:
         try:
             tokens = {name: operator.index(call[name]) for name in _TOKENS}
             usage = Usage(calls=1, unmetered_calls=int(not call["metered"]), **tokens)
@@ -98,7 +91,7 @@ def _timed(rows: Iterable[Any]) -> Iterator[TimedCall]:
 
 def count_calls(path: Path) -> int | None:
     """The number of all calls in a journal; 0 if it is missing, None if it cannot be read."""
-    found = list(_rows(path, "SELECT COUNT(*) FROM calls", ())) if path.is_file() else [(0,)]
+    found = list(_rows(path, "SELECT COUNT(*) FROM calls")) if path.is_file() else [(0,)]
     return int(found[0][0]) if found else None
 
 
@@ -110,7 +103,14 @@ def count_paid_calls(path: Path, role: str, payers: Sequence[str]) -> int:
     return int(found[0][0]) if found else 0
 
 
-def _rows(path: Path, query: str, values: tuple[object, ...]) -> Iterator[Any]:
+def _calls(path: Path, query: str, values: tuple[object, ...] = ()) -> Iterator[dict[str, Any]]:
+    """The undamaged calls, by column."""
+    for *found, check in _rows(path, query, values):
+        if check == row_check(found):
+            yield dict(zip(COLUMNS, found, strict=True))
+
+
+def _rows(path: Path, query: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
     try:
         with closing(open_to_read(path)) as db:
             yield from db.execute(query, values)
@@ -118,11 +118,8 @@ def _rows(path: Path, query: str, values: tuple[object, ...]) -> Iterator[Any]:
         return
 
 
-def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
-    for *values, check in rows:
-        if check != row_check(values):
-            continue
-        call = dict(zip(COLUMNS, values, strict=True))
+def _asked(calls: Iterable[dict[str, Any]]) -> Iterator[AskedCall]:
+    for call in calls:
         try:
             request = json.loads(_unpacked(call["request"]))
             characters = sum(_characters(message) for message in request["messages"])

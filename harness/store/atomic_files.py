@@ -115,8 +115,8 @@ def checked(path: Path, tree: dict[str, object], kind: type[R], fix: str = RUN_A
     """Validate the JSON object of `path` as a record; StoreError with `fix` if it is damaged."""
     try:
         return kind.model_validate_json(json.dumps(tree))
-    except (ValidationError, ValueError) as error:
-        raise StoreError(f"{path} is damaged ({_reason(error)})", fix) from error
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({reason_of(error)})", fix) from error
 
 
 def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
@@ -167,15 +167,13 @@ def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
         try:
             yield kind.model_validate_json(line)
         except ValidationError as error:
-            raise StoreError(f"{path} line {number} is damaged ({first_error(error)})", fix) from error
+            raise StoreError(f"{path} line {number} is damaged ({reason_of(error)})", fix) from error
 
 
-def _reason(error: ValueError) -> str:
-    return first_error(error) if isinstance(error, ValidationError) else str(error)
-
-
-def first_error(error: ValidationError) -> str:
-    """The first error of a validation, in a few words."""
+def reason_of(error: ValueError) -> str:
+    """The message of an error; of a validation, its first error in a few words."""
+    if not isinstance(error, ValidationError):
+        return str(error)
     detail = error.errors()[0]
     where = ".".join(str(part) for part in detail["loc"])
     return f"{where}: {detail['msg']}" if where else str(detail["msg"])

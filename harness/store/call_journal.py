@@ -98,7 +98,8 @@ _RESERVE_CALL = (
     " AND typeof(input_tokens) = 'integer' AND input_tokens BETWEEN 0 AND ?"
     " AND typeof(output_tokens) = 'integer' AND output_tokens BETWEEN 0 AND ?"
 )
-_ALL_CALLS = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
+ALL_CALLS = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
+"""The rows of all calls; a condition may follow."""
 _RESERVED = "SELECT paid_by, role, SUM(input_tokens), SUM(output_tokens) FROM reservations GROUP BY paid_by, role"
 
 
@@ -163,8 +164,7 @@ class Journal:
         """The stored call; None if it is missing or damaged."""
         place = (key.scope, key.role, key.request_digest, key.occurrence)
         with _explained(self._path):
-            query = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls {_AT}"  # noqa: S608 - our own names
-            row = self._db.execute(query, place).fetchone()
+            row = self._db.execute(f"{ALL_CALLS} {_AT}", place).fetchone()
             if row is None:
                 return None
             *values, check = row
@@ -232,7 +232,7 @@ class Journal:
         calls = PaidCalls()
         try:
             with _explained(self._path):
-                for *values, check in self._db.execute(_ALL_CALLS):
+                for *values, check in self._db.execute(ALL_CALLS):
                     calls.add(values, check)
                 reserved = self._db.execute(_RESERVED).fetchall()
             held = [

@@ -4,14 +4,13 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from harness.core.errors import StoreError, explained_io
 
 
-@contextmanager
-def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> Iterator[int]:
+def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> AbstractContextManager[int]:
     """Hold the lock file `path` exclusively; yields its descriptor. `of`: the protected path for messages
     (default: the folder of the lock file).
 
@@ -19,29 +18,14 @@ def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> It
     last worker of a killed parent and a resuming process therefore never write at the same time. (The package
     `filelock` closes the descriptor in children, so it cannot ensure this.)
     """
-    with explained_io("lock", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    try:
-        with explained_io("lock", path):
-            _acquire(descriptor, of or path.parent, wait_s)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return _held(path, of or path.parent, wait_s, fcntl.LOCK_EX)
 
 
-@contextmanager
-def shared(path: Path, *, wait_s: float = 3600.0) -> Iterator[None]:
-    """Hold the lock file `path` together with other `shared` holders, but never beside an `exclusive` one."""
-    with explained_io("lock", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    try:
-        with explained_io("lock", path):
-            _acquire(descriptor, path.parent, wait_s, fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(descriptor)
+def shared(path: Path) -> AbstractContextManager[int]:
+    """Hold the lock file `path` together with other `shared` holders, never beside an `exclusive` one. Waits an
+    hour at most.
+    """
+    return _held(path, path.parent, 3600.0, fcntl.LOCK_SH)
 
 
 def is_held(path: Path) -> bool:
@@ -60,7 +44,20 @@ def is_held(path: Path) -> bool:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, protected: Path, wait_s: float, how: int = fcntl.LOCK_EX) -> None:
+@contextmanager
+def _held(path: Path, protected: Path, wait_s: float, how: int) -> Iterator[int]:
+    with explained_io("lock", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    try:
+        with explained_io("lock", path):
+            _acquire(descriptor, protected, wait_s, how)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, protected: Path, wait_s: float, how: int) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:

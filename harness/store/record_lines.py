@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from harness.core.errors import StoreError
 from harness.core.records import RunRecord, RunStatus
@@ -122,7 +122,7 @@ class RecordLines:
 
     def _damaged(self, error: ValueError, where: str = "") -> StoreError:
         return StoreError(
-            f"{self.path}{where} is damaged ({_reason(error)})",
+            f"{self.path}{where} is damaged ({atomic_files.reason_of(error)})",
             "run the same command again: only its query is answered again, from the journal",
         )
 
@@ -178,10 +178,6 @@ class RecordLines:
             raise ValueError(f"the answer to '{record.query_id}' appears twice")
         seen.add(attempt)
         return record
-
-
-def _reason(error: ValueError) -> str:
-    return atomic_files.first_error(error) if isinstance(error, ValidationError) else str(error)
 
 
 class RecordWriter:

@@ -251,7 +251,7 @@ class RunDir:
         return latest_statuses(self._lines.whole())
 
     def records_since(self, start: int) -> tuple[list[RunRecord], int]:
-        """Records from byte offset `start` of the file, and the next offset. For the writer, after `mend`."""
+        """Records from byte offset `start` of the file, and the next offset, for the writer of undamaged ones."""
         return self._lines.since(start)
 
     def write_index(self, index: IndexRecord) -> None:

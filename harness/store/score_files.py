@@ -205,7 +205,7 @@ def _one(line: bytes, where: str, fix: str) -> Score:
     try:
         return Score.model_validate_json(line)
     except ValidationError as error:
-        raise StoreError(f"{where} is damaged ({atomic_files.first_error(error)})", fix) from error
+        raise StoreError(f"{where} is damaged ({atomic_files.reason_of(error)})", fix) from error
 
 
 @dataclass(frozen=True)

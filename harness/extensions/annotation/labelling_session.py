@@ -23,7 +23,7 @@ from harness.extensions.annotation.label_scales import SCALES, LabelScale, asked
 from harness.extensions.web.pages import LocalPage, framed
 from harness.store import RunDir, SampleRow
 from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
-from harness.store.atomic_files import first_error
+from harness.store.atomic_files import reason_of
 
 LabelPlace = tuple[str, str]
 """(run id, query id)."""
@@ -195,7 +195,7 @@ def annotation_page(session: LabellingSession) -> LocalPage:
         try:
             said = SubmittedLabel.model_validate_json(body)
         except ValidationError as error:
-            raise ConfigError(first_error(error)) from error
+            raise ConfigError(reason_of(error)) from error
         item = session.find(said.id)
         _keep(session, item, said)
         return _whole(session, item)

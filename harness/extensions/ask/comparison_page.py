@@ -33,7 +33,7 @@ from harness.extensions.web.pages import LONGEST_BODY, LocalPage, framed
 from harness.report.terminal import plain
 from harness.runner.live_run_check import run_named
 from harness.store import RunDir
-from harness.store.atomic_files import first_error
+from harness.store.atomic_files import reason_of
 
 _ASSETS = Path(__file__).parent / "assets"
 _LONGEST_PASSAGE = 20_000
@@ -210,7 +210,7 @@ def _read(kind: type[Sent], body: bytes) -> Sent:
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
-        raise ConfigError(first_error(error)) from error
+        raise ConfigError(reason_of(error)) from error
 
 
 def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:

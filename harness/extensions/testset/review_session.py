@@ -33,7 +33,7 @@ from harness.extensions.testset.review_edits import (
 from harness.extensions.web import serve_page
 from harness.extensions.web.pages import LocalPage, framed
 from harness.runner.progress import Reporter
-from harness.store.atomic_files import first_error, write_atomic
+from harness.store.atomic_files import reason_of, write_atomic
 
 _LONGEST_NAME = 100
 
@@ -211,7 +211,7 @@ def review_page(review: Review) -> LocalPage:
         try:
             asked = AskedDecision.model_validate_json(body)
         except ValidationError as error:
-            raise ConfigError(first_error(error)) from error
+            raise ConfigError(reason_of(error)) from error
         review.decide(asked.id, asked.verdict, asked.edit, asked.version)
         return _whole(review, asked.id)
 
