@@ -13,17 +13,16 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from harness.core.errors import ConfigError
 from harness.core.hashing import short_digest
 from harness.core.records import Annotation, Dimension, Prediction, Record
 from harness.datasets.sampling import query_order
 from harness.extensions.annotation.label_scales import SCALES, LabelScale, asked_of
-from harness.extensions.web.pages import LocalPage, framed
+from harness.extensions.web.pages import LocalPage, framed, parsed_body
 from harness.store import RunDir, SampleRow
 from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
-from harness.store.atomic_files import reason_of
 
 LabelPlace = tuple[str, str]
 """(run id, query id)."""
@@ -192,10 +191,7 @@ def annotation_page(session: LabellingSession) -> LocalPage:
     """Every sampled item, by keys; labels are kept at once."""
 
     def say(body: bytes) -> object:
-        try:
-            said = SubmittedLabel.model_validate_json(body)
-        except ValidationError as error:
-            raise ConfigError(reason_of(error)) from error
+        said = parsed_body(SubmittedLabel, body)
         item = session.find(said.id)
         _keep(session, item, said)
         return _whole(session, item)

@@ -6,9 +6,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
 
-from pydantic import Base64Bytes, Field, ValidationError
+from pydantic import Base64Bytes, Field
 
 from harness.cli.console import open_console
 from harness.cli.sentence_highlighting import Place
@@ -29,15 +28,13 @@ from harness.extensions.ask.uploaded_documents import (
     index_documents,
 )
 from harness.extensions.web import serve_page
-from harness.extensions.web.pages import LONGEST_BODY, LocalPage, framed
+from harness.extensions.web.pages import LONGEST_BODY, LocalPage, framed, parsed_body
 from harness.report.terminal import plain
 from harness.runner.live_run_check import run_named
 from harness.store import RunDir
-from harness.store.atomic_files import reason_of
 
 _ASSETS = Path(__file__).parent / "assets"
 _LONGEST_PASSAGE = 20_000
-Sent = TypeVar("Sent", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -154,7 +151,7 @@ class _Requests:
         }
 
     def add(self, body: bytes) -> object:
-        sent = _read(SentDocument, body)
+        sent = parsed_body(SentDocument, body)
         self._documents().add(sent.name, sent.content)
         return self.state()
 
@@ -176,13 +173,13 @@ class _Requests:
         return self._uploaded
 
     def ask(self, body: bytes) -> object:
-        return {"id": self._session.ask(_read(SentQuestion, body).question)}
+        return {"id": self._session.ask(parsed_body(SentQuestion, body).question)}
 
     def answer(self, asked: Mapping[str, str]) -> object:
         return pair_value(self._session.find(asked.get("id", "")), self._session.names)
 
     def vote(self, body: bytes) -> object:
-        sent = _read(SentVote, body)
+        sent = parsed_body(SentVote, body)
         return pair_value(self._session.vote(sent.id, sent.choice), self._session.names)
 
 
@@ -204,13 +201,6 @@ class SentVote(Record):
 
     id: str
     choice: Choice
-
-
-def _read(kind: type[Sent], body: bytes) -> Sent:
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise ConfigError(reason_of(error)) from error
 
 
 def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.cli.console import open_console
 from harness.core.current_process import user_name
 from harness.core.errors import ConfigError, DataError, nearest_file
@@ -31,9 +29,9 @@ from harness.extensions.testset.review_edits import (
     words_version,
 )
 from harness.extensions.web import serve_page
-from harness.extensions.web.pages import LocalPage, framed
+from harness.extensions.web.pages import LocalPage, framed, parsed_body
 from harness.runner.progress import Reporter
-from harness.store.atomic_files import reason_of, write_atomic
+from harness.store.atomic_files import write_atomic
 
 _LONGEST_NAME = 100
 
@@ -208,10 +206,7 @@ def review_page(review: Review) -> LocalPage:
     """Every question of a file, to accept, edit or reject; decisions are kept at once."""
 
     def decide(body: bytes) -> object:
-        try:
-            asked = AskedDecision.model_validate_json(body)
-        except ValidationError as error:
-            raise ConfigError(reason_of(error)) from error
+        asked = parsed_body(AskedDecision, body)
         review.decide(asked.id, asked.verdict, asked.edit, asked.version)
         return _whole(review, asked.id)
 

@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from harness.core.errors import ConfigError
+from harness.store.atomic_files import reason_of
 
 _FRAME = Path(__file__).parent / "assets"
 LONGEST_BODY = 1 << 20
 _SLOTS = ("TITLE", "STYLE", "BODY", "SCRIPT")
 
+Body = TypeVar("Body", bound=BaseModel)
 Get = Callable[[Mapping[str, str]], object]
 """Parameters of a request -> JSON reply. Raises HarnessError if there is no such thing."""
 Post = Callable[[bytes], object]
@@ -64,6 +71,14 @@ def framed(
     body, style, script = ((assets / f"{name}.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     shared_style, shared_script = ((_FRAME / f"frame.{kind}").read_text("utf-8") for kind in ("css", "js"))
     return LocalPage(title, body, shared_style + style, shared_script + script, gets, posts, longest_body)
+
+
+def parsed_body(kind: type[Body], body: bytes) -> Body:
+    """What the script sent. ConfigError if it is not of this kind."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        raise ConfigError(reason_of(error)) from error
 
 
 def _hash(text: str) -> str:
