@@ -20,6 +20,7 @@ from harness.core.records import NO_ROW, Reference, RunRecord, Score
 from harness.evaluators.scores import make_score
 from harness.protocols import Evaluator, Measure, RetrievalTrace, RunFacts, ScoringInput
 from harness.store import Records, SampleRow
+from harness.store.score_files import ScoreKey, score_key
 
 NO_RECORD = "no record: the run is unfinished"
 QUERY_FAILED = "the query failed"
@@ -28,8 +29,6 @@ NAMES_EVIDENCE = "the reference names its evidence"
 NO_GENERATOR = "the run has no generator"
 NO_CONTEXTS = "the contexts are not recorded"
 NO_REFERENCE = "the data set gives no reference answer"
-
-ScoreKey = tuple[str, int, str]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ async def score_run(
     for row, repeat in itertools.product(rows, range(repeats)):
         record = records.get((row.query.query_id, repeat))
         settled = _without_evaluator(scorer, row.reference, repeat, record, facts or RunFacts())
-        scores.update((_key(score), score) for score in settled)
+        scores.update((score_key(score), score) for score in settled)
         names = {score.measure for score in settled}
         left = tuple(measure for measure in scorer.measures if measure.name not in names)
         if record is not None and left:
@@ -123,7 +122,7 @@ async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreK
     asked = _requested_scores(cases)
     found: dict[ScoreKey, Score] = {}
     for score in await scorer.evaluator.evaluate(cases):
-        key = _key(score)
+        key = score_key(score)
         if key not in asked:
             raise ValueError(f"{scorer.name} scored {key}, which was not requested")
         if key in found:
@@ -137,14 +136,16 @@ def _checked_value(measure: Measure, score: Score) -> Score:
     if score.value is None:
         return score
     if measure.binary and score.value not in {0, 1}:
-        return make_score(_key(score), "failed", f"the measure is binary, but its value is {score.value}")
+        return make_score(score_key(score), "failed", f"the measure is binary, but its value is {score.value}")
     if measure.range and not measure.range[0] <= score.value <= measure.range[1]:
         low, high = measure.range
-        return make_score(_key(score), "failed", f"the value {score.value:g} is not within {low:g} and {high:g}")
+        return make_score(
+            score_key(score), "failed", f"the value {score.value:g} is not within {low:g} and {high:g}"
+        )
     names = {label.name for label in measure.labels} if score.value else {""}
     if (measure.labels or score.label) and score.label not in names:
         return make_score(
-            _key(score), "failed", f"the label '{score.label}' does not fit the value {score.value:g}"
+            score_key(score), "failed", f"the label '{score.label}' does not fit the value {score.value:g}"
         )
     return score
 
@@ -155,7 +156,3 @@ def _requested_scores(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:
         for case in cases
         for measure in case.measures
     }
-
-
-def _key(score: Score) -> ScoreKey:
-    return score.query_id, score.repeat, score.measure

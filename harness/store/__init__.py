@@ -21,7 +21,7 @@ results/.runs/                what `rag-harness runs` remembers, and has not fin
 from harness.store.call_journal import CallKey, Journal, StoredCall
 from harness.store.compressed_memory import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
-from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
+from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id, sample_rows
 from harness.store.model_dialects import Dialect, Dialects
 from harness.store.record_lines import AttemptStatus, RecordKey, Records, counting
 from harness.store.run_dir import RunDir
@@ -51,4 +51,5 @@ __all__ = [
     "name_for",
     "rows_by_id",
     "runs_called",
+    "sample_rows",
 ]

@@ -114,6 +114,12 @@ class SampleRow(Record):
     reference: Reference
 
 
+def sample_rows(queries: Iterable[Query], references: Iterable[Reference]) -> list[SampleRow]:
+    """Queries with their references, in the same order."""
+    pairs = zip(queries, references, strict=True)
+    return [SampleRow(query=query, reference=reference) for query, reference in pairs]
+
+
 def rows_by_id(rows: Iterable[SampleRow]) -> CompressedByKey[str, SampleRow]:
     """Sampled queries by id, in order."""
     found: CompressedByKey[str, SampleRow] = CompressedByKey(SampleRow)

@@ -24,7 +24,8 @@ from harness.core.records import EvaluationRecord, Score
 from harness.store import atomic_files, checksums, untrusted_file_reader
 from harness.store.checksums import FileChecksum, Stamp, stamp_of
 
-_Key = tuple[str, int, str]
+ScoreKey = tuple[str, int, str]
+"""(query_id, repeat, measure)."""
 
 
 class ScoreWriter:
@@ -36,7 +37,7 @@ class ScoreWriter:
         refuse_link(folder)
         self._path = folder / f"{evaluator}.jsonl"
         self._file: BinaryIO | None = None
-        self._last: _Key = ("", -1, "")
+        self._last: ScoreKey = ("", -1, "")
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +77,7 @@ class ScoreWriter:
         return self._file
 
 
-def score_key(score: Score) -> _Key:
+def score_key(score: Score) -> ScoreKey:
     """Sort key of scores in their file."""
     return score.query_id, score.repeat, score.measure
 

@@ -23,6 +23,7 @@ from typing import IO, Any, cast
 from harness.core.bounded_files import open_plain
 from harness.core.current_process import usable_cores
 from harness.core.errors import DataError
+from harness.core.hashing import text_digest
 from harness.core.process_environment import python_command, python_environment
 from harness.datasets.folder.parser_process import FILE_S, MOST_BYTES, MOST_MEMORY
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
@@ -186,7 +187,7 @@ def _key(path: Path, how: str) -> str:
                 content.update(block)
     except OSError:
         return ""
-    return hashlib.sha256(f"{how}{content.hexdigest()}".encode()).hexdigest()
+    return text_digest(f"{how}{content.hexdigest()}")
 
 
 def _place(key: str) -> Path:
@@ -196,7 +197,7 @@ def _place(key: str) -> Path:
 def _recalled(key: str) -> Parsed | None:
     try:
         seal, _, text = _place(key).read_text(encoding="utf-8").partition("\n")
-        if not key or seal != _seal(text):
+        if not key or seal != text_digest(text):
             return None
         kept: dict[str, Any] = json.loads(text)
     except (OSError, ValueError):
@@ -214,9 +215,5 @@ def _keep(key: str, parsed: Parsed) -> None:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
             written = Path(work) / place.name
-            written.write_text(f"{_seal(text)}\n{text}", encoding="utf-8")
+            written.write_text(f"{text_digest(text)}\n{text}", encoding="utf-8")
             written.replace(place)
-
-
-def _seal(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -10,7 +10,6 @@ questions.work/            calls.sqlite     every model call, so that none is pa
 ```
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -233,11 +232,6 @@ class WorkFolder:
 def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
     """The rows of a question file: the surviving candidates, not reviewed yet."""
     return [question_row(one, made_by) for one in candidates if one.survives]
-
-
-def text_digest(text: str) -> str:
-    """The `file_digest` of a file with this text."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:

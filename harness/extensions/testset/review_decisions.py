@@ -18,9 +18,10 @@ from typing import Literal
 from pydantic import JsonValue
 
 from harness.core.errors import ConfigError, DataError
+from harness.core.hashing import text_digest
 from harness.core.records import Document, Record
 from harness.extensions.testset.question_formats import QuestionRow, format_of
-from harness.extensions.testset.question_records import CHECKED, Candidate, WorkFolder, question_row, text_digest
+from harness.extensions.testset.question_records import CHECKED, Candidate, WorkFolder, question_row
 from harness.extensions.testset.review_edits import (
     Edit,
     KnownDocuments,

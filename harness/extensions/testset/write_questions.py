@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.config import BudgetConfig, ModelsConfig
 from harness.core.errors import BudgetExhausted
-from harness.core.hashing import digest
+from harness.core.hashing import digest, text_digest
 from harness.core.records import Document
 from harness.extensions.testset.generator import QuestionGenerator, WritingEstimate, estimate
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
@@ -23,7 +23,6 @@ from harness.extensions.testset.question_records import (
     question_file_lock,
     question_rows,
     rows_text,
-    text_digest,
 )
 from harness.extensions.testset.question_slots import Orders, WantedQuestions, plan_orders
 from harness.llm_utils.concurrency import Progress, run_to_end

@@ -16,6 +16,7 @@ _ENGLISH = re.compile(
 )
 G = TypeVar("G", bound=GeneratorConfig)
 E = TypeVar("E", bound=EmbedderConfig)
+M = TypeVar("M", bound=ModelConfig)
 
 
 def provider_of(config: ModelConfig) -> ProviderSpec:
@@ -25,18 +26,12 @@ def provider_of(config: ModelConfig) -> ProviderSpec:
 
 def resolve_generator(config: G) -> G:
     """A generator or judge with its defaults; ConfigError for every mistake that can be found without network."""
-    resolved: G = _spec(config, "generator").resolve(config)
-    _check_extra(resolved)
-    keep_secret(resolved.api_key_env)
-    return resolved
+    return _resolved(config, "generator")
 
 
 def resolve_embedder(config: E) -> E:
     """The same for an embedder."""
-    resolved: E = _spec(config, "embedder").resolve(config)
-    _check_extra(resolved)
-    keep_secret(resolved.api_key_env)
-    return resolved
+    return _resolved(config, "embedder")
 
 
 def reads_english_only(config: EmbedderConfig) -> bool:
@@ -80,7 +75,7 @@ def need_client() -> None:
     need("provider-openai", "openai")
 
 
-def _spec(config: ModelConfig, role: Role) -> ProviderSpec:
+def _resolved(config: M, role: Role) -> M:
     if config.provider not in PROVIDERS.names():
         raise ConfigError(
             f"unknown {config.role} provider '{config.provider}'", nearest(config.provider, _playing(role))
@@ -88,15 +83,14 @@ def _spec(config: ModelConfig, role: Role) -> ProviderSpec:
     spec = PROVIDERS.load(config.provider)
     if role not in spec.roles:
         raise ConfigError(f"provider '{spec.name}' is no {role}", nearest(spec.name, _playing(role)))
-    return spec
-
-
-def _check_extra(config: ModelConfig) -> None:
-    if config.extra and (config.is_none or provider_of(config).encoder is not None):
+    resolved: M = spec.resolve(config)
+    if resolved.extra and (resolved.is_none or spec.encoder is not None):
         raise ConfigError(
-            f"provider '{config.provider}' sends no request, so it takes no extra",
+            f"provider '{resolved.provider}' sends no request, so it takes no extra",
             f"remove models.{config.role}.extra",
         )
+    keep_secret(resolved.api_key_env)
+    return resolved
 
 
 def _playing(role: Role) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.core.errors import MissingDependency
+from harness.display.text_format import counted
 from harness.runner.plan import Cell
 from harness.statistics.power import DISCORDANCE, POWER, STEPS, can_show_anything, queries_needed, rounded_up
 
@@ -44,9 +45,9 @@ class SampleSize:
     @property
     def line(self) -> str:
         """The number of queries needed, after the warning."""
-        n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
+        n, what = self.n_queries, f"{counted(self.n_systems, 'run')}, {counted(self.n_pairs, 'pair')}"
         phase = "answers" if self.generates else "search alone"
-        subject = f"sample size for {phase}, {self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
+        subject = f"sample size for {phase}, {self.dataset}, {counted(n, 'query', 'queries')}, {what}"
         takes = ", ".join(f"{100 * step:g} points {self._queries_text(step)}" for step in sorted(self.needed))
         power, differ = f"{100 * POWER:g} % power", f"two systems differ on {100 * DISCORDANCE:g} % of them"
         return (
@@ -110,7 +111,3 @@ def _size(cells: Sequence[Cell]) -> SampleSize:
         generates=cells[0].generates,
         needed={step: queries_needed(step, pairs) for step in STEPS},
     )
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

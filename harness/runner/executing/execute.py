@@ -25,7 +25,7 @@ from harness.runner.machine_info import describe_machine, git_commit, package_ve
 from harness.runner.model_preflight import fetch_files, fetch_weights
 from harness.runner.plan import Cell, index_dirs, is_whole, models_left
 from harness.runner.progress import Reporter
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -61,12 +61,6 @@ def build_manifest(cell: Cell) -> Manifest:
         git_commit=git_commit(),
         created_at=datetime.now(UTC).isoformat(),
     )
-
-
-def sample_of(cell: Cell) -> list[SampleRow]:
-    """The queries of the configuration, with their references."""
-    pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
-    return [SampleRow(query=query, reference=reference) for query, reference in pairs]
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,8 @@ NO_RERUN = RerunOptions()
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
     """The run directory, created if it does not exist. `tell` receives a line if it was repaired."""
-    return RunDir.create(results, build_manifest(cell), sample_of(cell), tell)
+    sample = sample_rows(cell.dataset.queries, cell.dataset.references)
+    return RunDir.create(results, build_manifest(cell), sample, tell)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ from harness.llm_utils.concurrency import run_to_end
 from harness.protocols import RunFacts
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.executing.execute import sample_of
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace
 from harness.statistics.aggregate import mean_of
 from harness.statistics.race_test import Race
 from harness.statistics.sampling_design import SamplingDesign, repeated_questions
-from harness.store import RecordKey, RunDir
+from harness.store import RecordKey, RunDir, sample_rows
 
 Ended = Literal["decided", "queries", "budget", "broken"]
 
@@ -36,7 +35,8 @@ class RaceController:
         self._planned, self._order, self._scorer = planned, order, scorer
         self._runs = {run.run_id: run for run in runs}
         cell = planned.cells[0]
-        self._rows = {row.query.query_id: row for row in sample_of(cell)}
+        rows = sample_rows(cell.dataset.queries, cell.dataset.references)
+        self._rows = {row.query.query_id: row for row in rows}
         self._facts = RunFacts(has_generator=all(one.generates for one in planned.cells))
         self._repeats = cell.config.repeats
         self._read = dict.fromkeys(self._runs, 0)

@@ -20,7 +20,7 @@ from harness.runner.importing.answer_row import ImportedRow
 from harness.runner.importing.query_matching import Matched
 from harness.runner.machine_info import git_commit
 from harness.runner.plan import IDENTITY_SCHEMA
-from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
+from harness.store import SCHEMA_VERSION, Manifest, RunDir
 
 _LONGEST_MESSAGE = 2000
 _NO_ANSWER = "NoAnswer"
@@ -98,11 +98,6 @@ class ImportedRun:
             git_commit=git_commit(),
             created_at=datetime.now(UTC).isoformat(),
         )
-
-    def sample(self) -> list[SampleRow]:
-        """The queries of the run, with their references."""
-        pairs = zip(self.dataset.queries, self.dataset.references, strict=True)
-        return [SampleRow(query=query, reference=reference) for query, reference in pairs]
 
     def records(self, imported_at: str) -> Iterator[RunRecord]:
         """A record for each query and repeat, in the order of the sample. `imported_at` replaces a missing time.

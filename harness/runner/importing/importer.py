@@ -24,7 +24,7 @@ from harness.runner.importing.answer_file import quoted, read_file
 from harness.runner.importing.answer_row import FIELDS
 from harness.runner.importing.imported_run import ImportedRun, ImportRequest
 from harness.runner.importing.query_matching import match_rows
-from harness.store import Done, RunDir
+from harness.store import Done, RunDir, sample_rows
 from harness.store.index_dir import Corpora
 
 _LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"
@@ -67,7 +67,7 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     imported = ImportedRun(request, file, matched, whole, dataset)
     manifest = imported.manifest(model, evaluators)
     repairs: list[str] = []
-    run = RunDir.create(results, manifest, imported.sample(), repairs.append)
+    run = RunDir.create(results, manifest, sample_rows(dataset.queries, dataset.references), repairs.append)
     records = list(imported.records(manifest.created_at))
     was_complete = _write(run, records, repairs)
     n_failed = sum(record.status != "ok" for record in records)

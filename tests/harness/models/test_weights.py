@@ -15,13 +15,14 @@ import pytest
 from tiny_weights import PARTS, WHOLE, build_wheel, weight_file
 
 from harness.core.errors import ModelUnavailable, StoreError
+from harness.core.hashing import file_digest
 from harness.models import weights
 from harness.models.huggingface_hub_files import (
     HubFile,
     WeightFile,
     WheelPart,
 )
-from harness.models.weights import cache_dir, fetch, sha256_of
+from harness.models.weights import cache_dir, fetch
 
 
 class Seen:
@@ -233,9 +234,9 @@ def test_a_file_is_hashed_again_only_where_it_has_changed(
 
     def told(path: Path) -> str:
         hashed.append(path)
-        return sha256_of(path)
+        return file_digest(path)
 
-    monkeypatch.setattr(weights, "sha256_of", told)
+    monkeypatch.setattr(weights, "file_digest", told)
     for _ in range(3):
         fetch(weight_file())
     assert hashed == [path]
