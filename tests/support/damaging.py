@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
+from queue import SimpleQueue
 from typing import Any
 from unittest.mock import patch
 
@@ -46,7 +47,7 @@ def _work_here(self: Supervisor) -> WorkerEnd:
     """`Supervisor.run` without a process."""
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            asyncio.run(_worked(Worker(self._job, _Events(self._take))))  # type: ignore[arg-type]
+            asyncio.run(_worked(Worker(self._job, _Events(self._take), SimpleQueue())))  # type: ignore[arg-type]
     except Exception as error:
         known = _first_harness_error(error)
         event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])

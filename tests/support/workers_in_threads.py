@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 
 from harness.core.errors import HarnessError
 from harness.extensions.ray.remote_worker import Received, WorkerLost
-from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn
-from harness.runner.executing.worker import AnyWorker, _event_of, _first_harness_error, read_job, worker_of
+from harness.runner.executing.messages import Event, JobWorker, QueryTask, ToWorker, Turn
+from harness.runner.executing.worker import _event_of, _first_harness_error, read_job, worker_of
 
 _NOTHING = Received()
 
@@ -27,7 +27,7 @@ class WorkerInThread:
         self._heard = heard
         self._said: SimpleQueue[bytes | int] = SimpleQueue()
         self._turns: SimpleQueue[Turn] = SimpleQueue()
-        self._worker: AnyWorker | None = None
+        self._worker: JobWorker | None = None
 
     def send(self, lines: bytes) -> None:
         self._check()
@@ -73,7 +73,7 @@ class WorkerInThread:
     def flush(self) -> None:
         """Nothing is buffered."""
 
-    def _work(self, worker: AnyWorker) -> None:
+    def _work(self, worker: JobWorker) -> None:
         try:
             asyncio.run(worker.work())
         except Gone:

@@ -1,6 +1,5 @@
 """A remote worker that scores answers with one evaluator: reads runs, relays its model calls, sends scores."""
 
-import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -13,24 +12,22 @@ from harness.core.errors import BudgetExhausted, ConfigError
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
 from harness.models.metering import metered_apart
-from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
+from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import SCOPE, MeteredEvaluation, OpenedModels
-from harness.runner.executing.messages import Event, ScoringJob, Turn
+from harness.runner.executing.messages import Event, JobWorker, ScoringJob, Turn
 from harness.store import RunDir
 
 
-class ScoringWorker:
+class ScoringWorker(JobWorker):
     """Scores answers with one evaluator, turn by turn."""
 
-    def __init__(self, job: ScoringJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
-        self._job, self._events = job, events
-        self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
+    def __init__(self, job: ScoringJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
+        super().__init__(events, turns)
+        self._job = job
         self._answers: tuple[Path, RunAnswers] | None = None
-        self.relay = RemoteCallClient(self._ask)
-        """Receives the replies to its model calls."""
 
     async def work(self) -> None:
         """Score the queries of the job, then those of each turn; every outcome is reported as an event."""
@@ -49,10 +46,9 @@ class ScoringWorker:
                     raise models.call_context.fatal
                 if not job.stays:
                     break
-                self._tell(Event(kind="waiting"))
-                turn = await asyncio.to_thread(self._turns.get)
+                turn = await self._next_turn()
             await models.disconnect()
-        self._tell(Event(kind="completed"))
+        self.tell(Event(kind="completed"))
 
     async def _score(self, scorer: Scorer, turn: Turn, runtime: "_RelayedEvaluation") -> None:
         run = Path(turn.of_run or self._job.of_run)
@@ -61,19 +57,12 @@ class ScoringWorker:
         watch = Stopwatch()
         scores = await answers.scored_of(scorer, {todo.query_id for todo in turn.todo})
         cost = cost_of(runtime.meter, watch.wall_s, watch.cpu_s)
-        self._tell(Event(kind="scored", scores=tuple(scores), cost=cost, usage=runtime.meter.paid))
+        self.tell(Event(kind="scored", scores=tuple(scores), cost=cost, usage=runtime.meter.paid))
 
     def _answers_of(self, run: Path) -> RunAnswers:
         if self._answers is None or self._answers[0] != run:
             self._answers = run, RunAnswers(RunDir(run))
         return self._answers[1]
-
-    def _ask(self, call: RemoteCall) -> None:
-        self._tell(Event(kind="asks", call=call))
-
-    def _tell(self, event: Event) -> None:
-        self._events.write(event.model_dump_json().encode() + b"\n")
-        self._events.flush()
 
 
 class _RelayedModels(OpenedModels):

@@ -1,6 +1,9 @@
-"""Messages between the runner and its workers, one JSON line each."""
+"""Messages between the runner and its workers, one JSON line each, and how a worker sends and receives them."""
 
-from typing import Literal
+import asyncio
+from abc import ABC, abstractmethod
+from queue import SimpleQueue
+from typing import BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -8,7 +11,7 @@ from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, JudgeEm
 from harness.core.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Score, Usage
 from harness.models.budget import Allowance, Amount
 from harness.models.llama_server import ServerAccess
-from harness.models.remote_calls import CallUpdate, RemoteCall
+from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient
 from harness.protocols import Route
 from harness.statistics.prices import Price
 
@@ -190,3 +193,26 @@ class Event(WorkerMessage):
     fix: str = ""
     """said (a line of output), warned (a line that is shown even if quiet), refused (an error that the user can
     fix), stopped (by the budget), broken (a bug of the system)."""
+
+
+class JobWorker(ABC):
+    """What workers of all kinds share: they send events, wait for turns, and relay model calls to the runner."""
+
+    def __init__(self, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
+        self._events, self._turns = events, turns
+        self.relay = RemoteCallClient(lambda call: self.tell(Event(kind="asks", call=call)))
+        """Receives the replies to model calls that the runner makes for this worker."""
+
+    @abstractmethod
+    async def work(self) -> None:
+        """Do the job; every outcome is reported as an event."""
+        ...
+
+    def tell(self, event: Event) -> None:
+        """Send an event to the runner."""
+        self._events.write(event.model_dump_json().encode() + b"\n")
+        self._events.flush()
+
+    async def _next_turn(self) -> Turn:
+        self.tell(Event(kind="waiting"))
+        return await asyncio.to_thread(self._turns.get)

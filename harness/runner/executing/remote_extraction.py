@@ -1,6 +1,5 @@
 """Extraction of triplets by rules on other machines, for a worker that builds an index."""
 
-import asyncio
 import time
 from queue import SimpleQueue
 from typing import BinaryIO
@@ -11,32 +10,29 @@ from harness.extraction.nlp_found import FoundLine
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
 from harness.models.metering import current_meter
 from harness.models.remote_calls import RemoteCall, RemoteCallClient
-from harness.runner.executing.messages import Event, ExtractionJob, Turn
+from harness.runner.executing.messages import Event, ExtractionJob, JobWorker, Turn
 
 RULES = "rules"
 """Used as a role, because extraction requests are relayed like model calls."""
 
 
-class ExtractionWorker:
-    """A worker that extracts triplets, turn by turn."""
+class ExtractionWorker(JobWorker):
+    """A worker that extracts triplets, turn by turn. It makes no model calls."""
 
-    def __init__(self, job: ExtractionJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
-        self._job, self._events = job, events
-        self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
+    def __init__(self, job: ExtractionJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
+        super().__init__(events, turns)
+        self._job = job
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
-        self.relay = RemoteCallClient(lambda call: self._tell(Event(kind="asks", call=call)))
-        """Required of workers; unused, because extraction makes no model calls."""
 
     async def work(self) -> None:
         """Extract from the texts of the job, then of each turn; every outcome is reported as an event."""
         texts: str | None = self._job.texts
         while texts:
-            self._tell(Event(kind="read", found=await self._read(TextsToRead.model_validate_json(texts))))
+            self.tell(Event(kind="read", found=await self._read(TextsToRead.model_validate_json(texts))))
             if not self._job.stays:
                 break
-            self._tell(Event(kind="waiting"))
-            texts = (await asyncio.to_thread(self._turns.get)).texts
-        self._tell(Event(kind="completed"))
+            texts = (await self._next_turn()).texts
+        self.tell(Event(kind="completed"))
 
     async def _read(self, asked: TextsToRead) -> str:
         cpu = time.process_time()
@@ -55,10 +51,6 @@ class ExtractionWorker:
                 pipeline=asked.pipeline, progress=lambda _done, _total: None, every_phrase=asked.every_phrase
             )
         return self._extractors[kind]
-
-    def _tell(self, event: Event) -> None:
-        self._events.write(event.model_dump_json().encode() + b"\n")
-        self._events.flush()
 
 
 class RelayedReaders:

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from pydantic import TypeAdapter
 
@@ -37,7 +37,7 @@ from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
 from harness.models.metering import LOADING, Meter, current_meter, metered
-from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
+from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
 from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import (
@@ -45,6 +45,7 @@ from harness.runner.executing.messages import (
     Event,
     ExtractionJob,
     Job,
+    JobWorker,
     QueryTask,
     ScoringJob,
     ToWorker,
@@ -62,21 +63,18 @@ _FULL_DISK_BYTES = 1 << 19
 _READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time is not that of one process."
 
 
-class Worker:
+class Worker(JobWorker):
     """One phase of one run."""
 
-    def __init__(self, job: Job, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
+    def __init__(self, job: Job, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
+        super().__init__(events, turns)
         self._job = job
-        self._events = events
-        self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._run = RunDir(Path(job.results) / job.run_id)
         self._records = RecordWriter(self._run.append_records)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
         self._warned: set[str] = set()
         self._budget = Budget(job.allowance, job.prices)
-        self.relay = RemoteCallClient(self._ask)
-        """Receives the replies to model calls that the runner makes for this worker."""
 
     async def work(self) -> None:
         """Work through the phase; every outcome is reported as an event."""
@@ -84,7 +82,7 @@ class Worker:
             await self._index()
         else:
             await self._answer_all()
-        self._tell(Event(kind="completed"))
+        self.tell(Event(kind="completed"))
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
@@ -106,7 +104,7 @@ class Worker:
             cost = Cost(wall_s=None, throttled_s=None, usage={OWN_MODELS: Usage(unmetered_calls=1)})
         if call_context.fatal:
             raise call_context.fatal
-        self._tell(Event(kind="indexed", stats=stats, cost=cost))
+        self.tell(Event(kind="indexed", stats=stats, cost=cost))
 
     @contextmanager
     def _remote_extractors(self) -> Iterator[None]:
@@ -138,8 +136,7 @@ class Worker:
                 await self._answer_turn(opened, queries, turn)
                 if not self._job.stays:
                     return
-                self._tell(Event(kind="waiting"))
-                turn = await asyncio.to_thread(self._turns.get)
+                turn = await self._next_turn()
                 self._budget.renew(turn.allowance)
 
     def _note_opened(self) -> None:
@@ -162,12 +159,12 @@ class Worker:
                 group.create_task(answer_some())
 
     async def _answer_one(self, opened: OpenedSystem, query: Query, todo: QueryTask) -> None:
-        self._tell(Event(kind="started", todo=todo))
+        self.tell(Event(kind="started", todo=todo))
         meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
         started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
 
         def extended(left_s: float) -> None:
-            self._tell(Event(kind="extended", todo=todo, left_s=left_s))
+            self.tell(Event(kind="extended", todo=todo, left_s=left_s))
 
         # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         limit_s = self._job.limits.query_timeout_s
@@ -185,10 +182,10 @@ class Worker:
         )
         finished = Event(kind="finished", todo=todo, status=status, usage=record.cost.usage)
         if self._job.is_relayed:
-            self._tell(finished.model_copy(update={"record": record}))
+            self.tell(finished.model_copy(update={"record": record}))
         else:
             await self._records.append(record)
-            self._tell(finished.model_copy(update={"spent": self._budget.spent}))
+            self.tell(finished.model_copy(update={"spent": self._budget.spent}))
 
     def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
@@ -223,13 +220,10 @@ class Worker:
         if time.monotonic() - self._told_at > _PROGRESS_INTERVAL_S or done == total:
             self._told_at = time.monotonic()
             usage, spent = current_meter().usage, self._budget.spent
-            self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
-
-    def _ask(self, call: RemoteCall) -> None:
-        self._tell(Event(kind="asks", call=call))
+            self.tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
 
     def _say(self, line: str) -> None:
-        self._tell(Event(kind="said", what=line))
+        self.tell(Event(kind="said", what=line))
 
     def _warn_once(self, line: str) -> None:
         if line not in self._warned:
@@ -237,11 +231,7 @@ class Worker:
             self._warn(line)
 
     def _warn(self, line: str) -> None:
-        self._tell(Event(kind="warned", what=line))
-
-    def _tell(self, event: Event) -> None:
-        self._events.write(event.model_dump_json().encode() + b"\n")
-        self._events.flush()
+        self.tell(Event(kind="warned", what=line))
 
 
 def _taken_input() -> BinaryIO:
@@ -283,20 +273,7 @@ def _full_disk(results: Path) -> HarnessError | None:
     return StoreError(f"no space left on the disk of {results}", "free some, then run the same command again")
 
 
-class AnyWorker(Protocol):
-    """A worker for any kind of job."""
-
-    @property
-    def relay(self) -> RemoteCallClient:
-        """Receives the replies to its model calls."""
-        ...
-
-    async def work(self) -> None:
-        """Do the job; every outcome is reported as an event."""
-        ...
-
-
-def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyWorker:
+def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> JobWorker:
     """The worker for this kind of job."""
     if isinstance(job, ScoringJob):
         from harness.runner.evaluating.remote_worker import ScoringWorker
@@ -336,7 +313,7 @@ def main() -> None:
                 traceback.print_exc()
                 inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
                 event = Event(kind="broken", what=f"{type(inner).__name__}: {error_text(inner)[:500]}")
-            events.write(event.model_dump_json().encode() + b"\n")
+            worker.tell(event)
     # Libraries leave threads behind. Everything that matters is on disk.
     sys.stdout.flush()
     sys.stderr.flush()
