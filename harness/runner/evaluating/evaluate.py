@@ -1,6 +1,6 @@
 """Runs evaluators over saved runs. The scores of a run are written atomically, with the settings used."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,9 +8,10 @@ from typing import Self
 
 from harness.core.current_process import Stopwatch
 from harness.core.errors import BudgetExhausted, HarnessError
-from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
+from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score
 from harness.evaluators.run_scoring import Scorer
 from harness.llm_utils.concurrency import run_to_end
+from harness.models.budget import Budget
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
@@ -77,35 +78,32 @@ def evaluate_runs(
     `keep_final`: do not repeat what an evaluator without a model has already scored in the same way, without
     failures, over the same records.
     """
-    evaluation = _Evaluation(runs, plan, reporter, spending or BudgetTracker.unlimited(), elsewhere)
-    evaluation.keep_final = keep_final
+    spending = spending or BudgetTracker.unlimited()
+    spending.count()
+    budget = spending.budget(plan.models)
+    evaluation = _Evaluation(runs, plan, reporter, spending, budget, elsewhere, keep_final)
     return run_to_end(lambda: evaluation.run(results / "judge"))
 
 
+@dataclass(frozen=True)
 class _Evaluation:
     """The evaluators of one command, one after another, each over all of its runs."""
 
-    def __init__(
-        self,
-        runs: Sequence[RunDir],
-        plan: EvaluationPlan,
-        reporter: Reporter,
-        spending: BudgetTracker,
-        elsewhere: RemoteScoring,
-    ) -> None:
-        self._runs, self._plan, self._elsewhere = runs, plan, elsewhere
-        self.keep_final = False
-        self._reporter, self._spending = reporter, spending
-        spending.count()
-        self._budget = spending.budget(plan.models)
+    runs: Sequence[RunDir]
+    plan: EvaluationPlan
+    reporter: Reporter
+    spending: BudgetTracker
+    budget: Budget
+    elsewhere: RemoteScoring
+    keep_final: bool
 
     async def run(self, folder: Path) -> EvaluationOutcome:
         evaluated: list[Evaluated] = []
         refusals: list[tuple[str, HarnessError]] = []
         with ExitStack() as stack:
-            models = EvaluationModels(self._plan, folder, self._reporter, stack, self._budget)
+            models = EvaluationModels(self.plan, folder, self.reporter, stack, self.budget)
             try:
-                for planned in self._plan.evaluators:
+                for planned in self.plan.evaluators:
                     try:
                         evaluated += await self._score_all(planned, models)
                     except HarnessError as error:
@@ -115,7 +113,7 @@ class _Evaluation:
         return EvaluationOutcome(tuple(evaluated), tuple(refusals))
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
-        runs = [run for run in self._runs if not (self.keep_final and _is_final(run, planned))]
+        runs = [run for run in self.runs if not (self.keep_final and _is_final(run, planned))]
         if not runs:
             return []
         with self._scoring(planned, models) as scoring:
@@ -125,21 +123,21 @@ class _Evaluation:
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
         """The scorer of an evaluator, with a progress bar."""
         scoring: Scoring | None = None
-        with self._reporter.bar(f"evaluate: {planned.spec.name}") as bar:
+        with self.reporter.bar(f"evaluate: {planned.spec.name}") as bar:
 
             def tell(done: int, total: int, doing: str) -> None:
-                usd = self._usd(scoring.paid) if scoring else None
-                note = self._spending.note(self._budget.spent) or (f"${usd:.4f}" if usd else "")
-                bar.update(done, total, f"{doing}, {note}" if note else doing, self._spending.seconds_left())
+                usd = usage_usd(self.spending.prices, self.plan.models, scoring.paid) if scoring else None
+                note = self.spending.note(self.budget.spent) or (f"${usd:.4f}" if usd else "")
+                bar.update(done, total, f"{doing}, {note}" if note else doing, self.spending.seconds_left())
 
-            if there := self._elsewhere(planned, models, tell):
+            if there := self.elsewhere(planned, models, tell):
                 with there as scoring:
                     yield scoring
                 return
             runtime = MeteredEvaluation(models, tell)
             with closing(planned.spec.build(planned.params, runtime)) as evaluator:
                 scorer = Scorer(planned.spec.name, planned.measures, evaluator)
-                scoring = LocalScoring(scorer, runtime, self._budget)
+                scoring = LocalScoring(scorer, runtime, self.budget)
                 yield scoring
 
     async def _score(
@@ -147,7 +145,7 @@ class _Evaluation:
     ) -> Evaluated:
         name = planned.spec.name
         with run.exclusive():
-            self._budget.check_time()
+            self.budget.check_time()
             watch = Stopwatch()
             found = Evaluated(run, name)
             with run.scores_to_write(name) as written:
@@ -160,16 +158,13 @@ class _Evaluation:
                 written.close(record.model_copy(update={"records": checksum}))
         return found
 
-    def _usd(self, paid: Mapping[str, Usage]) -> float | None:
-        return usage_usd(self._spending.prices, self._plan.models, paid)
-
     def _record(self, planned: PlannedEvaluator, models: EvaluationModels, cost: Cost) -> EvaluationRecord:
         """The settings that made the scores."""
         return EvaluationRecord(
             evaluator=planned.spec.name,
             version=planned.spec.version,
             params=planned.params.model_dump(mode="json"),
-            models={role: models.identity(role, model) for role, model in self._plan.models_of(planned).items()},
+            models={role: models.identity(role, model) for role, model in self.plan.models_of(planned).items()},
             weights=planned.weights,
             measures=tuple(measure.name for measure in planned.measures),
             binary=tuple(measure.name for measure in planned.measures if measure.binary),
