@@ -127,14 +127,14 @@ class RemoteCallSession:
     retried by another worker finds the calls of its first try.
     """
 
-    def __init__(self, desk: RemoteCallServer, tell: SendUpdate) -> None:
-        self._desk, self._tell = desk, tell
+    def __init__(self, server: RemoteCallServer, tell: SendUpdate) -> None:
+        self._server, self._tell = server, tell
         self._meters: dict[tuple[str, int], Meter] = {}
         self._calls: dict[int, asyncio.Task[None]] = {}
 
     def take(self, call: RemoteCall) -> None:
         """Make or cancel the call; from any thread. The worker's calls begin in the order of `take`."""
-        self._desk.loop.call_soon_threadsafe(self._take, call)
+        self._server.loop.call_soon_threadsafe(self._take, call)
 
     def _take(self, call: RemoteCall) -> None:
         if call.is_withdrawn:
@@ -146,7 +146,7 @@ class RemoteCallSession:
             self._meters.pop(block, None)
             return
         meter = self._meters.setdefault(block, Meter(*block))
-        task = self._desk.begin(call, meter, self._tell)
+        task = self._server.begin(call, meter, self._tell)
         self._calls[call.number] = task
         task.add_done_callback(lambda _: self._calls.pop(call.number, None))
 

@@ -147,16 +147,16 @@ StartWorker = Callable[[], WorkerConnection]
 class RemoteLauncher:
     """Starts remote workers, whose model calls are made by the call server of this process."""
 
-    def __init__(self, make: StartWorker, desk: RemoteCallServer) -> None:
-        self._make, self._desk = make, desk
+    def __init__(self, make: StartWorker, server: RemoteCallServer) -> None:
+        self._make, self._server = make, server
 
     def serve(self, role: str, way: RoleHandler) -> None:
-        self._desk.serve(role, way)
+        self._server.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `harness.runner.executing.process_launcher.WorkerLauncher`: the lock stays here."""
+        """See `harness.runner.executing.process_launcher.LaunchWorker`: the lock stays here."""
         del lock_fd
-        return RemoteWorker(self._make, self._desk, log_fd)
+        return RemoteWorker(self._make, self._server, log_fd)
 
 
 class RemoteWorker:
@@ -164,14 +164,14 @@ class RemoteWorker:
 
     pid = None
 
-    def __init__(self, make: StartWorker, desk: RemoteCallServer, log_fd: int) -> None:
+    def __init__(self, make: StartWorker, server: RemoteCallServer, log_fd: int) -> None:
         self.lost = ""
         self._code = 0
         read_end, self._pipe = os.pipe()
         self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
         self._log_fd = log_fd
         self._out: SimpleQueue[bytes | None] = SimpleQueue()
-        self._session = desk.open(self._tell)
+        self._session = server.open(self._tell)
         self._gone = threading.Event()
         self._connection: WorkerConnection | None = None
         try:

@@ -22,7 +22,7 @@ from harness.models.providers import provider_of
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, Turn
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
-from harness.runner.executing.process_launcher import HERE, WorkerLauncher
+from harness.runner.executing.process_launcher import LaunchWorker, start_process
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
@@ -85,7 +85,7 @@ class SpreadExecution(Execution):
     """See `Execution`; its lock and its model server belong to this process."""
 
     workers: WorkerPool = field(kw_only=True)
-    place: WorkerLauncher = field(kw_only=True, default=HERE)
+    launch: LaunchWorker = field(kw_only=True, default=start_process)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo` in shards; other workers take over what a lost one had not answered."""
@@ -95,10 +95,10 @@ class SpreadExecution(Execution):
         with (
             self.index_in_use(),
             self.reporter.bar(f"{self.cell.spec.name}: answer") as bar,
-            self._desk("answer") as place,
+            self._launcher("answer") as launcher,
         ):
             shards = _Shards(
-                replace(self, place=place),
+                replace(self, launch=launcher.start),
                 todo,
                 ProgressCounter(bar, self.spending, expected - len(todo), expected),
             )
@@ -113,7 +113,7 @@ class SpreadExecution(Execution):
         def heard(event: Event) -> None:
             on_event(event.model_copy(update={"spent": self.workers.spent}))
 
-        at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.place)
+        at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.launch)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
         job = self.job(phase, todo)
         # Calls, servers and costs are handled by this process.
@@ -126,18 +126,18 @@ class SpreadExecution(Execution):
         return Supervisor(relayed, at, self.with_messages(heard))
 
     def _build(self, index: IndexDir) -> IndexRecord:
-        with self.workers.slot(), self._desk("index") as place, self._readers(place):
-            return Execution._build(replace(self, place=place), index)
+        with self.workers.slot(), self._launcher("index") as launcher, self._readers(launcher):
+            return Execution._build(replace(self, launch=launcher.start), index)
 
     @contextmanager
-    def _readers(self, place: RemoteLauncher) -> Iterator[None]:
+    def _readers(self, launcher: RemoteLauncher) -> Iterator[None]:
         """Lets other workers read texts while the index is built."""
         job = ExtractionJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
-        at = WorkerEnvironment(self.run.log_path, NoSampler(), -1, place)
+        at = WorkerEnvironment(self.run.log_path, NoSampler(), -1, launcher.start)
         with RemoteReaders(self.workers, job, at, self.reporter.warn) as readers:
-            place.serve(RULES, readers)
+            launcher.serve(RULES, readers)
             yield
 
     def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
@@ -150,14 +150,14 @@ class SpreadExecution(Execution):
             self.workers.wait_for_its_end()
         return outcome
 
-    def _desk(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
+    def _launcher(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
         """A launcher for the workers of a phase, which also serves their model calls."""
         run_id = self.run.run_id
         tell = Listener(
             lambda line: self.reporter.say(f"{run_id}: {line}"),
             lambda line: self.reporter.warn(f"{run_id}: {line}"),
         )
-        return self.workers.place(self.job(phase, ()), self.run, tell)
+        return self.workers.launcher(self.job(phase, ()), self.run, tell)
 
 
 class _Shards:

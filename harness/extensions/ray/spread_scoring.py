@@ -59,9 +59,9 @@ class SpreadScoring:
         log.parent.mkdir(parents=True, exist_ok=True)
         with (
             WorkerPool(self.make, self.n_workers, Allowance()) as workers,
-            workers.place_at(lambda loop: models.desk(roles, server, loop)) as place,
+            workers.launcher_with(lambda loop: models.call_server(roles, server, loop)) as launcher,
         ):
-            at = WorkerEnvironment(log, NoSampler(), lock_fd=-1, place=place)
+            at = WorkerEnvironment(log, NoSampler(), lock_fd=-1, launch=launcher.start)
             scorers = _Scorers(self._job(planned, models), at, self, workers.stop)
             try:
                 yield _Elsewhere(scorers, models, tell)

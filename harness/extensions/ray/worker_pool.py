@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
@@ -155,28 +155,26 @@ class WorkerPool:
         finally:
             self.give_slot()
 
-    @contextmanager
-    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[RemoteLauncher]:
+    def launcher(self, job: Job, run: RunDir, tell: "Listener") -> AbstractContextManager[RemoteLauncher]:
         """A launcher for workers of this job. This process makes their calls with the job's models, servers and
         prices; the job's journal is open until the end of the block.
         """
-        with self.place_at(lambda _loop: self._open(job, run, tell)) as place:
-            yield place
+        return self.launcher_with(lambda _loop: self._open(job, run, tell))
 
     @contextmanager
-    def place_at(
-        self, open_desk: Callable[[asyncio.AbstractEventLoop], RemoteCallServer]
+    def launcher_with(
+        self, open_server: Callable[[asyncio.AbstractEventLoop], RemoteCallServer]
     ) -> Iterator[RemoteLauncher]:
-        """The same with a call server made by `open_desk` in the event loop; closed at the end of the block."""
+        """The same with a call server made by `open_server` in the event loop; closed at the end of the block."""
 
         async def opened() -> RemoteCallServer:
-            return open_desk(self._loop)
+            return open_server(self._loop)
 
-        desk = asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
+        server = asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
         try:
-            yield RemoteLauncher(self._started, desk)
+            yield RemoteLauncher(self._started, server)
         finally:
-            asyncio.run_coroutine_threadsafe(desk.close(), self._loop).result(_CLOSES_S)
+            asyncio.run_coroutine_threadsafe(server.close(), self._loop).result(_CLOSES_S)
 
     def _started(self) -> WorkerConnection:
         connection = self._make()

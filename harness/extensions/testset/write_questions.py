@@ -172,16 +172,16 @@ class _Command:
         except BudgetExhausted as reached:
             return (), (), reached
         with self._told("questions", models) as told:
-            desk = QuestionGenerator(models, judging, self._planned.orders.orders, told)
-            await desk.work()
-        if desk.stopped:
-            return tuple(desk.candidates), (), desk.stopped
+            generator = QuestionGenerator(models, judging, self._planned.orders.orders, told)
+            await generator.work()
+        if generator.stopped:
+            return tuple(generator.candidates), (), generator.stopped
         with self._told("controls of the judge", models) as told:
             try:
-                controls = await controls_of(models, judging, desk.candidates, told)
+                controls = await controls_of(models, judging, generator.candidates, told)
             except BudgetExhausted as reached:
-                return tuple(desk.candidates), (), reached
-        return tuple(desk.candidates), tuple(controls), None
+                return tuple(generator.candidates), (), reached
+        return tuple(generator.candidates), tuple(controls), None
 
     async def _searched(self, models: WriterModels) -> PassageSearch | None:
         """All documents, if unanswerable questions must be searched in them."""

@@ -138,7 +138,7 @@ class EvaluationModels(OpenedModels):
     def _fetch(self, config: JudgeEmbedderConfig) -> None:
         fetch_weights(self._reporter, config)
 
-    def desk(
+    def call_server(
         self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
     ) -> RemoteCallServer:
         """A server that makes the calls of these roles for remote workers. The caller closes it; it runs in

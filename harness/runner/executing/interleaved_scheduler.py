@@ -6,7 +6,7 @@ busy machine, affect all configurations alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
 
@@ -94,10 +94,6 @@ class InterleavedRun:
         self.execution.work_through(todo, tally, self._ask)
         for one in todo:
             del self._remaining_queries[one.query_id, one.repeat]
-
-    def index_in_use(self) -> AbstractContextManager[None]:
-        """Protect the index while the run answers."""
-        return self.execution.index_in_use()
 
     def leave(self) -> None:
         """Let the worker close its system and exit. The next turn starts a new one."""
@@ -266,7 +262,7 @@ class InterleavedScheduler:
         expected = sum(participant.execution.cell.n_answers for participant in answering)
         with ExitStack() as using:
             for participant in answering:
-                using.enter_context(participant.index_in_use())
+                using.enter_context(participant.execution.index_in_use())
             who = f", {len(answering)} systems in turns" if len(answering) > 1 else ""
             bar = using.enter_context(self._reporter.bar(f"answer{who}"))
             for participant in answering:

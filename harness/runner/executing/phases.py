@@ -1,7 +1,7 @@
 """The two phases of a run, index and answer, each in its own supervised processes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,9 +126,13 @@ class Execution:
             tally = ProgressCounter(bar, self.spending, expected - len(todo), expected)
             self.work_through(todo, tally, lambda pending, on_event: self._supervise("answer", pending, on_event))
 
-    def index_in_use(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def index_in_use(self) -> Iterator[None]:
         """Holds the indexes, so that no other run rebuilds them while this one answers."""
-        return _all_in_use(index_dirs(self.cell, self.results))
+        with ExitStack() as using:
+            for index in index_dirs(self.cell, self.results):
+                using.enter_context(index.in_use())
+            yield
 
     def work_through(self, todo: Sequence[QueryTask], tally: ProgressCounter, ask: Ask) -> None:
         """Start workers with `ask` until every query of `todo` has a record."""
@@ -263,11 +267,3 @@ def _routed_job(routed: RoutedCell) -> RoutedJob:
         index_params=cell.index_params.model_dump(mode="json"),
         answer_params=cell.answer_params.model_dump(mode="json"),
     )
-
-
-@contextmanager
-def _all_in_use(indexes: Sequence[IndexDir]) -> Iterator[None]:
-    with ExitStack() as using:
-        for index in indexes:
-            using.enter_context(index.in_use())
-        yield

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Protocol
 
@@ -49,12 +49,9 @@ class WorkerLink(Protocol):
         ...
 
 
-class WorkerLauncher(Protocol):
-    """Starts workers on some machine."""
-
-    def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """Start a worker that prints to `log_fd`. A local one inherits `lock_fd`, the lock of the run."""
-        ...
+LaunchWorker = Callable[[int, int], WorkerLink]
+"""launch(log_fd, lock_fd): starts a worker on some machine. It prints to `log_fd`; a local one inherits `lock_fd`,
+the lock of the run."""
 
 
 class WorkerProcess:
@@ -115,12 +112,6 @@ class WorkerProcess:
                 self._process.stdin.close()
 
 
-class LocalLauncher:
-    """Starts workers on this machine."""
-
-    def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """Start a worker process that prints to `log_fd` and inherits `lock_fd`."""
-        return WorkerProcess(log_fd, (lock_fd,))
-
-
-HERE = LocalLauncher()
+def start_process(log_fd: int, lock_fd: int) -> WorkerLink:
+    """The `LaunchWorker` of this machine."""
+    return WorkerProcess(log_fd, (lock_fd,))

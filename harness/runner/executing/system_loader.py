@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 import psutil
 
@@ -14,7 +13,7 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunStatus
 from harness.core.sanitize import cleaned
 from harness.llm_utils.reasoning import with_reasoning_apart
-from harness.models.clients import AnyCallContext, build_chat
+from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.metering import Meter, metered
@@ -47,14 +46,6 @@ class WorkerContext:
     """Whether the run has answers of an earlier process."""
 
 
-class Connected(Protocol):
-    """A model with open connections."""
-
-    async def close(self) -> None:
-        """Close them."""
-        ...
-
-
 @dataclass(frozen=True)
 class OpenedSystem:
     """A system with its models and their call context."""
@@ -64,7 +55,7 @@ class OpenedSystem:
     lending: ModelProxyServer
     is_elsewhere: bool
     embedder_rss_bytes: int | None
-    models: tuple[Connected, ...] = ()
+    models: tuple[OpenAIChat | CachedEmbedder, ...] = ()
 
     async def disconnect(self) -> None:
         """Close the connections of its models. Needed if the process continues."""

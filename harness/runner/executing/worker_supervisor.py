@@ -17,7 +17,7 @@ from harness.core.bounded_files import open_to_append
 from harness.core.errors import BudgetExhausted, HarnessError, explained_io
 from harness.core.sanitize import cleaned
 from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn, WorkerJob
-from harness.runner.executing.process_launcher import HERE, WorkerLauncher, WorkerLink
+from harness.runner.executing.process_launcher import LaunchWorker, WorkerLink, start_process
 from harness.runner.executing.resources import Sampler, is_suspended
 
 _LONGEST_LINE = 1 << 20
@@ -99,7 +99,7 @@ class WorkerEnvironment:
     log: Path
     sampler: Sampler
     lock_fd: int
-    place: WorkerLauncher = HERE
+    launch: LaunchWorker = start_process
 
 
 class Supervisor:
@@ -180,7 +180,7 @@ class Supervisor:
 
     def _start(self, job: WorkerJob) -> WorkerLink:
         log = self._stack.enter_context(CleanedLog(self._at.log))
-        worker = self._at.place.start(log.fd, self._at.lock_fd)
+        worker = self._at.launch(log.fd, self._at.lock_fd)
         self._stack.callback(worker.end)
         if worker.pid is not None:
             self._sampler.watch(worker.pid)
