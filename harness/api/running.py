@@ -232,7 +232,10 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
             reporter.say(line)
     estimator = Estimator(options.results, spending.prices, fresh_index=options.fresh_index)
     say_total(cells, estimator, reporter)
-    _fetch_weights(checked.unfinished, options.results, reporter, spending)
+    # The clock of the budget is paused, so that a download does not reduce the answers.
+    with spending.paused():
+        for cell in checked.unfinished:
+            fetch_models(cell, options.results, reporter)
     context = RunContext(
         options.results.resolve(),
         reporter,
@@ -307,13 +310,6 @@ def _check_all(
     if evaluation:
         check_judges(evaluation)
     return unfinished
-
-
-def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: BudgetTracker) -> None:
-    """Download model weights while the budget's clock is paused, so a download does not reduce the answers."""
-    with spending.paused():
-        for cell in cells:
-            fetch_models(cell, results, reporter)
 
 
 def _score(

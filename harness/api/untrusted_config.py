@@ -72,7 +72,7 @@ def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[
         params = planned.spec.params().model_dump(mode="json")
         unsaid = _unlike(_below(config, "per_evaluator", planned.spec.name), params, key)
         if unsaid and not any(one.startswith(key) or f"{one}." == key for one in said):
-            first = next(one for one in unsaid)
+            first = next(iter(unsaid))
             default = " ".join(["--set", *_words({first: params.get(first.removeprefix(key))})])
             raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
 

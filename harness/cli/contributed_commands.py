@@ -45,7 +45,7 @@ class CommandsByJob(TyperGroup):
                 for command in commands
                 if getattr(command, "rich_help_panel", None) == job
             ]
-            with formatter.section(f"{job.capitalize()}"):
+            with formatter.section(job.capitalize()):
                 formatter.write_dl(rows)
 
 

@@ -126,7 +126,8 @@ def _data() -> Iterator[Finding]:
     named = os.environ.get("RAG_HARNESS_DATA")
     folder = Path(named or "data")
     if folder.is_dir():
-        yield Finding("data directory", "ok", f"{folder}: {', '.join(sorted(_subfolders(folder))) or 'empty'}")
+        names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        yield Finding("data directory", "ok", f"{folder}: {', '.join(names) or 'empty'}")
     else:
         fix = (
             "correct RAG_HARNESS_DATA"
@@ -134,10 +135,6 @@ def _data() -> Iterator[Finding]:
             else "set RAG_HARNESS_DATA, or install the extra hub to download data"
         )
         yield Finding("data directory", _need(bool(named)), f"no folder {folder}", fix)
-
-
-def _subfolders(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir() if path.is_dir()]
 
 
 def _folders(results: Path) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """`rag-harness list`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -112,9 +112,7 @@ def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _defaults(fields: object) -> dict[str, object]:
-    if not isinstance(fields, dict):
-        return {}
+def _defaults(fields: Mapping[str, FieldInfo]) -> dict[str, object]:
     return {name: _default(field) for name, field in fields.items()}
 
 

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 
@@ -61,7 +61,8 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
         table.add_row(cell.run_id, done, cell.status, cell.index, calls)
     console.print(table)
     takes = minutes_text(time_s) if unfinished else "nothing is left to run"
-    for line in (_needs_line(takes, weights), *_model_lines(cells), *_parameter_lines(cells)):
+    needs = f"time: {takes}; downloads: {downloads_text(weights) or 'none'}"
+    for line in (needs, *_model_lines(cells), *_parameter_lines(cells)):
         console.print(line, soft_wrap=True)
     for line in dict.fromkeys(line for _, own in planned for line in language_lines(own)):
         console.print(line, soft_wrap=True)
@@ -114,11 +115,6 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
         f"  rag-harness run --docs {folder} --questions FILE",
         soft_wrap=True,
     )
-
-
-def _needs_line(takes: str, weights: Mapping[str, int]) -> str:
-    """`time: 3-12 min; downloads: local/qwen2.5-coder-1.5b (1,117 MB)`."""
-    return f"time: {takes}; downloads: {downloads_text(weights) or 'none'}"
 
 
 def _without_pointer(note: str) -> str:

@@ -249,17 +249,13 @@ def _score_rows(scores: Sequence[Score]) -> Iterator[tuple[str, ...]]:
         if score.status == "not_applicable":
             reasons.setdefault(score.said, []).append(score.measure)
         else:
-            yield _score_row(score)
+            value = NOTHING if score.value is None else f"{score.value:.4g}"
+            explanation = printable(score.said, _LONGEST_EXPLANATION)
+            yield (printable(score.measure), str(score.repeat), value, score.status, explanation)
     for reason, names in reasons.items():
         distinct = list(dict.fromkeys(names))
         shown = printable(distinct[0]) if len(distinct) == 1 else f"{len(distinct)} metrics"
         yield (shown, "", NOTHING, "not_applicable", printable(reason, _LONGEST_EXPLANATION))
-
-
-def _score_row(score: Score) -> tuple[str, ...]:
-    value = NOTHING if score.value is None else f"{score.value:.4g}"
-    explanation = printable(score.said, _LONGEST_EXPLANATION)
-    return (printable(score.measure), str(score.repeat), value, score.status, explanation)
 
 
 def timing_table(cost: Cost) -> Table:

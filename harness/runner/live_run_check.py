@@ -16,7 +16,7 @@ from harness.runner.executing.messages import RoutedJob
 from harness.runner.executing.system_loader import check_version
 from harness.runner.plan import index_id_of, models_of
 from harness.runner.routed_systems import with_roles
-from harness.store import IndexDir, Manifest, RunDir, indexes_of
+from harness.store import IndexDir, Manifest, RunDir, find_runs, indexes_of
 
 _AGAIN = "run its config again (`rag-harness run`): the index is built, and no call is paid twice"
 
@@ -165,8 +165,6 @@ def _check_index(live: LiveRun) -> None:
 
 def run_named(results: Path, name: str) -> RunDir:
     """The run of that name, or the run that built the index of that id. ConfigError if neither exists."""
-    from harness.store import find_runs
-
     try:
         return find_runs(results, [name])[0]
     except ConfigError:

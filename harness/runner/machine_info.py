@@ -44,7 +44,7 @@ def git_commit() -> str:
     here = Path(__file__).resolve().parent
     try:
         commit = _git(here, "rev-parse", "HEAD")
-        changes = _git(here, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+        changes = _git(here, "status", "--porcelain", "--untracked-files=no")
         return f"{commit}-dirty" if changes else commit
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -106,8 +105,8 @@ def plan_cells(
     plan_evaluation(config)
     points = expand(config)
     _refuse_unknown_params(config)
-    resolve = partial(_resolve, reader=reader or DatasetReader(progress))
-    cells = list(map(resolve, points))
+    reader = reader or DatasetReader(progress)
+    cells = [_resolve(point, reader) for point in points]
     for axis in config.matrix:
         _refuse_idle(axis, cells)
     # The same configuration named twice is one run.

@@ -285,7 +285,8 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
             budget = cells[0].config.budget
             allowed = likely_answers(budget, estimates)
             runs = f"all {len(cells)} runs" if len(cells) > 1 else "the run"
-            what = f"{runs}{' without the budget' if allowed else ''}{_without_judges(estimates)}"
+            judges = " without judges" if any(estimate.judging for estimate in estimates) else ""
+            what = f"{runs}{' without the budget' if allowed else ''}{judges}"
             end = f"; the budget of {budget_text(budget)} is likely to allow {allowed}" if allowed else ""
             reporter.say(f"estimate of {what}: {in_one_line(estimates)}{end}")
 
@@ -309,10 +310,6 @@ def keep_speeds(cells: Sequence[Cell], results: Path, reporter: Reporter) -> Non
                     call for path in paths for call in latest_calls(path) if call.paid_by in ("", cell.run_id)
                 ]
                 keep_measured(cell.generator, [call for call in calls if call.role == "generator"])
-
-
-def _without_judges(estimates: Sequence[Estimate]) -> str:
-    return " without judges" if any(estimate.judging for estimate in estimates) else ""
 
 
 @contextmanager

@@ -249,11 +249,9 @@ def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Q
 
 def result_of(run: RunDir) -> CellResult:
     """The counts of a run so far."""
-    n_ok = n_error = 0
-    for ending in run.latest_attempts().values():
-        n_ok += ending.status == "ok"
-        n_error += ending.status != "ok"
-    return CellResult(run, "done", n_ok, n_error)
+    statuses = [ending.status for ending in run.latest_attempts().values()]
+    n_ok = statuses.count("ok")
+    return CellResult(run, "done", n_ok, len(statuses) - n_ok)
 
 
 def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:
