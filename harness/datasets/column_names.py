@@ -82,6 +82,8 @@ _INSIDE = ("content", "text", "value")
 _NESTED = frozenset({"inputs", "outputs", "vars", "referenceoutputs", "response", "expectations"})
 """Columns that hold objects; in CSV as JSON."""
 _MOST_SHOWN = 60
+_MOST_LISTED = 12
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -196,9 +198,9 @@ def near_name(name: str, known: Sequence[str]) -> str:
     return f"did you mean {_shown(close[0])}?" if close else f"known: {listed_names(known)}"
 
 
-def listed_names(names: Sequence[str], most: int = 12) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(_shown, names[:most])) + more
+def listed_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(map(_shown, names[:_MOST_LISTED])) + more
 
 
 def _first_tier(tiers: Tiers, names: Sequence[str]) -> tuple[str, ...]:
@@ -228,4 +230,4 @@ def _guess(name: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return repr(name if len(name) <= _MOST_SHOWN else f"{name[: _MOST_SHOWN - 1]}…")
+    return repr(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")

@@ -121,9 +121,9 @@ def save(figure: Figure, folder: Path, stem: str, formats: Sequence[str] = ()) -
     return path
 
 
-def publish(drawing: Drawing, out: Path, formats: Sequence[str] = (), folder: str = "figures") -> Picture:
-    """Write the drawing into `out`/`folder`, see `save`, and prepare it for the page."""
-    path = save(drawing.figure, out / folder, drawing.stem, formats)
+def publish(drawing: Drawing, out: Path, formats: Sequence[str] = ()) -> Picture:
+    """Write the drawing into `out`/figures, see `save`, and prepare it for the page."""
+    path = save(drawing.figure, out / "figures", drawing.stem, formats)
     return Picture(
         stem=drawing.stem,
         title=drawing.title,

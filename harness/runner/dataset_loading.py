@@ -80,9 +80,9 @@ class UnaskedDocuments(DatasetReader):
         return dataset, corpus_digest(documents)
 
 
-def load_whole(config: DatasetConfig, progress: ReadingProgress = no_progress) -> Dataset:
+def load_whole(config: DatasetConfig) -> Dataset:
     """All queries and documents, without the sample of the config."""
-    return DatasetReader(progress).selected(config.model_copy(update={"sample": "full", "corpus": "full"}))[0]
+    return DatasetReader().selected(config.model_copy(update={"sample": "full", "corpus": "full"}))[0]
 
 
 @lru_cache(maxsize=2)

@@ -190,13 +190,13 @@ def wilson(successes: int, n: int, alpha: float = _ALPHA) -> Interval:
     return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
 
 
-def exact_share(successes: int, n: int, alpha: float = _ALPHA) -> Interval:
-    """Interval of a proportion that covers for every n (Clopper & Pearson 1934); `UNKNOWN` for n = 0."""
+def exact_share(successes: int, n: int) -> Interval:
+    """95 % interval of a proportion that covers for every n (Clopper & Pearson 1934); `UNKNOWN` for n = 0."""
     if n == 0:
         return UNKNOWN
     inverse = scipy_special().betaincinv
-    low = float(inverse(successes, n - successes + 1, alpha / 2)) if successes else 0.0
-    high = float(inverse(successes + 1, n - successes, 1 - alpha / 2)) if successes < n else 1.0
+    low = float(inverse(successes, n - successes + 1, _ALPHA / 2)) if successes else 0.0
+    high = float(inverse(successes + 1, n - successes, 1 - _ALPHA / 2)) if successes < n else 1.0
     return Interval(low, high)
 
 

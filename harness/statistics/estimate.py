@@ -47,8 +47,6 @@ class MeasuredCost:
     """By model role; includes replayed calls."""
     seconds: float | None = None
     """Time in which any of the work was in progress. None: unknown, for example because calls were replayed."""
-    shares_vectors: bool = False
-    """Whether vectors that were paid for once count in several answers, so that the sum exceeds what was paid."""
 
     @property
     def generator(self) -> Usage:
@@ -74,15 +72,14 @@ def answers_spent(records: Iterable[RunRecord]) -> MeasuredCost:
     Seconds in which any of them was running; answers that were not made live, as after an interruption, are
     assumed to have been as fast as the others.
     """
-    n, usage, live, shares_vectors = 0, dict[str, Usage](), list[BusyTime](), False
+    n, usage, live = 0, dict[str, Usage](), list[BusyTime]()
     for record in records:
         cost, n = record.cost, n + 1
-        shares_vectors = shares_vectors or bool(cost.cached_usage)
         usage |= {role: usage[role] + used if role in usage else used for role, used in cost.usage.items()}
         if span := _live_span(record):
             live.append(span)
     seconds = covered_seconds(live) * n / len(live) if live else None
-    return MeasuredCost(units=n, usage=usage, seconds=seconds, shares_vectors=shares_vectors)
+    return MeasuredCost(units=n, usage=usage, seconds=seconds)
 
 
 def _live_span(record: RunRecord) -> BusyTime | None:

@@ -31,6 +31,7 @@ from harness.statistics.sampling_design import numbers_of
 
 FEWEST_LABELS = 50
 """Minimum labels: with fewer, the value of a judge is uncertain and overstated (docs/annotate.md)."""
+_BOUNDS: Bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,9 @@ def powered_mean(
     scores: Mapping[str, float],
     clusters: Mapping[str, str] | None = None,
     *,
-    bounds: Bounds = (0.0, 1.0),
     fewest: int = FEWEST_LABELS,
 ) -> PoweredMean:
-    """By query id: labels of some and scores of all, on the same scale; limits stay within `bounds`.
+    """By query id: labels of some and scores of all, on a scale from 0 to 1.
 
     `clusters`: query id -> the document or other item that it shares; missing: independent. With fewer than
     `fewest` labels the mean and the interval are those of the labels alone, and with fewer than 6 there is no
@@ -89,7 +89,7 @@ def powered_mean(
         _column(scores, others),
         numbers_of(named),
     )
-    return _powered(parts, bounds, fewest)
+    return _powered(parts, fewest)
 
 
 def power_of(y: Array, f: Array, others: Array) -> float:
@@ -105,16 +105,16 @@ def power_of(y: Array, f: Array, others: Array) -> float:
     return min(1.0, max(0.0, together / ((1 + len(y) / len(others)) * spread)))
 
 
-def _powered(parts: _Parts, bounds: Bounds, fewest: int) -> PoweredMean:
+def _powered(parts: _Parts, fewest: int) -> PoweredMean:
     n, others = len(parts.y), len(parts.others)
-    alone_value, alone_error, alone_interval = _estimate(parts, 0.0, bounds)
+    alone_value, alone_error, alone_interval = _estimate(parts, 0.0)
     alone = PoweredMean(n, others, alone_value, alone_interval)
     if n < fewest:
         return _because(alone, f"fewer than {fewest} labels, so scores are not used")
     power = power_of(parts.y, parts.f, parts.others)
     if power == 0:
         return _because(alone, "the scores do not predict the labels" if others else "every query has a label")
-    value, error, interval = _estimate(parts, power, bounds)
+    value, error, interval = _estimate(parts, power)
     worth = (alone_error / error) ** 2 if error > 0 else 1.0
     return PoweredMean(n, others, value, interval, power, worth)
 
@@ -123,7 +123,7 @@ def _because(alone: PoweredMean, why: str) -> PoweredMean:
     return PoweredMean(alone.n_labels, alone.n_others, alone.value, alone.interval, why=why)
 
 
-def _estimate(parts: _Parts, power: float, bounds: Bounds) -> tuple[float, float, Interval]:
+def _estimate(parts: _Parts, power: float) -> tuple[float, float, Interval]:
     """The mean, its standard error and its interval."""
     n, others = len(parts.y), len(parts.others)
     corrected = parts.y - power * parts.f
@@ -136,10 +136,10 @@ def _estimate(parts: _Parts, power: float, bounds: Bounds) -> tuple[float, float
     labelled = len(set(parts.clusters[:n].tolist())) if np.ptp(parts.y) > 0 else 0
     counted = parts.clusters[: len(moved)]
     sums = np.bincount(counted, weights=moved)[np.unique(counted)].astype(np.float64)
-    return value, *_limits(value, sums, labelled, bounds)
+    return value, *_limits(value, sums, labelled)
 
 
-def _limits(value: float, sums: Array, labelled: int, bounds: Bounds) -> tuple[float, Interval]:
+def _limits(value: float, sums: Array, labelled: int) -> tuple[float, Interval]:
     """`sums`: each cluster's influence on the mean; they sum to 0. `labelled`: clusters with a label, which give
     the degrees of freedom, since the others contribute far less to the error.
     """
@@ -149,7 +149,7 @@ def _limits(value: float, sums: Array, labelled: int, bounds: Bounds) -> tuple[f
         return error, UNKNOWN
     skew = float((sums**3).sum()) / squares**1.5
     whole = Studentized(*(np.array([one]) for one in (value, error, skew, labelled - 1.0)))
-    return error, limits(whole, labelled, bounds)
+    return error, limits(whole, labelled, _BOUNDS)
 
 
 def _column(values: Mapping[str, float], names: Sequence[str]) -> Array:
