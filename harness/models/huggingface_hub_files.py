@@ -184,7 +184,8 @@ def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
         try:
             found = hf_hub_download(file.repo, file.filename, revision=file.revision, tqdm_class=bar)
         except Exception as error:  # its HTTP client, its cache and the disk raise many kinds of errors
-            raise ModelUnavailable(f"hub: {type(error).__name__}: {_line(error)}") from error
+            reason = " ".join(str(error).split())[:160]
+            raise ModelUnavailable(f"hub: {type(error).__name__}: {reason}") from error
     return Path(found)
 
 
@@ -234,7 +235,3 @@ def _ignore_progress(silent: bool) -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(before)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]

@@ -192,9 +192,11 @@ class BudgetTracker:
         """The price of this usage; None if a model that was called has none."""
         return usage_usd(self.prices, models, usage)
 
-    def note(self, since: Amount) -> str:
-        """Text for a progress bar; `since` was spent after the last `check`. Empty without a limit."""
-        return self._as_text(self._before + since)
+    def note(self, since: Amount, usd: float | None = None) -> str:
+        """Text for a progress bar; `since` was spent after the last `check`. Without a limit the dollars `usd`,
+        or nothing if they are 0 or unknown.
+        """
+        return self._as_text(self._before + since) or (f"${usd:.4f}" if usd else "")
 
     def report(self) -> str:
         """The spending at the end of a command, read from the journals."""

@@ -111,7 +111,7 @@ def plan_cells(
         _refuse_idle(axis, cells)
     # The same configuration named twice is one run.
     distinct = list({cell.run_id: cell for cell in cells}.values())
-    return [cell for cell in distinct if not _sees_nothing(cell)] or distinct
+    return [cell for cell in distinct if _names_evidence(cell) or not cell.spec.sees_gold] or distinct
 
 
 def left_out_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
@@ -121,10 +121,6 @@ def left_out_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
     planned = {cell.spec.name for cell in cells}
     names = [name for name in config.systems if name not in planned and SYSTEMS.load(name).sees_gold]
     return [f"left out: {', '.join(names)}, because no question names its evidence"] if names else []
-
-
-def _sees_nothing(cell: Cell) -> bool:
-    return cell.spec.sees_gold and not _names_evidence(cell)
 
 
 def _names_evidence(cell: Cell) -> bool:
@@ -211,6 +207,8 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["weights"] = weights | weights_of_answers
     if routed:
         identity["system"]["routed"] = [one.cell.identity["system"] for one in routed]
+    # Names that become equal in a path differ in the digest behind it.
+    system = path_part(spec.name) if ":" in spec.name else spec.name
     return Cell(
         config=config,
         spec=spec,
@@ -223,7 +221,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         dataset=dataset,
         corpus_digest=documents_digest,
         identity=identity,
-        run_id=f"{dataset.name_in_runs}--{_in_path(spec.name)}--{short_digest(identity)}",
+        run_id=f"{dataset.name_in_runs}--{system}--{short_digest(identity)}",
         index_id=index_id_of(
             spec, index_params, roles, documents_digest, identity, [one.cell.index_id for one in routed]
         ),
@@ -281,11 +279,6 @@ def _own_generator(config: BenchConfig) -> dict[str, Any]:
     if config.models.generator.is_none:
         return {"provider": NO_MODEL}
     return {"provider": OWN_MODELS, "model": None}
-
-
-def _in_path(name: str) -> str:
-    """The system's name as part of a folder name. Names that become equal differ in the digest behind it."""
-    return path_part(name) if ":" in name else name
 
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:

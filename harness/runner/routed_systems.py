@@ -109,6 +109,8 @@ def _stats(parts: Sequence[IndexRecord]) -> IndexStats:
 
 def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
     costs = [one.cost for one in parts]
+    # Parts that other runs built, by the run that paid.
+    elsewhere = [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
     return Cost(
         wall_s=_sum([cost.wall_s for cost in costs]),
         throttled_s=_sum([cost.throttled_s for cost in costs]),
@@ -121,15 +123,10 @@ def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
         cached_texts=sum(cost.cached_texts for cost in costs),
         replayed_calls=sum(cost.replayed_calls for cost in costs),
         saved_s=_saved(costs),
-        replayed_from=by_payer([*(cost.replayed_from for cost in costs), *_built_elsewhere(run_id, parts)]),
+        replayed_from=by_payer([*(cost.replayed_from for cost in costs), *elsewhere]),
         cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
         cached_usage=by_payer([cost.cached_usage for cost in costs]),
     )
-
-
-def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str, dict[str, Usage]]]:
-    """The usage of parts that other runs built, by the run that paid."""
-    return [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
 
 
 def _own_usage(cost: Cost) -> dict[str, Usage]:

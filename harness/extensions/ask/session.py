@@ -207,18 +207,15 @@ class RunsToAsk:
                 judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
             systems: list[LiveSystem] = []
             for live in self.runs:
-                alike = (one.server for one, other in zip(systems, self.runs, strict=False) if _same(live, other))
+                generator = live.answering.get("generator")
+                beside = zip(systems, self.runs, strict=False)
+                alike = (one.server for one, other in beside if other.answering.get("generator") == generator)
                 opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
                 systems.append(stack.enter_context(opening))
             yield [
                 AskedRun(live, system, self.prices, judging)
                 for live, system in zip(self.runs, systems, strict=True)
             ]
-
-
-def _same(one: LiveRun, other: LiveRun) -> bool:
-    """Whether both have the same generator."""
-    return one.answering.get("generator") == other.answering.get("generator")
 
 
 def runs_to_ask(

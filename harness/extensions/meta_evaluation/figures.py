@@ -156,8 +156,7 @@ def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigur
     shown = _in_turns([one for one in groups if one[1]])[:_MOST_MEASURES]
     if not shown:
         return []
-    drawings = [_distributions(shown, new_figure)]
-    return [*drawings, _auc_map(groups[:_MOST_ROWS], new_figure)]
+    return [_distributions(shown, new_figure), _auc_map(groups[:_MOST_ROWS], new_figure)]
 
 
 _Group = tuple[Measure, list[PerturbationEffect]]

@@ -9,7 +9,6 @@ from harness.config.yaml_limits import flatten
 from harness.display import Entry, Quantity, Table, printable
 from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
-from harness.report.view import RunView
 from harness.statistics.confidence_intervals import mean_interval
 
 _COLUMNS = {"named by the model": "direct", "GE-Chat": "graph"}
@@ -20,13 +19,9 @@ torch and the hub.
 _LENGTHS = ("short", "medium", "long")
 
 
-def _views(runs: PaperRuns) -> dict[str, RunView]:
-    return {title: runs.view("evidence", answer_evidence=kind) for title, kind in _COLUMNS.items()}
-
-
 def _evidence(runs: PaperRuns) -> Table:
     """The Evid score (the paper's formula 2) of all cases, and by domain and length of their documents."""
-    views = _views(runs)
+    views = {title: runs.view("evidence", answer_evidence=kind) for title, kind in _COLUMNS.items()}
     kinds = next(iter(views.values())).frame.query_types
     of = {query: kind.split(", ") for query, kind in kinds.items()}
     domains = sorted({parts[0] for parts in of.values()})
@@ -34,7 +29,7 @@ def _evidence(runs: PaperRuns) -> Table:
     groups |= {printable(name): {query for query, parts in of.items() if parts[0] == name} for name in domains}
     groups |= {f"{name} texts": {query for query, parts in of.items() if parts[-1] == name} for name in _LENGTHS}
     rows = [
-        (title, *(_mean(_values(view), queries) for view in views.values()))
+        (title, *(_mean(view.values.get("evid", {}), queries) for view in views.values()))
         for title, queries in groups.items()
         if queries
     ]
@@ -43,10 +38,6 @@ def _evidence(runs: PaperRuns) -> Table:
     model = printable(next(iter(views.values())).model("generator"))
     note = f"Evid score of {model}: cosine of cited and gold sentences, reduced if the cited ones are longer."
     return item_table(("cases", *views), rows, note)
-
-
-def _values(view: RunView) -> Mapping[str, float]:
-    return view.values.get("evid", {})
 
 
 def _mean(values: Mapping[str, float], queries: set[str]) -> Entry:

@@ -71,16 +71,12 @@ def reproduce_paper(
         directories = [run for bench in benches for run in bench.runs]
         groups = load_groups(directories, benches[-1].spending.prices)
         runs = PaperRuns(directories, groups, results, models, quiet, files[0], said)
-        made = make_items(items, runs)
+        # Items that cannot be made say why.
+        made = [_made(item, runs) for item in items]
         page = _write(paper, made, published, runs, out)
     if not quiet:
         _print(made, page, open_console(), models)
     return _exit_code(benches, made)
-
-
-def make_items(items: Sequence[Item], runs: PaperRuns) -> list[MadeItem]:
-    """The tables of all items; those that cannot be made say why."""
-    return [_made(item, runs) for item in items]
 
 
 def _made(item: Item, runs: PaperRuns) -> MadeItem:

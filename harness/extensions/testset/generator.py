@@ -275,8 +275,9 @@ def estimate(
     nothing is measured. `embedded_characters`: of passages sent to an embedder that bills tokens.
     """
     sites = [site for order in orders for site in order.sites[: order.wanted]]
+    prompts = [sum(len(message.content) for message in draft_question(site).messages) for site in sites]
     usage = {
-        "generator": sum((_calls(1, _prompt_characters(site), WRITER_TOKENS) for site in sites), Usage()),
+        "generator": sum((_calls(1, characters, WRITER_TOKENS) for characters in prompts), Usage()),
         "judge": sum((_judging(site) for site in sites), _controls(sites)),
     }
     if embedded_characters:
@@ -292,10 +293,6 @@ def _controls(sites: Sequence[QuestionSlot]) -> Usage:
         return swapped
     single = min(SEARCHED, sum(site.kind == "single_fact" for site in sites))
     return swapped + _searched(single)
-
-
-def _prompt_characters(site: QuestionSlot) -> int:
-    return sum(len(message.content) for message in draft_question(site).messages)
 
 
 def _judging(site: QuestionSlot) -> Usage:

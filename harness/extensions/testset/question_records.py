@@ -229,11 +229,6 @@ class WorkFolder:
         return {one.doc_id: one for one in atomic_files.iter_jsonl(self._documents, Document, _RESTORE)}
 
 
-def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
-    """The rows of a question file: the surviving candidates, not reviewed yet."""
-    return [question_row(one, made_by) for one in candidates if one.survives]
-
-
 def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 

@@ -21,7 +21,7 @@ from harness.extensions.testset.question_records import (
     WorkFolder,
     WorkState,
     question_file_lock,
-    question_rows,
+    question_row,
     rows_text,
 )
 from harness.extensions.testset.question_slots import Orders, WantedQuestions, plan_orders
@@ -202,10 +202,8 @@ class _Command:
             yield lambda done, total: bar.update(done, total, self._note(models), self._spending.seconds_left())
 
     def _note(self, models: WriterModels) -> str:
-        if note := self._spending.note(models.budget.spent):
-            return note
         usd = usage_usd(self._planned.request.prices, self._planned.models.identities, models.meter.paid)
-        return f"${usd:.4f}" if usd else ""
+        return self._spending.note(models.budget.spent, usd)
 
 
 def _ignore_progress(_done: int, _total: int) -> None:
@@ -214,7 +212,7 @@ def _ignore_progress(_done: int, _total: int) -> None:
 
 def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
     candidates, controls, stopped = done
-    rows = rows_text(question_rows(candidates, planned.models.written_by))
+    rows = rows_text(question_row(one, planned.models.written_by) for one in candidates if one.survives)
     state = WorkState(
         asked=planned.asked,
         source=planned.request.source,

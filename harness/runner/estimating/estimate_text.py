@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf, sqrt
 
 from harness.config import BudgetConfig
-from harness.core.records import Estimate, PhaseEstimate, Range
+from harness.core.records import Estimate, Range
 from harness.display.text_format import counted, duration, short_number
 from harness.statistics.estimate import NO_TIME, Sum, phases_left, totals
 
@@ -17,7 +17,11 @@ def in_one_line(estimates: Sequence[Estimate]) -> str:
     phases = [phase for estimate in estimates for phase in phases_left(estimate).values()]
     summed = totals(phases, start_of(estimates))
     tokens, minutes = tokens_of(summed), minutes_text(summed["seconds"]) or "an unknown time"
-    asking = [phase for phase in phases if phase.calls != 0 or _costs_tokens(phase)]
+    asking = [
+        phase
+        for phase in phases
+        if phase.calls != 0 or phase.embedder_tokens is None or phase.embedder_tokens.high > 0
+    ]
     if not asking:
         return minutes
     words = [
@@ -26,10 +30,6 @@ def in_one_line(estimates: Sequence[Estimate]) -> str:
         f"${usd}" if (usd := usd_text(summed["usd"])) else "unknown dollars",
     ]
     return f"{', '.join(words)}; from {' and '.join(dict.fromkeys(phase.basis for phase in asking))}"
-
-
-def _costs_tokens(phase: PhaseEstimate) -> bool:
-    return phase.embedder_tokens is None or phase.embedder_tokens.high > 0
 
 
 def time_left(planned: Sequence[tuple[BudgetConfig, Sequence[Estimate]]]) -> Sum:

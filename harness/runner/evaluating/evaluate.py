@@ -127,7 +127,7 @@ class _Evaluation:
 
             def tell(done: int, total: int, doing: str) -> None:
                 usd = usage_usd(self.spending.prices, self.plan.models, scoring.paid) if scoring else None
-                note = self.spending.note(self.budget.spent) or (f"${usd:.4f}" if usd else "")
+                note = self.spending.note(self.budget.spent, usd)
                 bar.update(done, total, f"{doing}, {note}" if note else doing, self.spending.seconds_left())
 
             if there := self.elsewhere(planned, models, tell):

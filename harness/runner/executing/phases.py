@@ -73,7 +73,9 @@ class Execution:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
         routed = list({one.cell.index_id: one.cell for one in self.cell.routed}.values())
         if routed:
-            parts = [self._for_routed(cell).stored_index() for cell in routed]
+            # This run pays for the indexes of its routed systems.
+            paying = [replace(cell, run_id=self.run.run_id) for cell in routed]
+            parts = [replace(self, cell=cell).stored_index() for cell in paying]
             record = joined_index(self.cell.index_id, self.run.run_id, parts)
         else:
             record = self.stored_index()
@@ -92,10 +94,6 @@ class Execution:
                 index.finish(record)
         return record
 
-    def _for_routed(self, cell: Cell) -> "Execution":
-        """The execution for a routed system; this run pays for its index."""
-        return replace(self, cell=replace(cell, run_id=self.run.run_id))
-
     def _build(self, index: IndexDir) -> IndexRecord:
         Corpora(self.results).save(self.cell.corpus_digest, self.cell.dataset.documents)
         with self.reporter.bar(f"{self.cell.spec.name}: index") as bar:
@@ -113,7 +111,7 @@ class Execution:
     def _show_index(self, bar: Bar, event: Event) -> None:
         if event.kind == "progress":
             usd = self.usd(event) if event.usage else None
-            note = self.spending.note(event.spent) or (f"${usd:.4f}" if usd else "")
+            note = self.spending.note(event.spent, usd)
             doing = f"{event.doing}, {note}" if note else event.doing
             bar.update(event.done, event.total, doing, self.spending.seconds_left())
 

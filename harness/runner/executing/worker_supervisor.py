@@ -138,7 +138,8 @@ class Supervisor:
         self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
         try:
             if self._worker is None:
-                self._worker = self._start(self._job.model_copy(update={"stays": True, **_turn_fields(turn)}))
+                given = {name: value for name, value in turn if value is not None}
+                self._worker = self._start(self._job.model_copy(update={"stays": True, **given}))
             else:
                 self._sampler.resume()
                 self._worker.send(ToWorker(turn=turn))
@@ -268,10 +269,6 @@ class Supervisor:
             self._outcome.death = "" if self._outcome.overdue else lost or _describe(code)
             self._outcome.is_lost = bool(lost) and not self._outcome.overdue
         return self._outcome
-
-
-def _turn_fields(turn: Turn) -> dict[str, object]:
-    return {name: value for name, value in turn if value is not None}
 
 
 def _describe(code: int) -> str:
