@@ -44,7 +44,7 @@ def cost_of(view: RunView, measure: str) -> Quantity | None:
     return cost_quantity(view.row(measure), mark=self_reported_mark(view, measure))
 
 
-def plain(value: float | None, scale: float = 1.0) -> Quantity | None:
+def quantity_of(value: float | None, scale: float = 1.0) -> Quantity | None:
     return None if value is None else Quantity(value * scale)
 
 

@@ -15,8 +15,8 @@ from harness.report.quantities import (
     cost_quantity,
     listed_apart,
     not_compared,
-    plain,
     population,
+    quantity_of,
     self_reported_mark,
     share,
     why_no_price,
@@ -141,7 +141,7 @@ def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPo
     index = view.run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
     named = f"{line.name} ({aside})" if aside else line.name
-    return (named, plain(point.value), mean, population(row), *costs, index_seconds(view), built)
+    return (named, quantity_of(point.value), mean, population(row), *costs, index_seconds(view), built)
 
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
@@ -205,7 +205,7 @@ def _budget_row(
     places = [findings.ranking.entrants.index(position) for position in affordable]
     chosen = best_of(compared, places)
     entries: tuple[Entry, ...] = (
-        plain(costs[best]),
+        quantity_of(costs[best]),
         views[best].label,
         share(findings.rows[best]),
         Quantity(len(affordable), unit="count"),
@@ -217,7 +217,7 @@ def _budget_row(
         return (*entries, "none is shown to be", None, None)
     alike = findings.ranking.entrants[good.place]
     named = "itself" if alike == best else views[alike].label
-    return (*entries, named, share(findings.rows[alike]), plain(costs[alike]))
+    return (*entries, named, share(findings.rows[alike]), quantity_of(costs[alike]))
 
 
 class _Panel(NamedTuple):

@@ -23,7 +23,7 @@ from harness.store.compressed_memory import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id, sample_rows
 from harness.store.model_dialects import Dialect, Dialects
-from harness.store.record_lines import AttemptStatus, RecordKey, Records, counting
+from harness.store.record_lines import AttemptStatus, RecordKey, Records
 from harness.store.run_dir import RunDir
 from harness.store.run_lookup import find_runs, name_for, runs_called
 from harness.store.run_state import PartialRun
@@ -45,7 +45,6 @@ __all__ = [
     "RunDir",
     "SampleRow",
     "StoredCall",
-    "counting",
     "find_runs",
     "indexes_of",
     "name_for",

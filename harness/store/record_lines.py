@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -32,24 +32,29 @@ class AttemptStatus(NamedTuple):
     status: RunStatus
 
 
-def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
+Attempted = TypeVar("Attempted", RunRecord, AttemptStatus)
+
+
+def keep_latest(found: dict[RecordKey, Attempted], key: RecordKey, one: Attempted) -> None:
+    """Keep a record under its key, unless one of a later attempt, or an earlier one of the same, is there."""
+    if key not in found or one.attempt > found[key].attempt:
+        found[key] = one
+
+
+def latest_records(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
     """The record with the highest attempt for each query and repeat; `records` are in the order written."""
-    counts: dict[RecordKey, RunRecord] = {}
+    found: dict[RecordKey, RunRecord] = {}
     for record in records:
-        key = (record.query_id, record.repeat)
-        if key not in counts or record.attempt > counts[key].attempt:
-            counts[key] = record
-    return counts
+        keep_latest(found, (record.query_id, record.repeat), record)
+    return found
 
 
 def latest_statuses(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptStatus]:
     """The same without content; keeps only one record in memory at a time."""
-    endings: dict[RecordKey, AttemptStatus] = {}
+    found: dict[RecordKey, AttemptStatus] = {}
     for record in records:
-        key = (record.query_id, record.repeat)
-        if key not in endings or record.attempt > endings[key].attempt:
-            endings[key] = AttemptStatus(record.attempt, record.status)
-    return endings
+        keep_latest(found, (record.query_id, record.repeat), AttemptStatus(record.attempt, record.status))
+    return found
 
 
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')

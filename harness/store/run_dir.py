@@ -15,7 +15,7 @@ from harness.store.checksums import FileChecksum, StatCache
 from harness.store.compressed_memory import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, RunDialects
-from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, counting, latest_statuses
+from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, latest_records, latest_statuses
 from harness.store.run_state import ClusterInfoFile, CompletionMarker, PartialRun, PartialRunFile, TagsFile
 from harness.store.score_files import (
     ScoreLines,
@@ -236,7 +236,7 @@ class RunDir:
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record with the highest attempt for each (query_id, repeat)."""
-        return counting(self.iter_records())
+        return latest_records(self.iter_records())
 
     def first_records(self) -> dict[str, RunRecord]:
         """By query id those of the first repeat."""

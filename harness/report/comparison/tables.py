@@ -23,7 +23,7 @@ from harness.display import (
 from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
-from harness.report.quantities import count, plain
+from harness.report.quantities import count, quantity_of
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.ranking import Ranking, anytime_p_of, earlier_looks
 from harness.report.view import Group
@@ -143,7 +143,7 @@ def _pair_columns(names: Sequence[str], compared: MeasureComparison) -> Iterator
     yield "A - B [CI]", lambda pair: difference(compared, pair)
     if any(pair.balanced for pair in compared.pairs):
         yield "balanced", lambda pair: None if pair.balanced is None else difference(compared, pair.balanced)
-    yield "A / B", lambda pair: plain(pair.ratio)
+    yield "A / B", lambda pair: quantity_of(pair.ratio)
     yield "better/equal/worse", lambda pair: ValueGroup(tuple(map(count, compared.outcomes(pair))), "/")
     yield "p", lambda pair: Quantity(pair.p, unit="p")
     yield "p (Holm)", lambda pair: Quantity(pair.p_holm, unit="p")

@@ -16,8 +16,8 @@ from harness.report.quantities import (
     cost_quantity,
     count,
     not_compared,
-    plain,
     population,
+    quantity_of,
     rare,
     self_reported_mark,
     share,
@@ -174,8 +174,8 @@ def index_table(group: Group) -> Table | None:
     rows = []
     for view in group.views:
         names = ("documents", "chunks", "failed_chunks", "nodes", "edges", "communities")
-        counts = [plain(view.value(f"index_{name}")) for name in names]
-        sizes = [plain(view.value(f"index_{name}"), _GB) for name in ("bytes", "peak_rss_bytes")]
+        counts = [quantity_of(view.value(f"index_{name}")) for name in names]
+        sizes = [quantity_of(view.value(f"index_{name}"), _GB) for name in ("bytes", "peak_rss_bytes")]
         rows.append((printable(view.label), index_seconds(view), *counts, *sizes))
     note = (
         f"Seconds of a build from scratch. {_REBUILT}: the time of the build plus the original time of calls and "
@@ -204,7 +204,7 @@ def ledger_table(group: Group) -> Table | None:
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
         used = [cost_quantity(view.row(f"index_{name}")) for name in names]
         texts = count(index.cost.embedded_texts + index.cost.cached_texts)
-        rows.append((printable(view.label), built_by, *used, texts, plain(view.value("index_shared_texts"))))
+        rows.append((printable(view.label), built_by, *used, texts, quantity_of(view.value("index_shared_texts"))))
     return Table("index_ledger", "Index ledger", header, tuple(rows), is_detail=True) if rows else None
 
 
@@ -230,7 +230,7 @@ def resources_table(group: Group) -> Table | None:
                 if who == "machine":
                     scale = percent_of_ram(view)
                     cells.append(None if scale is None else _sampled(view, phase, f"{who}_{memory}", scale))
-            cells += [plain(view.value(f"{phase}_{what}_rss_bytes"), _GB) for what in ("peak", "embedder")]
+            cells += [quantity_of(view.value(f"{phase}_{what}_rss_bytes"), _GB) for what in ("peak", "embedder")]
             rows.append((printable(view.label), phase, *cells, count(sampled.n_scored)))
     note = (
         "Mean / maximum of samples. Server: model servers; database: other servers that a system uses; "

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from harness.config import BenchConfig
 from harness.display import NOTHING, Table, printable
 from harness.report.labels import differences
-from harness.report.quantities import plain
+from harness.report.quantities import quantity_of
 from harness.report.view import Group
 from harness.store import Manifest
 
@@ -64,7 +64,7 @@ def places_table(group: Group) -> Table:
             (
                 printable(view.label),
                 *(_told(machine.get(key)) for key in ("processor", "cores")),
-                plain(ram if isinstance(ram, int) else None, 1e-9),
+                quantity_of(ram if isinstance(ram, int) else None, 1e-9),
                 *(_told(machine.get(key)) for key in ("platform", "python")),
                 _told(view.manifest.git_commit[:12]),
                 _told(view.manifest.identity.get("seed")),

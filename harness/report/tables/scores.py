@@ -11,7 +11,7 @@ from harness.display.text_format import type_name
 from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
-from harness.report.quantities import count, part, plain, population, share, values_in
+from harness.report.quantities import count, part, population, quantity_of, share, values_in
 from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.standings import SCORED_OTHERWISE
@@ -279,5 +279,5 @@ def _judged(view: RunView) -> Iterator[tuple[Entry, ...]]:
             printable(evaluation.evaluator),
             printable(", ".join(names)),
             with_value,
-            *[plain(view.value(f"{PREFIX}{evaluation.evaluator}_{name}")) for name in quantities],
+            *[quantity_of(view.value(f"{PREFIX}{evaluation.evaluator}_{name}")) for name in quantities],
         )

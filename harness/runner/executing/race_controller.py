@@ -19,6 +19,7 @@ from harness.statistics.aggregate import mean_of
 from harness.statistics.race_test import Race
 from harness.statistics.sampling_design import SamplingDesign, repeated_questions
 from harness.store import RecordKey, RunDir, sample_rows
+from harness.store.record_lines import keep_latest
 
 Ended = Literal["decided", "queries", "budget", "broken"]
 
@@ -104,11 +105,8 @@ class RaceController:
     def _ready_queries(self, is_pending: Callable[[str, str], bool]) -> list[str]:
         for run_id in self.race.active:
             records, self._read[run_id] = self._runs[run_id].records_since(self._read[run_id])
-            found = self._records[run_id]
             for record in records:
-                key = (record.query_id, record.repeat)
-                if key not in found or record.attempt > found[key].attempt:
-                    found[key] = record
+                keep_latest(self._records[run_id], (record.query_id, record.repeat), record)
         ready = []
         for query_id in self._order[self.race.n_queries :]:
             if not all(self._is_answered(run_id, query_id, is_pending) for run_id in self.race.active):
