@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.statistics.aggregate import aggregate_quantiles, aggregate_scores
     from harness.statistics.cost import index_costs, query_costs, resource_use, run_costs
-    from harness.statistics.prices import Prices, default_prices_path, load_prices
+    from harness.statistics.prices import Prices, load_prices
     from harness.statistics.resource_usage import Resources, load_resources
     from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate, Frame
 
@@ -18,7 +18,6 @@ __all__ = [
     "Resources",
     "aggregate_quantiles",
     "aggregate_scores",
-    "default_prices_path",
     "index_costs",
     "load_prices",
     "load_resources",

@@ -23,14 +23,12 @@ from harness.store.compressed_memory import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id, sample_rows
 from harness.store.model_dialects import Dialect, Dialects
-from harness.store.record_lines import AttemptStatus, RecordKey, Records
+from harness.store.record_lines import RecordKey, Records
 from harness.store.run_dir import RunDir
 from harness.store.run_lookup import find_runs, name_for, runs_called
-from harness.store.run_state import PartialRun
 
 __all__ = [
     "SCHEMA_VERSION",
-    "AttemptStatus",
     "CallKey",
     "CompressedByKey",
     "Dialect",
@@ -39,7 +37,6 @@ __all__ = [
     "IndexDir",
     "Journal",
     "Manifest",
-    "PartialRun",
     "RecordKey",
     "Records",
     "RunDir",

@@ -41,9 +41,7 @@ Details that the paper leaves open:
 behind `multi_hop`).
 """
 
-from harness.core.records import Triplet
 from harness.evaluators.kg.graphs.graph import (
-    TOLERANCE,
     KgGraph,
     SimilarEdge,
     TripletSide,
@@ -54,12 +52,10 @@ from harness.evaluators.kg.graphs.multi_hop import Match, paths
 from harness.evaluators.kg.graphs.scores import KgScores, kg_scores, scores_of
 
 __all__ = [
-    "TOLERANCE",
     "KgGraph",
     "KgScores",
     "Match",
     "SimilarEdge",
-    "Triplet",
     "TripletSide",
     "connect",
     "distinct_labels",
