@@ -19,7 +19,7 @@ from harness.report.notes import data_notes
 from harness.report.published import read_published
 from harness.report.write import PAGE
 from harness.runner.machine_info import git_commit
-from harness.statistics import Prices
+from harness.statistics.prices import Prices
 from harness.store import RunDir, find_runs
 
 

@@ -21,9 +21,10 @@ from harness.report.chapter import Chapter
 from harness.report.page.explorer_reading import ContextPlaces
 from harness.report.terminal import WIDTH, fits, plain, print_table
 from harness.report.verdict.types import Outcome
-from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores
+from harness.statistics.prices import Prices
 from harness.statistics.query_values import cost_values
+from harness.statistics.run_frame import Frame
 from harness.store import RunDir, SampleRow, find_runs, name_for
 
 _LONGEST_CELL, _LONGEST_QUESTION = 60, 48

@@ -26,7 +26,7 @@ from harness.report.sections import (
 )
 from harness.report.verdict.findings import Findings, find
 from harness.report.view import Group, load_groups
-from harness.statistics import Prices
+from harness.statistics.prices import Prices
 from harness.store import RunDir
 
 _LONGEST_NOTE = 400

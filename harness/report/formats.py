@@ -17,7 +17,7 @@ from harness.display import Entry, Section, Table, counted, file_name, format_va
 from harness.display.text_format import csv_name, markdown
 from harness.report.chapter import Chapter, what_differs
 from harness.report.view import Group
-from harness.statistics import Aggregate
+from harness.statistics.run_frame import Aggregate
 
 COLUMNS = tuple(field.name for field in fields(Aggregate))
 _LONGEST = 600

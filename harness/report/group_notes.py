@@ -9,8 +9,8 @@ from typing import Any
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
-from harness.statistics import Frame
 from harness.statistics.columnar_scores import SCORED, ScoreColumns
+from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
 

@@ -14,9 +14,11 @@ from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_GENERATOR
 from harness.evaluators.score_preconditions import is_null
 from harness.registry import SYSTEMS
 from harness.report.records import RecordCounts
-from harness.statistics import Frame, Prices, Resources
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
 from harness.statistics.cost import called_roles, fails_too_often, without_price
+from harness.statistics.prices import Prices
+from harness.statistics.resource_usage import Resources
+from harness.statistics.run_frame import Frame
 from harness.store import Manifest, Records, RunDir, SampleRow
 from harness.store.run_lookup import is_being_written
 

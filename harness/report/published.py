@@ -26,7 +26,7 @@ from harness.display import Content, Entry, Quantity, Table, printable
 from harness.display.text_format import type_name
 from harness.report.quantities import amount
 from harness.report.view import Group, RunView
-from harness.statistics import OVERALL
+from harness.statistics.run_frame import OVERALL
 
 BALANCED = "balanced"
 DATA_SET = "data set"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from harness.core.records import OWN_MODELS, Usage
 from harness.display import Quantity, ValueGroup, printable
 from harness.report.view import RunView
-from harness.statistics import Aggregate
 from harness.statistics.cost import MOST_FAILED, is_lower_bound
+from harness.statistics.run_frame import Aggregate
 
 AS_REPORTED = "as reported"
 FAILING = (

@@ -13,8 +13,8 @@ from typing import NamedTuple, overload
 from harness.core.records import OWN_MODELS, REASONING, Cost, Prediction, Reference, RunRecord, Step
 from harness.display import printable
 from harness.evaluators.answer_normalisation import abstains
-from harness.statistics import Frame
 from harness.statistics.cost import called_roles
+from harness.statistics.run_frame import Frame
 from harness.store import CompressedByKey, RecordKey, Records, RunDir, SampleRow
 from harness.store.compressed_memory import CompressedRecords
 

@@ -43,21 +43,15 @@ from harness.report.records import (
     read_briefly,
     samples_of,
 )
-from harness.statistics import (
-    OVERALL,
-    Aggregate,
-    Frame,
-    Prices,
-    Resources,
-    aggregate_scores,
-    load_resources,
-    run_costs,
-)
+from harness.statistics.aggregate import aggregate_scores
 from harness.statistics.columnar_scores import MISSING, ScoreColumns
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
-from harness.statistics.cost import evaluation_costs, fails_too_often, latencies, query_scores
+from harness.statistics.cost import evaluation_costs, fails_too_often, latencies, query_scores, run_costs
 from harness.statistics.estimate import MeasuredCost, answers_spent
+from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues, cost_values, scored_values
+from harness.statistics.resource_usage import Resources, load_resources
+from harness.statistics.run_frame import OVERALL, Aggregate, Frame
 from harness.store import Manifest, RunDir
 from harness.store.run_lookup import is_being_written
 

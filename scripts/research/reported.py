@@ -15,12 +15,12 @@ from harness.report.measures import RankingChoice, known_measures
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics import Frame
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.difference_tests import ALPHA, mcnemar_p
 from harness.statistics.estimate import MeasuredCost
 from harness.statistics.non_inferior import MARGIN
 from harness.statistics.query_values import QueryValues
+from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import SamplingDesign
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 

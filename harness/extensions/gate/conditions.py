@@ -15,10 +15,10 @@ from harness.report.comparison.compare import paired
 from harness.report.comparison.runs import drawn_queries, shared_queries
 from harness.report.measures import known_measures
 from harness.report.view import RunView, load_views
-from harness.statistics import Prices
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.limit_tests import LimitOutcome, LimitTest, drop_within, mean_within
 from harness.statistics.paired_comparison import compare_measure
+from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS
 from harness.store import RunDir
 

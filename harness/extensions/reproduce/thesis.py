@@ -18,14 +18,14 @@ from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, 
 from harness.report.quantities import amount, share
 from harness.report.tables.costs import percent_of_ram
 from harness.report.view import RunView
-from harness.statistics import OVERALL
 from harness.statistics.resource_usage import QUANTITIES
+from harness.statistics.run_frame import OVERALL
 from harness.store.index_dir import IndexDir
 
 if TYPE_CHECKING:
     from networkx import Graph
 
-    from harness.statistics import Aggregate
+    from harness.statistics.run_frame import Aggregate
 
 _SYSTEMS = ("naive", "recursive", "community", "kg")
 """In the order of the thesis's figures."""

@@ -40,8 +40,8 @@ from harness.report.records import ANSWERED
 from harness.report.verdict.findings import find
 from harness.report.view import RunView, load_groups, load_views
 from harness.runner.plan import Cell, is_finished, plan_cells
-from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
+from harness.statistics.prices import Prices
 from harness.store import RunDir, rows_by_id
 from harness.store.atomic_files import write_json
 from harness.store.score_files import refuse_link

@@ -30,10 +30,10 @@ from harness.report.comparison.runs import (
 from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, ranking_choice
 from harness.report.view import RunView
-from harness.statistics import Prices
 from harness.statistics.confidence_intervals import Array
 from harness.statistics.cost import fails_too_often
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
+from harness.statistics.prices import Prices
 from harness.store import RunDir
 
 LABELS, RULES = "labels", "rules"

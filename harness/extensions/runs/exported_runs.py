@@ -16,7 +16,7 @@ from harness.core.records import Score
 from harness.report import check_report, load_chapters
 from harness.report.chapter import Chapter
 from harness.report.view import RunView
-from harness.statistics import OVERALL, Aggregate
+from harness.statistics.run_frame import OVERALL, Aggregate
 from harness.store import RunDir
 
 

@@ -19,8 +19,9 @@ from harness.extensions.runs.removing import UNREADABLE, bytes_of
 from harness.protocols import Measure
 from harness.report.labels import dataset_name
 from harness.report.measures import candidates_to_rank, known_measures, ranking_choice, value_ranges
-from harness.statistics import NATURAL, OVERALL, Frame, aggregate_scores
+from harness.statistics.aggregate import aggregate_scores
 from harness.statistics.columnar_scores import ScoreColumns
+from harness.statistics.run_frame import NATURAL, OVERALL, Frame
 from harness.store import Manifest, RunDir
 from harness.store.atomic_files import read_json, write_json
 from harness.store.run_removal import own_folder

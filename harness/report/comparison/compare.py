@@ -25,8 +25,8 @@ from harness.report.comparison.runs import (
 from harness.report.labels import dataset_title
 from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
 from harness.report.view import RunView
-from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
+from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues
 from harness.store import RunDir
 

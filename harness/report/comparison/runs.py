@@ -12,8 +12,8 @@ from harness.report.group_notes import group_notes, judge_notes
 from harness.report.labels import dataset_name
 from harness.report.notes import most_harmful_first
 from harness.report.view import RunView, load_views, notes_on
-from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
+from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS
 from harness.statistics.sampling_design import SamplingDesign
 from harness.store import RunDir, rows_by_id

@@ -15,8 +15,8 @@ from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, 
 from harness.display.text_format import number, printable
 from harness.report.quantities import amount, rare, values_in
 from harness.report.view import Group, RunView
-from harness.statistics import OVERALL, Aggregate
 from harness.statistics.query_values import COSTS
+from harness.statistics.run_frame import OVERALL, Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

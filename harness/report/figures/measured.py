@@ -16,7 +16,7 @@ from harness.report.figures.marks import LETTERS_PT
 from harness.report.quantities import population, values_in
 from harness.report.tables.scores import count_of, found_labels
 from harness.report.view import Group, RunView
-from harness.statistics import Aggregate
+from harness.statistics.run_frame import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,9 +19,9 @@ from harness.report.figures.marks import Scale
 from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_no_price
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
-from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
 from harness.statistics.query_values import COSTS
+from harness.statistics.run_frame import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,8 +16,8 @@ from harness.report.figures.marks import Scale
 from harness.report.quantities import population, values_in
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
-from harness.statistics import OVERALL, Aggregate
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces
+from harness.statistics.run_frame import OVERALL, Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

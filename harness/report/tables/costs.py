@@ -26,12 +26,11 @@ from harness.report.quantities import (
 )
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
-from harness.statistics import Aggregate
 from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.cost import PREFIX, is_lower_bound
 from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
-from harness.statistics.run_frame import NATURAL
+from harness.statistics.run_frame import NATURAL, Aggregate
 
 THROTTLED = "mean seconds in which every open model call of a query waited for a rate limit"
 _USED = ("model_calls", "input_tokens", "generator_input_tokens", "output_tokens", "cached_tokens", "usd")

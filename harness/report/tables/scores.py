@@ -16,9 +16,9 @@ from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
-from harness.statistics import NATURAL, OVERALL
 from harness.statistics.correlation import Coefficient
 from harness.statistics.cost import PREFIX
+from harness.statistics.run_frame import NATURAL, OVERALL
 
 _MOST_NAMED = 4
 _OTHERWISE = (

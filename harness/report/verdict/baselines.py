@@ -14,12 +14,13 @@ from harness.report.records import References
 from harness.report.verdict.ranking import has_values, why_not_comparable
 from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
-from harness.statistics import NATURAL, OVERALL, Aggregate, Frame, aggregate_scores
+from harness.statistics.aggregate import aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, ScoreColumns
 from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.paired_comparison import compare_measure
 from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
+from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate, Frame
 
 _LONGEST_ANSWER = 26
 _LOW = 0.7

@@ -13,7 +13,7 @@ from harness.report.verdict.sentences import margin_of
 from harness.report.verdict.standings import Line, natural_mix, shown_rows, why_not_ranked
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics import Aggregate
+from harness.statistics.run_frame import Aggregate
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, c
 from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, is_merit
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
-from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.query_values import COSTS
 from harness.statistics.race_test import anytime_p
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
+from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 from harness.store import Manifest, RunDir, find_runs
 
 _NOTICED_S = 0.1

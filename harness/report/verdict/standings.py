@@ -15,11 +15,11 @@ from harness.report.verdict.baselines import means_over
 from harness.report.verdict.ranking import Ranking, has_values, why_not_comparable
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
-from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.confidence_intervals import FEWEST, Interval
 from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
 from harness.statistics.recommendation import Lead
+from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"

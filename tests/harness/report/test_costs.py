@@ -31,7 +31,7 @@ from harness.report.tables.costs import (
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome, Standing
 from harness.report.view import Group
-from harness.statistics import NATURAL
+from harness.statistics.run_frame import NATURAL
 from harness.store import RunDir
 
 if TYPE_CHECKING:

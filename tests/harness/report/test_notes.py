@@ -14,9 +14,9 @@ from harness.report.group_notes import group_notes
 from harness.report.notes import share_notes
 from harness.report.tables.costs import latency_table
 from harness.report.view import Group, load_groups
-from harness.statistics import Frame
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.prices import load_prices
+from harness.statistics.run_frame import Frame
 from harness.store import Manifest, RunDir
 
 MakeRun = Callable[..., RunDir]

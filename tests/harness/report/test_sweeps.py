@@ -15,7 +15,7 @@ from harness.display.plotting import plotting
 from harness.report.sweeps import BUDGETS, budget_tables, draw_sweeps, find_sweeps, sweep_tables
 from harness.report.verdict.findings import find
 from harness.report.view import Group
-from harness.statistics import NATURAL
+from harness.statistics.run_frame import NATURAL
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]

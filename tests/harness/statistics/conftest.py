@@ -6,7 +6,7 @@ import pytest
 from records import FAILED, run_record
 
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
-from harness.statistics import Aggregate, Frame
+from harness.statistics.run_frame import Aggregate, Frame
 
 MakeRecord = Callable[..., RunRecord]
 MakeFrame = Callable[..., Frame]

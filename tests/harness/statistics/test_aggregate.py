@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness.core.records import Score
-from harness.statistics import Aggregate, Frame, aggregate_quantiles, aggregate_scores
+from harness.statistics.aggregate import aggregate_quantiles, aggregate_scores
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.confidence_intervals import (
     UNKNOWN,
@@ -24,7 +24,7 @@ from harness.statistics.confidence_intervals import (
     weighted_mean_interval,
     wilson,
 )
-from harness.statistics.run_frame import LowerBound
+from harness.statistics.run_frame import Aggregate, Frame, LowerBound
 
 from .conftest import Find, MakeFrame, score
 

@@ -8,9 +8,9 @@ import pytest
 
 from harness.core.errors import StoreError
 from harness.core.records import Evidence, Reference, Score, ScoreStatus
-from harness.statistics import Frame
 from harness.statistics.columnar_scores import IMPUTED, MISSING, NONE, NOT_APPLICABLE, SCORED, ScoreColumns
 from harness.statistics.query_values import QueryValues, scored_values
+from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import SamplingDesign, clusters_of
 from harness.store import RecordKey, Records
 from harness.store.score_files import ScoreLines

@@ -15,20 +15,24 @@ from harness.core.records import (
     RunRecord,
     Usage,
 )
-from harness.statistics import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
 from harness.statistics.cost import (
     Models,
     attempt_costs,
     evaluation_costs,
     fails_too_often,
+    index_costs,
     is_lower_bound,
     latencies,
     peak_memory,
+    query_costs,
     query_scores,
+    resource_use,
+    run_costs,
     unpriced_roles,
 )
-from harness.statistics.prices import Prices
+from harness.statistics.prices import Prices, load_prices
 from harness.statistics.resource_usage import load_resources
+from harness.statistics.run_frame import Aggregate, Frame
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 from .conftest import Find, MakeFrame, MakeRecord

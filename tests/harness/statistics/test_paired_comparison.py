@@ -12,9 +12,8 @@ from records import FAILED, run_record
 from scipy import stats
 
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
-from harness.statistics import Frame, load_prices, query_costs
 from harness.statistics.columnar_scores import ScoreColumns
-from harness.statistics.cost import TIMES, Models, query_scores
+from harness.statistics.cost import TIMES, Models, query_costs, query_scores
 from harness.statistics.difference_tests import ALPHA, share_difference_interval
 from harness.statistics.non_inferior import as_good
 from harness.statistics.paired_comparison import (
@@ -26,7 +25,9 @@ from harness.statistics.paired_comparison import (
 )
 from harness.statistics.permutation_test import flips_of, hidden_variance
 from harness.statistics.power import detectable, most_discordant
+from harness.statistics.prices import load_prices
 from harness.statistics.query_values import QueryValues, cost_values, scored_values
+from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import SamplingDesign
 
 OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}

@@ -17,8 +17,9 @@ from harness.evaluators import retrieval
 from harness.evaluators.answer import is_right
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
-from harness.statistics import Frame, load_prices, run_costs
-from harness.statistics.cost import query_scores
+from harness.statistics.cost import query_scores, run_costs
+from harness.statistics.prices import load_prices
+from harness.statistics.run_frame import Frame
 from harness.store import RunDir, find_runs
 from harness.store.index_dir import Corpora, corpus_digest
 
