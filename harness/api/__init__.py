@@ -116,9 +116,9 @@ def run(
     measured. Problems that do not stop the benchmark are warnings: a failed run, an exhausted budget, missing
     scores. The error of an evaluator that cannot run is raised at the end.
     """
+    from harness.api.evaluating import refused, troubles
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
-    from harness.api.score_failures import refused, troubles
 
     resolved = _config(config, systems, (dataset, docs, questions), settings)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
@@ -145,9 +145,8 @@ def evaluate(
     Warnings and errors as in `run`. Returns the runs to read the scores from.
     """
     from harness.api.config_building import as_names, as_settings
-    from harness.api.evaluating import EvaluateOptions, evaluate_all
+    from harness.api.evaluating import EvaluateOptions, evaluate_all, refused, troubles
     from harness.api.runs import Runs
-    from harness.api.score_failures import refused, troubles
 
     found = _found(runs, results)
     options = EvaluateOptions(

@@ -42,7 +42,8 @@ class Finding:
 def print_checkup(results: Path) -> int:
     """Run and print all checks. Returns exit code 2 if something that `make bench` needs is missing, else 0."""
     use_network_settings()
-    local = [*_python(), *_packages(), *_systems(), *_weights(), *_data(), *_folders(results)]
+    python = Finding("Python", "ok", sys.version.split()[0])
+    local = [python, *_packages(), *_systems(), *_weights(), *_data(), *_folders(results)]
     findings = [*local, *_network(), *_servers()]
     console = open_console()
     for finding in findings:
@@ -53,11 +54,6 @@ def print_checkup(results: Path) -> int:
             soft_wrap=True,
         )
     return EXIT_USER if any(finding.state == "missing" for finding in findings) else EXIT_DONE
-
-
-def _python() -> Iterator[Finding]:
-    good = sys.version_info >= (3, 11)
-    yield Finding("Python", "ok" if good else "missing", sys.version.split()[0], "" if good else "install 3.11+")
 
 
 def _packages() -> Iterator[Finding]:
