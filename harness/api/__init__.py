@@ -178,11 +178,11 @@ def compare(
     """
     from harness.api.config_building import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
-    from harness.report.comparison.compare import Choice, compare_runs
+    from harness.report.comparison.compare import ComparisonChoice, compare_runs
     from harness.report.verdict.findings import evidence_that_ranks
 
     others = _found(against, results)[:1] if against is not None else []
-    choice = Choice(as_names(measures), query_type, next(iter(others), None), margin)
+    choice = ComparisonChoice(as_names(measures), query_type, next(iter(others), None), margin)
     found = _found(runs, results)
     table = prices_of_runs([*found, *others], _path(prices))
     return comparison_frame(compare_runs(found, table, choice, evidence_that_ranks))

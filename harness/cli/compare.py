@@ -10,7 +10,7 @@ from rich.console import Console
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
-from harness.report.comparison.compare import Choice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.comparison.output import (
     VoteCount,
     comparison_json,
@@ -48,7 +48,7 @@ def compare(names: Sequence[str], options: CompareOptions) -> None:
     people on their answers, from `try`, are printed beside it; alone for runs without answers of their own.
     """
     against = find_runs(options.results, [options.against]) if options.against is not None else []
-    choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
+    choice = ComparisonChoice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)
     console, votes = open_console(), votes_between([*runs, *against], read_preferences(options.results))
     if votes and not any(run.is_closed() or is_being_written(run) for run in (*runs, *against)):

@@ -214,6 +214,10 @@ class MeasureComparison:
         """The test that gives p."""
         return "mcnemar" if self.measure.is_binary and self.weights is None else "flips"
 
+    def pair_of(self, one: int, other: int) -> ComparedPair | None:
+        """The pair of these two runs, in either order; None if they were not compared."""
+        return next((pair for pair in self.pairs if {pair.a, pair.b} == {one, other}), None)
+
     def verdict(self, pair: ComparedPair) -> Verdict:
         """The verdict on a pair: a difference that is not significant is a tie."""
         if not pair.significant:

@@ -39,7 +39,7 @@ _NO_VALUES = QueryValues.of({}, frozenset())
 
 
 @dataclass(frozen=True)
-class Choice:
+class ComparisonChoice:
     measures: tuple[str, ...] = ()
     """Empty: every measure that all runs have."""
     query_type: str | None = None
@@ -74,7 +74,10 @@ class Comparison:
 
 
 def compare_runs(
-    runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None, ranked_by: RankedBy | None = None
+    runs: Sequence[RunDir],
+    prices: Prices,
+    choice: ComparisonChoice | None = None,
+    ranked_by: RankedBy | None = None,
 ) -> Comparison:
     """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
     are left out, with a note. `ranked_by` finds the metric that comes first, unless `choice` names some.
@@ -82,7 +85,7 @@ def compare_runs(
     ConfigError: fewer than two finished runs, an unfinished `against`, different data sets, no common query, or an
     unknown metric or query type.
     """
-    choice = choice or Choice()
+    choice = choice or ComparisonChoice()
     named = [*runs, choice.against] if choice.against else runs
     loaded = load_compared(named, choice.query_type, prices)
     finished = finished_runs(loaded, choice.against)
@@ -97,7 +100,7 @@ def compare_runs(
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def compare_loaded(runs: Sequence[RunView], choice: Choice, ranked_by: str = "") -> Comparison:
+def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
     """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold. `ranked_by`: the
     metric that comes first; empty: the one that is named, else evidence found, else another that can rank.
     """

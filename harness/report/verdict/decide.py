@@ -15,7 +15,7 @@ from harness.report.verdict.baselines import Baseline, Baselines, lead_over, mod
 from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, natural_mix, standings
-from harness.report.verdict.ties import fewer_right, is_ceiling, leading_runs, separated_by, tie_break
+from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import ENOUGH
@@ -73,8 +73,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
 
 def _n_unanswerable(ranking: Ranking) -> int:
     """Queries without an answer in the documents to which the metric applies in no ranked run."""
-    views = [ranking.group.views[position] for position in ranking.entrants]
-    applies = frozenset().union(*(view.values[ranking.measure].expected for view in views))
+    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.views))
     rows = ranking.group.widest.sample.items()
     return sum(is_null(row.reference) and query_id not in applies for query_id, row in rows)
 
@@ -203,7 +202,7 @@ def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
     # After repeated looks too.
     if ranking.is_won and ((anytime_p := anytime_p_of(ranking)) is None or anytime_p <= ALPHA):
         return Choice(best, Outcome.CLEAR_WINNER)
-    tied = leading_runs(ranking) if by_cost else []
+    tied = ranking.leading if by_cost else []
     good_ones, candidates = _all_as_good(ranking, tied), [one for one in tied if one not in fewer_right(ranking)]
     if good_ones == {*tied} and len(tied) > 1:
         return Choice(_cheapest(candidates, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
@@ -235,7 +234,7 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
 
 def _choice_of_race(ranking: Ranking) -> Choice:
     race = ranking.race
-    runs = [ranking.view(place).manifest.run_id for place in range(len(ranking.entrants))]
+    runs = [view.manifest.run_id for view in ranking.views]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
     if race is None or not left:
         return Choice(ranking.order[0], Outcome.LEADING)
@@ -319,7 +318,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
 
 
 def _needed(compared: MeasureComparison, best: int, lead: Lead, difference: float) -> int | None:
-    pair = next((one for one in compared.pairs if {one.a, one.b} == {best, lead.place}), None)
+    pair = compared.pair_of(best, lead.place)
     if pair is None:
         return None
     if pair.spread is not None:

@@ -64,8 +64,9 @@ class Findings:
         if one.race or other.race or self.ranking.comparison is None or compared is None:
             return None
         ids = [run.run.run_id for run in self.ranking.comparison.runs]
-        wanted = {ids.index(view.run.run_id) for view in (one, other) if view.run.run_id in ids}
-        pair = next((pair for pair in compared.pairs if {pair.a, pair.b} == wanted), None)
+        if one.run.run_id not in ids or other.run.run_id not in ids:
+            return None
+        pair = compared.pair_of(ids.index(one.run.run_id), ids.index(other.run.run_id))
         return None if pair is None else pair.significant or (pair.spread is None and pair.n > 1)
 
 
@@ -120,8 +121,7 @@ def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
     """The ranking by evidence found if answers cannot rank and the same runs have it."""
     if not baselines.cannot_rank:
         return first
-    views = [first.group.views[place] for place in first.entrants]
-    for measure in ranking_evidence(views, first.group.known):
+    for measure in ranking_evidence(first.views, first.group.known):
         other = rank_runs(first.group, measure.name, first.margin)
         if other.entrants == first.entrants:
             reason = f", because {first.display_name} cannot rank here"

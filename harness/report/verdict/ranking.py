@@ -14,7 +14,7 @@ from harness.core.errors import ConfigError, HarnessError, nearest
 from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
-from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
+from harness.report.comparison.compare import SHOWN_COSTS, Comparison, ComparisonChoice, compare_loaded
 from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, is_merit
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
@@ -61,6 +61,11 @@ class Ranking:
             return self.group.known[self.measure].is_share
         return any(self.measure in one.binary for one in self.group.evaluations)
 
+    @property
+    def views(self) -> list[RunView]:
+        """The entrants, in their order."""
+        return [self.group.views[position] for position in self.entrants]
+
     def view(self, place: int) -> RunView:
         return self.group.views[self.entrants[place]]
 
@@ -75,7 +80,7 @@ class Ranking:
     @property
     def race(self) -> RaceRecord | None:
         """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
-        races = [self.group.views[place].race for place in self.entrants]
+        races = [view.race for view in self.views]
         first = races[0] if races else None
         fits = first is not None and first.measure == self.measure and all(race == first for race in races)
         return first if fits else None
@@ -102,7 +107,7 @@ class Ranking:
         """Where retrieval ranks: the metric of answers that decides between equal means, and its mean for each
         run. An empty name and zeros if the runs have none in common.
         """
-        known, views = self.group.known, [self.view(place) for place in range(len(self.entrants))]
+        known, views = self.group.known, self.views
         if self.measure in known and "answer" not in known[self.measure].reads:
             for name in candidates_to_rank(self.instead_of or self.group.ranking.name, (), known):
                 means = [row.mean if (row := self._row(view, name)) else None for view in views]
@@ -153,6 +158,11 @@ class Ranking:
         """Over runs that are not beaten."""
         return [lead for lead in self.leads if lead.place not in self.beaten]
 
+    @property
+    def leading(self) -> list[int]:
+        """The best run and those that are not beaten; empty without entrants."""
+        return [*self.order[:1], *(lead.place for lead in self.open_leads)]
+
     def identical(self, place: int) -> set[int]:
         """The runs with the same value as this one on every query."""
         if self.ranked is None or any(self.ranked.n_missing):
@@ -165,19 +175,18 @@ class Ranking:
         """The first cost that is known of the best run and of all that are not beaten, and its mean for each run;
         None if it is unknown or must not be compared. Too small differences in latency are ignored.
         """
-        leading = [*self.order[:1], *(lead.place for lead in self.open_leads)]
         for cost, means in self._costs:
-            own = [mean for place in leading if (mean := means[place]) is not None]
+            own = [mean for place in self.leading if (mean := means[place]) is not None]
             known = [mean for mean in means if mean is not None]
             noticed = _NOTICED_S if cost == "latency_s" else 0.0
-            if len(own) == len(leading) and len(known) > 1 and max(known) - min(known) > noticed:
+            if len(own) == len(self.leading) and len(known) > 1 and max(known) - min(known) > noticed:
                 return cost, means
         return "", [None] * len(self.entrants)
 
     @cached_property
     def _costs(self) -> list[tuple[str, list[float | None]]]:
         """For each kind of cost its means. Tokens of different models cost different amounts."""
-        views = [self.view(place) for place in range(len(self.entrants))]
+        views = self.views
         same_model = len({view.model("generator") for view in views}) < 2
         found = []
         for cost in SHOWN_COSTS:
@@ -219,7 +228,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     if len(entrants) > 1:
         ranked = [views[place] for place in entrants]
         measures = [ranks_by, *_main_measures(ranked, ranks_by, group.known), *_shown_costs(ranked)]
-        comparison = compare_loaded(ranked, Choice(tuple(dict.fromkeys(measures))))
+        comparison = compare_loaded(ranked, ComparisonChoice(tuple(dict.fromkeys(measures))))
     return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
 
 
@@ -355,7 +364,7 @@ def earlier_looks(ranking: Ranking) -> set[int]:
     """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
     had them before the runs went on.
     """
-    views = [ranking.group.views[place] for place in ranking.entrants]
+    views = ranking.views
     if len(views) < 2:
         return set()
     own = {view.run.path.resolve() for view in ranking.group.views}

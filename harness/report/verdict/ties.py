@@ -8,13 +8,9 @@ from harness.report.verdict.types import Choice, TieBreak
 from harness.statistics.confidence_intervals import FEWEST
 
 
-def leading_runs(ranking: Ranking) -> list[int]:
-    return [ranking.order[0], *(lead.place for lead in ranking.open_leads)]
-
-
 def is_ceiling(ranking: Ranking, least: int = FEWEST) -> bool:
     """Whether two leading runs or more have the best possible value on every one of at least so many queries."""
-    compared, leading = ranking.ranked, leading_runs(ranking)
+    compared, leading = ranking.ranked, ranking.leading
     if compared is None or compared.measure.ends is None or compared.n_common < least or ranking.race:
         return False
     best = compared.measure.ends[0 if compared.measure.higher_is_better is False else 1]
@@ -30,7 +26,7 @@ def fewer_right(ranking: Ranking) -> frozenset[int]:
         return frozenset()
     ends = ranking.group.known[name].ends or (0.0, 1.0)
     least = right[ranking.order[0]] - ranking.margin / 100 * (ends[1] - ends[0])
-    return frozenset(place for place in leading_runs(ranking) if right[place] < least)
+    return frozenset(place for place in ranking.leading if right[place] < least)
 
 
 def tie_break(ranking: Ranking, choice: Choice) -> TieBreak | None:
@@ -38,11 +34,12 @@ def tie_break(ranking: Ranking, choice: Choice) -> TieBreak | None:
     compared, place, (name, right), (cost, costs) = ranking.ranked, choice.place, ranking.answers, ranking.costs
     if compared is None or not choice.recommends or ranking.race is not None:
         return None
-    equal = [one for one in leading_runs(ranking) if one != place and compared.means[one] == compared.means[place]]
+    equal = [one for one in ranking.leading if one != place and compared.means[one] == compared.means[place]]
     if worse := [one for one in equal if right[one] < right[place]]:
         other = max(worse, key=lambda one: right[one])
-        pairs, measure = (tested.pairs if (tested := ranking.by(name)) else ()), ranking.group.known[name]
-        is_shown = any({pair.a, pair.b} == {place, other} and pair.significant for pair in pairs)
+        tested, measure = ranking.by(name), ranking.group.known[name]
+        pair = tested.pair_of(place, other) if tested else None
+        is_shown = pair is not None and pair.significant
         told = (ranking.view(other).label, measure.display_name, right[place], right[other])
         return TieBreak(*told, measure.is_share, is_shown)
     own, dearer = costs[place], [(known, one) for one in equal if (known := costs[one]) is not None]
@@ -53,7 +50,7 @@ def tie_break(ranking: Ranking, choice: Choice) -> TieBreak | None:
 
 def separated_by(ranking: Ranking) -> str:
     """The first metric of the same evaluator by which the leading runs differ; empty if there is none."""
-    group, views = ranking.group, [ranking.view(place) for place in leading_runs(ranking)]
+    group, views = ranking.group, [ranking.view(place) for place in ranking.leading]
     for name, measure in group.known.items():
         means = {view.value(name) for view in views}
         if is_merit(measure) and group.owner(name) == group.owner(ranking.measure) and len(means - {None}) > 1:

@@ -17,7 +17,7 @@ from report_groups import right as right_of
 from harness.core.errors import ConfigError
 from harness.display import Quantity, Rank, Table
 from harness.report.comparison import compare
-from harness.report.comparison.compare import Choice, Comparison
+from harness.report.comparison.compare import Comparison, ComparisonChoice
 from harness.report.comparison.output import (
     COLUMNS,
     comparison_csv,
@@ -40,7 +40,7 @@ def right(count: int, n: int = 40) -> Sequence[Value]:
     return right_of(count, n)
 
 
-def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
+def compare_runs(runs: Sequence[RunDir], choice: ComparisonChoice | None = None) -> Comparison:
     return compare.compare_runs(runs, load_prices(), choice, evidence_that_ranks)
 
 
@@ -79,7 +79,7 @@ def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path)
     runs = three_runs(tmp_path)
     measures = [one.measure.name for one in compare_runs(runs).measures]
     assert measures == ["accuracy", "latency_s", "wall_s", "tokens", "input_tokens", "output_tokens", "usd"]
-    comparison = compare_runs(runs, Choice(("accuracy", "latency_s")))
+    comparison = compare_runs(runs, ComparisonChoice(("accuracy", "latency_s")))
     marks = {pair: found.mark for pair, found in differences_of(comparison, "accuracy").items()}
     assert marks == {"naive, kg": "~", "naive, community": ">", "kg, community": ">"}
     assert [row[:2] for row in table_of(comparison, "ranks-accuracy").rows] == [
@@ -98,7 +98,7 @@ def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path)
 
 def test_the_files_and_the_json_hold_every_pair_and_are_the_same_bytes_each_time(tmp_path: Path) -> None:
     runs = three_runs(tmp_path / "results")
-    comparison = compare_runs(runs, Choice(("accuracy",)))
+    comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
     first, second = (write_comparison(comparison, tmp_path / name) for name in ("one", "two"))
     names = sorted(path.name for path in first.glob("[!.]*"))
     assert names == ["comparison.csv", "differences.csv"]
@@ -159,25 +159,25 @@ def test_what_cannot_be_compared_is_one_line(
     tmp_path: Path, plans: Sequence[ScoredRun], measures: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
-        compare_runs([write_run(tmp_path, plan) for plan in plans], Choice(measures))
+        compare_runs([write_run(tmp_path, plan) for plan in plans], ComparisonChoice(measures))
 
 
 def test_a_missing_score_counts_as_the_worst_and_is_a_note(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": [FAILED] * 9 + [1.0] * 41, "kg": right(20, 50)})
-    comparison = compare_runs(runs, Choice(("accuracy",)))
+    comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
     assert comparison.measures[0].n_missing == (9, 0)
     assert table_of(comparison, "pairs-accuracy").rows[0][1] == Quantity(50, of=50, unit="count")
     assert any("naive" in note and "9" in note for note in comparison.notes)
     # A failed answer stays in with its worst value.
     failed = scored(tmp_path / "failed", {"naive": [IMPUTED, IMPUTED, 1.0, 1.0], "kg": right(4, 4)})
-    (pair,) = compare_runs(failed, Choice(("accuracy",))).measures[0].pairs
+    (pair,) = compare_runs(failed, ComparisonChoice(("accuracy",))).measures[0].pairs
     assert (pair.n, pair.mean_a, pair.mean_b) == (4, 0.5, 1.0)
 
 
 def test_a_measure_that_applies_to_few_queries_expects_only_those(tmp_path: Path) -> None:
     scores: dict[str, list[Value]] = {"hallucination_rate": [1.0, 0.0, NOT_APPLICABLE, NOT_APPLICABLE]}
     runs = scored(tmp_path, {"naive": scores, "kg": scores})
-    (one,) = compare_runs(runs, Choice(("hallucination_rate",))).measures
+    (one,) = compare_runs(runs, ComparisonChoice(("hallucination_rate",))).measures
     assert (one.pairs[0].n, one.pairs[0].n_expected) == (2, 2)
     assert one.measure.higher_is_better is False
 
@@ -187,7 +187,7 @@ def test_a_few_latencies_that_were_not_measured_leave_their_pairs(tmp_path: Path
         write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(4, 40)}, replayed=replayed))
         for name, replayed in (("naive", 2), ("kg", 0))
     ]
-    (one,) = compare_runs(runs, Choice(("latency_s",))).measures
+    (one,) = compare_runs(runs, ComparisonChoice(("latency_s",))).measures
     assert (one.pairs[0].n, one.pairs[0].n_expected) == (38, 40)
 
 
@@ -198,7 +198,7 @@ def test_a_measure_that_repeats_another_is_named_and_not_repeated(tmp_path: Path
     assert [one.measure.name for one in comparison.measures][:3] == ["accuracy", "zz_f1", "latency_s"]
     assert "Not repeated: zz_f1_again (the values of zz_f1 in every run)." in comparison.notes
     wanted = ("zz_f1_again", "zz_f1")
-    assert tuple(one.measure.name for one in compare_runs(runs, Choice(wanted)).measures) == wanted
+    assert tuple(one.measure.name for one in compare_runs(runs, ComparisonChoice(wanted)).measures) == wanted
 
 
 def test_equal_values_are_one_measure_unless_they_count_in_different_ways(
@@ -212,7 +212,7 @@ def test_equal_values_are_one_measure_unless_they_count_in_different_ways(
 
 def test_a_measure_that_nobody_knows_has_no_direction(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": {"mystery": right(35)}, "kg": {"mystery": right(10)}})
-    comparison = compare_runs(runs, Choice(("mystery",)))
+    comparison = compare_runs(runs, ComparisonChoice(("mystery",)))
     assert "No direction known" in shown(comparison)
     assert differences_of(comparison, "mystery")["naive, kg"].mark == "≠"
     assert [row[1] for row in table_of(comparison, "ranks-mystery").rows] == [None, None]
@@ -222,15 +222,15 @@ def test_one_type_of_query_can_be_compared_alone(tmp_path: Path) -> None:
     types = ("inference_query", "null_query")
     runs = scored(tmp_path, {"naive": right(40), "kg": right(10)}, types=types)
     for wanted in ("null_query", "null"):
-        assert compare_runs(runs, Choice(("accuracy",), wanted)).measures[0].pairs[0].n == 20
+        assert compare_runs(runs, ComparisonChoice(("accuracy",), wanted)).measures[0].pairs[0].n == 20
     with pytest.raises(ConfigError, match=r"no query has the type 'nul_quer': did you mean 'null_query'\?"):
-        compare_runs(runs, Choice(query_type="nul_quer"))
+        compare_runs(runs, ComparisonChoice(query_type="nul_quer"))
 
 
 def test_with_one_run_to_compare_with_each_run_is_compared_with_it_alone(tmp_path: Path) -> None:
     naive, kg, community = three_runs(tmp_path)
     for named in ([kg, community], [naive, kg, community]):
-        comparison = compare_runs(named, Choice(("accuracy",), against=naive))
+        comparison = compare_runs(named, ComparisonChoice(("accuracy",), against=naive))
         pairs = comparison.measures[0].pairs
         assert [(comparison.label(pair.a), comparison.label(pair.b)) for pair in pairs] == [
             ("kg", "naive"),
@@ -260,7 +260,7 @@ def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Pat
         )
         for name, numbers in (("naive", range(8)), ("kg", range(4, 10)))
     ]
-    comparison = compare_runs(runs, Choice(("accuracy",)))
+    comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
     assert comparison.measures[0].pairs[0].n == 3
     (note,) = [note for note in comparison.notes if "samples" in note]
     assert note == (
@@ -278,10 +278,10 @@ def test_no_line_is_wider_than_the_console_or_100_columns(tmp_path: Path) -> Non
 
 def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": right(9, 13), "kg": right(4, 13)})
-    (row,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",)))))
+    (row,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
     assert row["ci_low"] == "0"
     for named in (runs, runs[::-1]):
-        text = shown(compare_runs(named, Choice(("accuracy",))))
+        text = shown(compare_runs(named, ComparisonChoice(("accuracy",))))
         assert "0.000" in text
         assert "-0.000" not in text
 
@@ -312,7 +312,7 @@ def row_of_documents(results: Path, cites: Sequence[str]) -> dict[str, str]:
     """Of a run that is right on the queries 0, 4, 8, ... against one that never is."""
     every_fourth = [float(number % 4 == 0) for number in range(40)]
     runs = scored(results, {"naive": every_fourth, "kg": right(0)}, cites=cites)
-    (row,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",)))))
+    (row,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
     return row
 
 
@@ -332,12 +332,12 @@ def test_types_count_as_they_are_mixed_in_the_data_set_with_the_balanced_differe
     alternating = [float(number % 2) for number in range(80)]
     scores = {"naive": alternating, "kg": [1.0 - value for value in alternating]}
     runs = scored(tmp_path, scores, types=("even", "odd"), type_mix={"even": 100, "odd": 900})
-    comparison = compare_runs(runs, Choice(("accuracy",)))
+    comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
     (row,) = rows_of(comparison_csv(comparison))
     assert (row["mean_a"], row["mean_b"], row["difference"]) == ("0.9", "0.1", "0.8")
     assert (row["mix"], row["test"], row["balanced_difference"], row["result"]) == ("natural", "flips", "0", "a")
     assert "balanced" in table_of(comparison, "pairs-accuracy").header
-    (one_type,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",), query_type="odd"))))
+    (one_type,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), query_type="odd"))))
     assert (one_type["difference"], one_type["test"]) == ("1", "mcnemar")
 
 
@@ -352,7 +352,7 @@ def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="kg is unfinished, and a comparison takes two finished runs"):
         compare_runs(runs[:2])
     with pytest.raises(ConfigError, match=r"kg, .* is unfinished"):
-        compare_runs(runs, Choice(against=runs[1]))
+        compare_runs(runs, ComparisonChoice(against=runs[1]))
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_as_good_within_the_margin_is_what_the_interval_rules_out(
     tmp_path: Path, a: int, b: int, margin: float, expected: str
 ) -> None:
     runs = scored(tmp_path, {"naive": right(a, 200), "kg": right(b, 200)})
-    (row,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",), margin=margin))))
+    (row,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), margin=margin))))
     assert (float(row["margin"]), row["as_good"]) == (margin, expected)
 
 
@@ -372,7 +372,7 @@ def test_of_seconds_nobody_knows_what_a_point_is(tmp_path: Path) -> None:
         write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0] * 40}, latency_s=(1.0, seconds)))
         for name, seconds in (("naive", 2.0), ("kg", 3.0))
     ]
-    comparison = compare_runs(runs, Choice(("latency_s",)))
+    comparison = compare_runs(runs, ComparisonChoice(("latency_s",)))
     (row,) = rows_of(comparison_csv(comparison))
     assert row["as_good"] == ""
     assert "within" not in shown(comparison)
@@ -400,4 +400,4 @@ def test_the_metric_that_ranks_in_a_report_comes_first(tmp_path: Path) -> None:
         runs = [write_run(tmp_path / name, plan) for plan in plans]
         compared, group = compare_runs(runs), group_of(*runs)
         assert compared.main[0] == compared.measures[0].measure.name == find(group).measure == EVIDENCE
-    assert len(compare_runs(runs, Choice(("accuracy",))).measures) == 1
+    assert len(compare_runs(runs, ComparisonChoice(("accuracy",))).measures) == 1

@@ -17,7 +17,7 @@ from report_groups import group_of
 from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
 from harness.display.plotting import PALETTE, page_svg, plotting, publish
-from harness.report.comparison.compare import Choice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.resources import draw_resources
 from harness.report.figures.scores import draw_significance
@@ -50,7 +50,7 @@ def crossings_of(group: Group) -> list[Table]:
 
 
 def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
-    comparison = compare_runs([view.run for view in group.views], load_prices(), Choice(("accuracy",)))
+    comparison = compare_runs([view.run for view in group.views], load_prices(), ComparisonChoice(("accuracy",)))
     places = tuple(range(len(group.views)))
     ranking = Ranking(group, "accuracy", "", places, comparison)
     return replace(find(group), order=order or places, ranking=ranking)

@@ -15,7 +15,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import Usage
 from harness.display import Entry, Quantity, Rank, Table, ValueGroup, format_value
 from harness.report.chapter import Chapter
-from harness.report.comparison.compare import Choice, Comparison, compare_runs
+from harness.report.comparison.compare import Comparison, ComparisonChoice, compare_runs
 from harness.report.comparison.output import comparison_csv, comparison_json, differences_csv, render_comparison
 from harness.report.comparison.tables import comparison_tables
 from harness.statistics.prices import load_prices
@@ -98,7 +98,7 @@ def values_of(heading: str, entry: Entry) -> object:
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination_rate", "token_f1"])
 def test_every_pair_of_the_report_is_a_row_of_comparison_csv(runs: list[RunDir], measure: str) -> None:
     tables = pair_tables(chapter_of(*runs, measure=measure))
-    compared = compare_runs(runs, load_prices(), Choice(tuple(tables)))
+    compared = compare_runs(runs, load_prices(), ComparisonChoice(tuple(tables)))
     rows = list(csv.DictReader(io.StringIO(comparison_csv(compared))))
     told = {(row["measure"], f"{row['system_a']}, {row['system_b']}"): as_in_the_report(row) for row in rows}
     shown = {
@@ -136,7 +136,7 @@ def right(count: int, n: int = 40) -> Sequence[Value]:
     return right_of(count, n)
 
 
-def found(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
+def found(runs: Sequence[RunDir], choice: ComparisonChoice | None = None) -> Comparison:
     return compare_runs(runs, load_prices(), choice)
 
 
@@ -182,7 +182,7 @@ def test_a_run_that_fails_is_not_cheaper_than_anybody_and_has_no_rank_by_what_it
     assert len([row for row in rows_of(comparison) if row["measure"] == "accuracy"]) == 3
     why = "failing failed too often for its costs to be compared."
     assert why in comparison.notes
-    assert why not in found(runs, Choice(("accuracy",))).notes
+    assert why not in found(runs, ComparisonChoice(("accuracy",))).notes
 
 
 def test_a_run_that_only_refuses_is_not_cheaper_than_anybody(tmp_path: Path) -> None:
@@ -201,14 +201,14 @@ def test_failures_are_counted_among_the_queries_that_are_compared(tmp_path: Path
     scores = {name: [*own, *right(32, 32)] for name, own in (("s0", right(8, 8)), ("failing", failed))}
     runs = scored(tmp_path, scores, types=kinds)
     for kind, is_compared in (("inference", False), ("null", True), (None, False)):
-        measures = {one.measure.name for one in found(runs, Choice(query_type=kind)).measures}
+        measures = {one.measure.name for one in found(runs, ComparisonChoice(query_type=kind)).measures}
         assert ("tokens" in measures) == is_compared, kind
 
 
 def test_a_cost_that_was_asked_for_and_cannot_be_compared_is_one_line_that_says_why(tmp_path: Path) -> None:
     runs = [*systems(tmp_path, 30), failing_run(tmp_path, 8)]
     with pytest.raises(ConfigError, match="'tokens': failing failed too often"):
-        found(runs, Choice(("accuracy", "tokens")))
+        found(runs, ComparisonChoice(("accuracy", "tokens")))
 
 
 def test_baselines_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_baselines_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
 
 
 def test_pairs_with_a_baseline_stand_apart_in_a_family_of_their_own(tmp_path: Path) -> None:
-    comparison = found([*systems(tmp_path, 26, 34), *baselines(tmp_path)], Choice(("accuracy",)))
+    comparison = found([*systems(tmp_path, 26, 34), *baselines(tmp_path)], ComparisonChoice(("accuracy",)))
     apart = [row for row in rows_of(comparison) if row["apart"] == "true"]
     pairs = {(row["system_a"], row["system_b"]) for row in apart}
     assert pairs == {
@@ -244,7 +244,7 @@ def test_pairs_with_a_baseline_stand_apart_in_a_family_of_their_own(tmp_path: Pa
 def test_a_baseline_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sample(tmp_path: Path) -> None:
     gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, baseline=BASELINE, digest="e" * 64)
     runs = [*systems(tmp_path, 26, 34), write_run(tmp_path, gold)]
-    comparison = found(runs, Choice(("accuracy",)))
+    comparison = found(runs, ComparisonChoice(("accuracy",)))
     (one,) = json.loads(json.dumps(comparison_json(comparison)))["measures"]
     means = {row["system"]: (row["mean"], row["ranks"]) for row in one["ranking"]}
     assert means["gold"] == (39 / 40, None)
@@ -256,8 +256,8 @@ def test_a_baseline_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_s
 def test_where_no_two_systems_are_named_baselines_are_compared_as_they_were_asked_for(tmp_path: Path) -> None:
     runs, marks = systems(tmp_path, 26, 34), baselines(tmp_path)
     for named, choice in (
-        ([runs[0], *marks], Choice(("accuracy",))),
-        (runs, Choice(("accuracy",), against=marks[1])),
+        ([runs[0], *marks], ComparisonChoice(("accuracy",))),
+        (runs, ComparisonChoice(("accuracy",), against=marks[1])),
     ):
         comparison = found(named, choice)
         assert comparison.apart == ()

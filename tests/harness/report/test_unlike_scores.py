@@ -8,7 +8,7 @@ from report_groups import chapter_of, group_of, right
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Quantity, Table, format_value
 from harness.report.chapter import Chapter
-from harness.report.comparison.compare import Choice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.figures.marks import runs_with
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome
@@ -59,7 +59,7 @@ def test_no_figure_draws_scores_of_two_judges(tmp_path: Path) -> None:
 
 def test_a_comparison_ranks_the_runs_of_one_judge_and_names_the_others(tmp_path: Path) -> None:
     runs = [*runs_of(tmp_path), judged(tmp_path, "recursive", 150, "mild"), judged(tmp_path, "gold", 85, "strict")]
-    comparison = compare_runs(runs, load_prices(), Choice((JUDGED,)))
+    comparison = compare_runs(runs, load_prices(), ComparisonChoice((JUDGED,)))
     (compared,) = comparison.measures
     labels = [one.label for one in comparison.runs]
     assert {labels[place] for place, mean in enumerate(compared.means) if mean is not None} == {

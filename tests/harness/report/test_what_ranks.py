@@ -14,7 +14,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import Cost, EvaluationRecord
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
-from harness.report.comparison.compare import Choice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.measures import known_measures
 from harness.report.verdict.findings import find
 from harness.report.verdict.ranking import earlier_looks
@@ -110,7 +110,9 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
     assert two.findings.ranking.comparison is None
     for notes in (two.group.notes, compare_runs([naive, kg], load_prices()).notes):
         assert any("ragas scored these runs in 2 ways" in note for note in notes)
-    assert not any("ways" in note for note in compare_runs([naive, kg], load_prices(), Choice(("usd",))).notes)
+    assert not any(
+        "ways" in note for note in compare_runs([naive, kg], load_prices(), ComparisonChoice(("usd",))).notes
+    )
     found = find(group_of(naive, kg, *judged(tmp_path, {"gold": 35}, **one))).verdict
     assert (found.recommended, found.systems("not ranked")) == ("gold", ["kg"])
 
