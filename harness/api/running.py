@@ -26,7 +26,7 @@ from harness.runner.executing.execute import (
 from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
-from harness.runner.model_preflight import Preflight
+from harness.runner.model_preflight import ask_models
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
@@ -288,7 +288,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     scoring = None if options.records_only else evaluation
     unfinished = _check_all(cells, scoring, options.results, spending)
     executor = executors.joined(config) if unfinished else None
-    Preflight(options.results, reporter, spending).ask(unfinished, scoring)
+    ask_models(unfinished, scoring, options.results, reporter, spending)
     return _Checked(config, cells, unfinished, evaluation, race, spending, executor)
 
 

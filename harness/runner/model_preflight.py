@@ -2,9 +2,8 @@
 bad key or model name fails early.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,63 +38,56 @@ def fetch_files(reporter: Reporter, files: Iterable[WeightFile]) -> None:
                 fetch(weights, None if reporter.quiet else reporter.bar)
 
 
-@dataclass
-class Preflight:
-    """The first calls of one command.
+def ask_models(
+    cells: Sequence[Cell],
+    evaluation: EvaluationPlan | None,
+    results: Path,
+    reporter: Reporter,
+    spending: BudgetTracker,
+) -> None:
+    """Call each model of these unfinished configurations once, and their judges, if it is behind a server.
+    ModelUnavailable if a model, its key or a parameter is rejected.
 
     Each call is journaled and counts against the budget, and is paid by the first run that needs the model. It is
-    not part of any system's cost. A call answered today is not repeated. On later days it is, because a
-    model or key may no longer work.
+    not part of any system's cost. A call answered today is not repeated. On later days it is, because a model or
+    key may no longer work.
     """
+    asked = set[str]()
+    # A server may load the model first. That time does not count as minutes of the budget.
+    with spending.paused():
+        for models, payer, identities, path in _askable(cells, evaluation, results):
+            # Several configurations can use a model.
+            named = {f"{model.role} {model.model_dump_json()}": model for model in models if is_asked(model)}
+            new = [model for name, model in named.items() if name not in asked]
+            asked |= named.keys()
+            if not new:
+                continue
+            spending.count()
+            with closing(Journal(path, payer=payer.run_id, shared=True, tell=reporter.warn)) as journal:
+                for model in new:
+                    call_context = CallContext(
+                        journal,
+                        server_digests(identities),
+                        dialects=Dialects.under(results),
+                        begun_in=RunDir(results / payer.run_id).dialects(),
+                        budget=spending.budget(identities),
+                        say=reporter.say,
+                    )
+                    if warning := _ask(model, call_context):
+                        reporter.warn(f"warning: {warning}")
 
-    results: Path
-    reporter: Reporter
-    spending: BudgetTracker
-    _asked: set[str] = field(default_factory=set)
 
-    def ask(self, cells: Sequence[Cell], evaluation: EvaluationPlan | None) -> None:
-        """Call the models of these unfinished configurations, and their judges, if they are behind a
-        server. ModelUnavailable if a model, its key or a parameter is rejected.
-        """
-        # A server may load the model first. That time does not count as minutes of the budget.
-        with self.spending.paused():
-            for cell in cells:
-                journal = IndexDir(self.results, cell.index_id).journal_path
-                self._ask_all(list(cell.models.values()), cell, cell.identity["models"], journal)
-            if cells and evaluation is not None:
-                judging = [one for one in (evaluation.judge, evaluation.embedder) if evaluation.needs(one.role)]
-                journal = self.results / "judge" / "calls.sqlite"
-                self._ask_all(judging, cells[0], evaluation.models, journal)
+def _askable(
+    cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path
+) -> Iterator[tuple[Sequence[ModelConfig], Cell, Mapping[str, Any], Path]]:
+    """Models, who pays for their calls, the identities of the models, and the journal."""
+    for cell in cells:
+        journal = IndexDir(results, cell.index_id).journal_path
+        yield list(cell.models.values()), cell, cell.identity["models"], journal
+    if cells and evaluation is not None:
+        judging = [one for one in (evaluation.judge, evaluation.embedder) if evaluation.needs(one.role)]
+        yield judging, cells[0], evaluation.models, results / "judge" / "calls.sqlite"
 
-    def _ask_all(
-        self, models: Sequence[ModelConfig], payer: Cell, identities: Mapping[str, Any], journal_path: Path
-    ) -> None:
-        new = [model for model in models if is_asked(model) and self._is_new(model)]
-        if not new:
-            return
-        self.spending.count()
-        with closing(Journal(journal_path, payer=payer.run_id, shared=True, tell=self.reporter.warn)) as journal:
-            for model in new:
-                self._ask(model, self._call_context(journal, payer, identities))
 
-    def _ask(self, model: ModelConfig, call_context: CallContext) -> None:
-        warning = run_to_end(lambda: ask_once(model, call_context, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))
-        if warning:
-            self.reporter.warn(f"warning: {warning}")
-
-    def _call_context(self, journal: Journal, payer: Cell, identities: Mapping[str, Any]) -> CallContext:
-        return CallContext(
-            journal,
-            server_digests(identities),
-            dialects=Dialects.under(self.results),
-            begun_in=RunDir(self.results / payer.run_id).dialects(),
-            budget=self.spending.budget(identities),
-            say=self.reporter.say,
-        )
-
-    def _is_new(self, model: ModelConfig) -> bool:
-        """Whether the model was not called yet: several configurations can use it."""
-        named = f"{model.role} {model.model_dump_json()}"
-        is_new = named not in self._asked
-        self._asked.add(named)
-        return is_new
+def _ask(model: ModelConfig, call_context: CallContext) -> str:
+    return run_to_end(lambda: ask_once(model, call_context, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))
