@@ -120,19 +120,19 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
 
     A finished run is not changed, unless its failed queries are retried.
     """
-    results, reporter, rerun, spending = context.results, context.reporter, context.rerun, context.spending
+    results, reporter, spending = context.results, context.reporter, context.spending
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
-        todo = begin(cell, run, results, reporter, rerun)
+        todo = begin(cell, run, context)
         if todo is None:
             return result_of(run)
         try:
             if todo or run.index() is None:
                 if todo:
                     spending.check()
-                models = prepare(cell, run, results, reporter)
+                models = prepare(cell, run, context)
                 with model_server(models.get("generator"), run.path) as server:
-                    execution = make(cell, run, results, reporter, spending, lock_fd, server, rerun.index)
+                    execution = make(cell, run, results, reporter, spending, lock_fd, server, context.rerun.index)
                     execution.ensure_index()
                     execution.answer(todo)
         except SystemBroken as broken:
@@ -151,37 +151,36 @@ def build_index(cell: Cell, context: RunContext, make: Callable[..., Execution] 
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
         if run.index() is None or any(index.record() is None for index in index_dirs(cell, results)):
-            models = prepare(cell, run, results, reporter)
+            models = prepare(cell, run, context)
             reading = models.get("generator") if "generator" in cell.roles.index else None
             with model_server(reading, run.path) as server:
                 make(cell, run, results, reporter, context.spending, lock_fd, server).ensure_index()
     return run
 
 
-def begin(
-    cell: Cell, run: RunDir, results: Path, reporter: Reporter, rerun: RerunOptions
-) -> list[QueryTask] | None:
+def begin(cell: Cell, run: RunDir, context: RunContext) -> list[QueryTask] | None:
     """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
+    rerun = context.rerun
     for line in run.remove_damaged():
-        reporter.warn(f"{run.run_id}: {line}")
+        context.reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
     if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
         return None
     run.reopen()
     if rerun.index and run.index() is None:
-        for index in index_dirs(cell, results):
+        for index in index_dirs(cell, context.results):
             index.forget()
     return _remaining_queries(cell, run, retry_failed=rerun.failed)
 
 
-def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
+def prepare(cell: Cell, run: RunDir, context: RunContext) -> dict[Role, ModelConfig]:
     """Repair indexes, check requirements, download weights. Returns the models that are still needed."""
-    for index in index_dirs(cell, results):
+    for index in index_dirs(cell, context.results):
         for line in index.remove_damaged():
-            reporter.warn(f"{run.run_id}: {line}")
-    check_needs(cell, results)
-    return fetch_models(cell, results, reporter)
+            context.reporter.warn(f"{run.run_id}: {line}")
+    check_needs(cell, context.results)
+    return fetch_models(cell, context.results, context.reporter)
 
 
 def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:

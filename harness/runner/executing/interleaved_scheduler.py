@@ -184,7 +184,7 @@ class InterleavedScheduler:
         results, rerun = self._context.results, self._context.rerun
         run = open_run(cell, results, self._reporter.warn)
         lock_fd = self._stack.enter_context(run.exclusive())
-        todo = begin(cell, run, results, self._reporter, rerun)
+        todo = begin(cell, run, self._context)
         execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, rerun.index)
         (self._finished if todo is None else self._participants).append(InterleavedRun(execution, todo or []))
 
@@ -231,7 +231,7 @@ class InterleavedScheduler:
             return
         if participant.n_left:
             self._spending.check()
-        models = prepare(execution.cell, execution.run, execution.results, self._reporter)
+        models = prepare(execution.cell, execution.run, self._context)
         execution.server = self._server(models.get("generator"), participant)
         try:
             execution.ensure_index()
