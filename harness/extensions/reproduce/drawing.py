@@ -80,7 +80,7 @@ def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     return figure
 
 
-def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str = "answers") -> Figure:
     """A panel for each column with the distribution of its numbers in ten equal classes; scores over 0 to 1."""
     columns = _numeric(table)
     rows = -(-len(columns) // 2)
@@ -91,7 +91,7 @@ def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
         span = (min(0.0, *numbers), 1.0) if min(numbers) >= -1 and max(numbers) <= 1 else None
         axes.hist(numbers, bins=10, range=span, color=PALETTE[0])
         axes.set_title(printable(table.header[at], 60), fontsize=8)
-        axes.set_ylabel("answers")
+        axes.set_ylabel(of)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     for axes in figure.axes[len(columns) :]:
         axes.set_axis_off()
