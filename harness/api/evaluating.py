@@ -153,11 +153,7 @@ def _spending(
     """The budget, shared by all named runs. It comes from a config or setting for all, so every group has the
     same.
     """
-    payers = [
-        CostOwner.of(run, run.manifest().identity.get("models", {}), plan)
-        for plan, _, members in plans
-        for run in members
-    ]
+    payers = [CostOwner.of(run, run.manifest().models, plan) for plan, _, members in plans for run in members]
     config = plans[0][1] if plans else BenchConfig()
     own = options.prices or config.prices
     runs = [run for _, _, members in plans for run in members]

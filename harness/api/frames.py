@@ -105,7 +105,7 @@ def read_runs(runs: Sequence[RunDir]) -> list[ReadRun]:
 def run_row(read: ReadRun) -> Row:
     """A row of `Runs.runs`."""
     manifest, records = read.manifest, read.records
-    models = manifest.identity.get("models", {})
+    models = manifest.models
     repeats = int(manifest.identity.get("repeats", 1))
     n_ok = sum(record.status == "ok" for record in records)
     return {

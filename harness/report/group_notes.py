@@ -147,7 +147,7 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
     """What the runs should have in common. A model that a system does not call is taken from the other runs."""
     played: dict[str, Any] = {}
     for manifest in manifests:
-        played = {**manifest.identity.get("models", {}), **played}
+        played = {**manifest.models, **played}
     shared = []
     for manifest in manifests:
         own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
@@ -161,7 +161,7 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
 
 def calls_at_once(manifest: Manifest) -> dict[str, Any]:
     """The limits on concurrent calls of its generator, which change seconds but no answer; empty if unknown."""
-    generator = manifest.identity.get("models", {}).get("generator") or {}
+    generator = manifest.model("generator")
     asked = (manifest.config.get("models") or {}).get("generator") or {}
     if manifest.is_imported or generator.get("provider") in {None, "none"}:
         return {}
@@ -169,7 +169,7 @@ def calls_at_once(manifest: Manifest) -> dict[str, Any]:
 
 
 def _model_is_unnamed(manifest: Manifest) -> bool:
-    generator = manifest.identity.get("models", {}).get("generator") or {}
+    generator = manifest.model("generator")
     return manifest.is_imported and generator.get("provider") == "imported"
 
 

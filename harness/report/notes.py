@@ -158,7 +158,7 @@ def _shortened(measures: Sequence[str]) -> str:
 
 
 def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
-    generator = run.manifest().identity.get("models", {}).get("generator") or {}
+    generator = run.manifest().model("generator")
     if generator.get("provider") == "none" or not scores.by_measure:
         return
     rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
@@ -197,7 +197,7 @@ def _index_notes(run: RunDir) -> Iterator[str]:
 
 
 def _dialect_notes(run: RunDir) -> Iterator[str]:
-    models = run.manifest().identity.get("models", {})
+    models = run.manifest().models
     for role, dialect in sorted(run.dialects().items()):
         if dialect.left_out:
             name = printable(str((models.get(role) or {}).get("model", "")))
@@ -306,7 +306,7 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -
 def sees_gold(manifest: Manifest) -> bool | None:
     """Whether its system is given the reference evidence; None if that system is not installed."""
     try:
-        return SYSTEMS.load(str(manifest.identity.get("system", {}).get("name"))).sees_gold
+        return SYSTEMS.load(str(manifest.system.get("name"))).sees_gold
     except HarnessError:
         return None
 

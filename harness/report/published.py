@@ -108,7 +108,7 @@ def _value(cells: Mapping[str, str], place: str) -> PublishedValue:
 
 def is_run_of(view: RunView, system: str, parameters: Mapping[str, str]) -> bool:
     """Whether a run is one of the system with these parameters (`answer.mode`: `global`)."""
-    identity = view.manifest.identity.get("system", {})
+    identity = view.manifest.system
     own = flatten(identity) if isinstance(identity, dict) else {}
     return own.get("name") == system and all(str(own.get(key)) == value for key, value in parameters.items())
 

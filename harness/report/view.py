@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
 from harness.display import counted, printable
@@ -197,7 +196,7 @@ class RunView:
         return self.resources.foreign_cpu("answer", cores) if self.resources and isinstance(cores, int) else None
 
     def model(self, role: str) -> str:
-        played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
+        played_by = self.manifest.model(role)
         names = (played_by.get("provider"), played_by.get("model"))
         return "/".join(dict.fromkeys(printable(str(name)) for name in names if name)) or "none"
 
@@ -358,7 +357,7 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     scores = read.fitting(briefs.is_answered)
     resources = load_resources(path) if (path := run.resources_path()) else None
     aggregates = aggregate_scores(frame, scores, ranges=ranges)
-    models = manifest.identity.get("models", {})
+    models = manifest.models
     costs = query_scores(frame, answers.values(), models, prices)
     rows = (
         *aggregates,

@@ -103,7 +103,7 @@ def index_ids(manifest: Manifest) -> list[str]:
     """The ids of the stored indexes of a run: its own, or those of the systems to which it routes. HarnessError if
     these are not installed as they were.
     """
-    system = manifest.identity.get("system") or {}
+    system = manifest.system
     if not system.get("routed"):
         return [manifest.index_id]
     spec = SYSTEMS.load(system["name"])

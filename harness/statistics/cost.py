@@ -132,7 +132,7 @@ def run_costs(
 
     `attempts`: those of `run.iter_records()`, which are iterated twice; `used`: the result of `query_scores`.
     """
-    models = run.manifest().identity.get("models", {})
+    models = run.manifest().models
     rows = query_costs(frame, used)
     rows += attempt_costs(frame, (record.cost for record in attempts), models, prices)
     rows += peak_memory(frame, (record.cost for record in attempts))

@@ -82,7 +82,7 @@ class Frame:
         is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
         return cls(
             run_id=run.run_id,
-            system=str(manifest.identity.get("system", {}).get("name", "")),
+            system=str(manifest.system.get("name", "")),
             dataset=str(manifest.dataset.get("name", "")),
             query_types={intern(row.query.query_id): intern(row.reference.query_type) for row in sample},
             type_mix=dict(manifest.dataset.get("type_mix") or {}),

@@ -92,8 +92,21 @@ class Manifest(BaseModel):
     @property
     def has_generator(self) -> bool:
         """Whether the run has answers, from a generator or by import."""
-        played_by = (self.identity.get("models") or {}).get("generator")
-        return played_by is not None and played_by.get("provider") != "none"
+        return self.models.get("generator") is not None and self.model("generator").get("provider") != "none"
+
+    @property
+    def system(self) -> dict[str, Any]:
+        """Name, version and parameters of its system; empty if the identity has none."""
+        return dict(self.identity.get("system") or {})
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """Role -> the identity of its model."""
+        return dict(self.identity.get("models") or {})
+
+    def model(self, role: str) -> dict[str, Any]:
+        """The identity of the model of a role; empty if the run has none."""
+        return dict(self.models.get(role) or {})
 
 
 class Done(BaseModel):

@@ -188,7 +188,7 @@ def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
 
 
 def _parameters(runs: PaperRuns) -> Table:
-    own = flatten(_view(runs).manifest.identity.get("system", {}))
+    own = flatten(_view(runs).manifest.system)
     keys = ("index.schema", "answer.agent", "answer.rounds", "answer.repairs", "answer.top_k", "answer.rows")
     return item_table(("parameter", "value"), tuple((key, printable(str(own.get(key)))) for key in keys))
 

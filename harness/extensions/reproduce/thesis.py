@@ -96,7 +96,7 @@ def _parameters(runs: PaperRuns, *names: str) -> Table:
 
 
 def _plain_parameters(view: RunView) -> dict[str, str]:
-    system = view.manifest.identity.get("system", {})
+    system = view.manifest.system
     own = flatten({half: system.get(half, {}) for half in ("index", "answer")})
     models = {f"{role} model": view.model(role) for role in ("generator", "embedder")}
     return {key: printable(str(value), 60) for key, value in own.items()} | models

@@ -190,7 +190,7 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
 
 
 def _route(run: RunView) -> dict[str, Any]:
-    system = run.manifest.identity.get("system", {})
+    system = run.manifest.system
     return {"system": system.get("name", ""), "index": system.get("index", {}), "answer": system.get("answer", {})}
 
 
@@ -206,7 +206,7 @@ def _refuse_unlike_models(runs: list[RunView]) -> None:
 def _refuse_unroutable(runs: list[RunView]) -> None:
     known = {spec.name: spec for spec in SYSTEMS.load_all()[0]}
     for one in runs:
-        name = str(one.manifest.identity.get("system", {}).get("name", ""))
+        name = str(one.manifest.system.get("name", ""))
         spec = known.get(name)
         if one.manifest.is_imported or spec is None or spec.own_models or spec.sees_gold:
             what = f"queries cannot be routed to {one.label}: '{printable(name)}' cannot be run from a config"

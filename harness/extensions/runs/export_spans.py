@@ -89,7 +89,7 @@ def _spans(
         "status": {"code": _ERROR, "message": failure.message} if failure else {"code": _UNSET},
         "events": [_event(score, begin + _length(record.cost.wall_s)) for score in scores],
     }
-    models = read.manifest.identity.get("models", {})
+    models = read.manifest.models
     for number, call in enumerate(calls):
         operation = "embeddings" if call.role.endswith("embedder") else "chat"
         start = _nanoseconds(call.started_at)

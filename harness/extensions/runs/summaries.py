@@ -109,7 +109,7 @@ def summarize(run: RunDir) -> RunSummary:
 
 
 def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
-    generator = (manifest.identity.get("models") or {}).get("generator") or {}
+    generator = manifest.model("generator")
     prefix, dashes, _ = manifest.run_id.partition("--")
     return base.model_copy(
         update={
@@ -117,7 +117,7 @@ def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
             "tags": run.tags.read().tags,
             "created_at": manifest.created_at,
             "dataset": prefix if dashes else dataset_name(manifest),
-            "system": str(manifest.identity.get("system", {}).get("name", "")),
+            "system": str(manifest.system.get("name", "")),
             "model": str(generator.get("model") or generator.get("provider") or "")
             if manifest.has_generator
             else "",

@@ -33,7 +33,7 @@ def runs_table(group: Group) -> Table:
         rows.append(
             (
                 printable(view.label),
-                printable(str(view.manifest.identity.get("system", {}).get("version", NOTHING))),
+                printable(str(view.manifest.system.get("version", NOTHING))),
                 view.model("generator"),
                 view.model("embedder"),
                 str(view.frame.repeats),

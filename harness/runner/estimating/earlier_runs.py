@@ -48,7 +48,7 @@ class EarlierRun:
 
     def __init__(self, run: RunDir, manifest: Manifest) -> None:
         self.run, self.manifest = run, manifest
-        self.system: Mapping[str, Any] = dict(manifest.identity.get("system") or {})
+        self.system = manifest.system
         """Name, version, index and answer parameters of its system."""
         self.server = _server_of(manifest.identity)
 

@@ -8,11 +8,11 @@ import pytest
 from harness.config.load import load_config
 from harness.core.errors import HarnessError
 from harness.registry import SYSTEMS
-from harness.runner.executing.execute import build_manifest, sample_of
+from harness.runner.executing.execute import build_manifest
 from harness.runner.live_run_check import live_run, run_named
 from harness.runner.live_system import LONGEST_QUESTION, checked_question
 from harness.runner.plan import Cell, plan_cells
-from harness.store import RunDir
+from harness.store import RunDir, sample_rows
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,8 @@ def run_of(cell: Cell, results: Path, **identity: Any) -> RunDir:
     """A run that never ran, whose identity says these things besides."""
     manifest = build_manifest(cell)
     told = {**manifest.identity, **identity}
-    return RunDir.create(results, manifest.model_copy(update={"identity": told}), sample_of(cell))
+    sample = sample_rows(cell.dataset.queries, cell.dataset.references)
+    return RunDir.create(results, manifest.model_copy(update={"identity": told}), sample)
 
 
 def system(cell: Cell, **said: Any) -> dict[str, Any]:
