@@ -62,7 +62,7 @@ def test_the_first_screen_of_twelve_systems_still_has_the_plot_and_the_way_to_fa
     open_file: Open, tmp_path: Path
 ) -> None:
     one = chapter(tmp_path, {f"system-{number}": (1, 0) for number in range(12)})
-    page = open_file(written(tmp_path, page_html([one], {one.group.key: build_explorer(one.group, "g0")})))
+    page = open_file(written(tmp_path, page_html([one], {0: build_explorer(one.group, "g0")})))
     for part in (".headline", ".sentences", ".board tbody tr", "figure .drawing", "a.button"):
         box = page.locator(f"article {part}").first.bounding_box()
         assert box, part
@@ -129,7 +129,7 @@ def test_every_word_and_mark_stands_out_from_its_ground_by_day_and_by_night(
     one = chapter(tmp_path / "scored")
     rows = Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("marks", every_mark()),))
     one = replace(one, sections=(*one.sections, replace(rows, key="marks")))
-    html = page_html([one], {one.group.key: explorer_of(tmp_path / "asked", asked, runs)})
+    html = page_html([one], {0: explorer_of(tmp_path / "asked", asked, runs)})
     page = open_file(written(tmp_path, html), color_scheme="light")
     page.wait_for_selector("[data-ready]", state="attached")
     for theme in ("Dark theme", "Light theme"):
@@ -231,7 +231,7 @@ def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows
 ) -> None:
     one = chapter(tmp_path)
     grown = build_explorer(one.group, "g0")
-    path = written(tmp_path, page_html([one], {one.group.key: grown}))
+    path = written(tmp_path, page_html([one], {0: grown}))
     page = open_file(path, **PHONE)
     page.goto("about:blank")
     page.goto(f"{path.as_uri()}#runs")
@@ -259,7 +259,7 @@ def test_even_an_unescaped_string_could_run_nothing(chromium_browser: "Browser",
 def test_twelve_megabytes_of_data_do_not_hold_up_the_first_paint(open_file: Open, tmp_path: Path) -> None:
     one = chapter(tmp_path)
     blocks = [("g0-x", "QUJD" * 3_000_000)]
-    html = page_html([one], {one.group.key: explorer(blocks)}).replace('data-explorer="g0"', "")
+    html = page_html([one], {0: explorer(blocks)}).replace('data-explorer="g0"', "")
     path = written(tmp_path, html)
     first = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity"
     # The best of three: other work on the machine may hold up one of them.

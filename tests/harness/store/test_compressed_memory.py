@@ -14,9 +14,7 @@ def _kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _record(query_id: str, attempt: int = 1) -> RunRecord:
-    cost = Cost(
-        wall_s=1 / 3, usage={"generator": Usage(calls=1, input_tokens=10**15)}, stages_s={"retrieve": 0.5}
-    )
+    cost = Cost(wall_s=1 / 3, usage={"generator": Usage(calls=1, input_tokens=10**15)}, stages_s={"retrieve": 0.5})
     said = Prediction(answer="Yes")
     return RunRecord(
         query_id=query_id, repeat=0, status="ok", prediction=said, cost=cost, attempt=attempt, started_at=""
