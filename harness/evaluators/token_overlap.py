@@ -22,9 +22,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harness.core.scripts import CLAUSE_MARKS, UNSPACED, WIDE_PUNCTUATION, folded
-from harness.evaluators.answer_normalisation import ABSTENTION, canonical, leading_yes_no, normalise
+from harness.evaluators.answer_normalisation import (
+    ABSTENTION,
+    canonical,
+    is_verdict,
+    leading_yes_no,
+    normalise,
+)
 
 _ARTICLES = re.compile(r"\b(?:an?|the)\b")
+_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split())}
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_PUNCTUATION}]+")
 _CLAUSE_END = re.compile(rf"[.,;:!?()\n{CLAUSE_MARKS}]+|\s[-–—]+\s")  # noqa: RUF001 - dashes between clauses
 _YES_NO = frozenset({"yes", "no"})
@@ -54,6 +62,17 @@ def token_f1(answer: str, references: Sequence[str]) -> float:
     return max(
         (_f1(found, Counter(_TOKEN.findall(squad_form(reference)))) for reference in references), default=0.0
     )
+
+
+def is_near(answer: str, reference: str) -> bool:
+    """Whether one has all words of the other, and at most twice as many, or the reference stands in the answer; a
+    number may be a word. Not where the reference is yes or no.
+    """
+    if is_verdict(canonical(reference)):
+        return False
+    words = [_TOKEN.findall(squad_form(text)) for text in (answer, reference)]
+    few, many = sorted(({_NUMBERS.get(word, word) for word in own} for own in words), key=len)
+    return (few <= many and 0 < len(many) <= 2 * len(few)) or contains(answer, [reference])
 
 
 def contains(answer: str, references: Sequence[str]) -> bool:

@@ -66,6 +66,8 @@ class ScoreLabel:
     """Display name; a few words."""
     advice: str
     """One sentence: what to try if many answers are in this category."""
+    note: str = ""
+    """What the verdict's notes say where a tenth of the answers of a run is in it: `kg: 3 of 12 answers NOTE`."""
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ was retrieved. A wrong answer gets the first cause that applies:
 
 1. the query failed;
 2. the query is unanswerable, and the system answered;
-3. a piece of its evidence is missing from the contexts (see `pieces`): it is not in the corpus, or no stored
+3. it may be right in other words (`is_near`): a unit is missing, or the reference stands in a longer answer;
+4. a piece of its evidence is missing from the contexts (see `pieces`): it is not in the corpus, or no stored
    passage contains it; otherwise, if other pieces are in the contexts, only part of it was retrieved; otherwise it
    is not in the recorded ranking, or it ranks below the passages that the generator saw;
-4. all evidence is in the contexts, and the answer abstains or is wrong.
+5. all evidence is in the contexts, and the answer abstains or is wrong.
 
 A cause that the records do not determine is `not known`: it is never guessed.
 """
@@ -31,6 +32,7 @@ from harness.evaluators.failure_analysis.evidence_tracing import Piece, Tracer, 
 from harness.evaluators.run_scoring import NO_CONTEXTS
 from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers, why_not
 from harness.evaluators.scores import labelled, scored
+from harness.evaluators.token_overlap import is_near
 from harness.protocols import (
     EvaluationRuntime,
     EvaluatorSpec,
@@ -123,6 +125,8 @@ class FailureAnalysisEvaluator(CaseEvaluator):
             return None
         if is_null(case.reference):
             return labels.ANSWERED_NOTHING, ""
+        if not abstains(answer) and any(is_near(answer, reference) for reference in references):
+            return labels.WORDED_OTHERWISE, ""
         if missed is not None:
             return missed
         if abstains(answer):
@@ -159,7 +163,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 
 SPEC = EvaluatorSpec(
     name="failure_analysis",
-    version="6",
+    version="7",
     summary="cause of each wrong answer: corpus, chunking, rank, context or generator (no model call)",
     params=FailureAnalysisParams,
     measures=lambda _params: (WRONG, MISSED),

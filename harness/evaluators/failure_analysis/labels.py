@@ -35,6 +35,13 @@ ANSWERED_WRONG = ScoreLabel(
     "in the context, answered wrong",
     "Retrieval succeeded: try another generator, or fewer other passages.",
 )
+WORDED_OTHERWISE = ScoreLabel(
+    "worded-otherwise",
+    "perhaps right, in other words",
+    "Answer and reference answer differ in few words, such as a unit: read these. If they are right, add the "
+    "wording to the answers of the question.",
+    note="count as wrong and may be right in other words: read them, and add such words to the question's answers",
+)
 REFUSED = ScoreLabel(
     "refused",
     "in the context, abstained",
@@ -57,5 +64,5 @@ NOT_KNOWN = ScoreLabel(
     "of these queries.",
 )
 OF_SEARCH = (NOT_IN_CORPUS, CUT, NOT_FOUND, RANKED_LOW, ONLY_PART)
-OF_ANSWERS = (*OF_SEARCH, ANSWERED_WRONG, REFUSED, ANSWERED_NOTHING, FAILED, NOT_KNOWN)
+OF_ANSWERS = (*OF_SEARCH, WORDED_OTHERWISE, ANSWERED_WRONG, REFUSED, ANSWERED_NOTHING, FAILED, NOT_KNOWN)
 OF_EVIDENCE = (*OF_SEARCH, FAILED, NOT_KNOWN)

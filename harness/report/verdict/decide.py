@@ -29,6 +29,8 @@ from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
+_OFTEN_LABELLED = 0.1
+"""Part of the answers of a run."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -139,6 +141,17 @@ def weaknesses(group: Group) -> Iterator[str]:
             missing = f"{left:,} of {counted(view.n_expected, 'answer')} missing" if left > 0 else "not closed"
             advice = how_to_finish(view.is_running)
             yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. {advice}"
+    yield from _labelled(group)
+
+
+def _labelled(group: Group) -> Iterator[str]:
+    """For each category with a note the run with the most answers in it, if that is a tenth of them."""
+    for measure in group.known.values():
+        for label in measure.labels:
+            counts = [(view.labelled.get(measure.name, {}).get(label.name, 0), view) for view in group.views]
+            n, view = max(counts, key=lambda one: one[0])
+            if label.note and n and n >= _OFTEN_LABELLED * view.n_answered:
+                yield f"{shortened(view.label)}: {n:,} of {counted(view.n_answered, 'answer')} {label.note}."
 
 
 def _choice(ranking: Ranking, baselines: Baselines) -> Choice:

@@ -150,8 +150,9 @@ class Ranking:
 
     def pair_with_best(self, place: int) -> ComparedPair:
         """The comparison of a ranked run with the best one."""
-        both = {self.order[0], place}
-        return next(pair for pair in (self.ranked.pairs if self.ranked else ()) if {pair.a, pair.b} == both)
+        pair = self.ranked.pair_of(self.order[0], place) if self.ranked else None
+        assert pair is not None  # noqa: S101 - all ranked runs are compared
+        return pair
 
     @property
     def open_leads(self) -> list[Lead]:

@@ -130,6 +130,13 @@ def test_where_all_of_it_is_there_the_generator_failed(answer: str, label: str) 
     assert why(answer, [passage(FACT)]).label == label
 
 
+@pytest.mark.parametrize("contexts", [[passage(FACT)], [passage("Roses need sun.", "garden")]])
+def test_an_answer_that_may_be_right_in_other_words_is_no_failure_of_the_retriever_or_the_generator(
+    contexts: list[Context],
+) -> None:
+    assert why("in May 1861", contexts, references=["May 1861"]).label == "worded-otherwise"
+
+
 def test_an_answer_to_what_has_none_is_its_own_cause() -> None:
     null: dict[str, Any] = {"evidence": (), "references": ["Insufficient information."]}
     assert why("1861", [passage(FACT)], **null).label == "answered-nothing"

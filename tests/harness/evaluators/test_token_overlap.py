@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows_of
 
-from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
+from harness.evaluators.token_overlap import contains, exact_match, is_near, shared_words, squad_form, token_f1
 
 VISIBLE = st.text(min_size=1, max_size=60).filter(str.strip)
 WORDY = st.text(alphabet="aAbBthey noNOYs.,-'3東京。", min_size=1, max_size=30).filter(str.strip)
@@ -82,6 +82,26 @@ def test_of_a_reference_that_squad_deletes_whole_only_an_empty_answer_earns_noth
 )
 def test_in_a_script_without_spaces_a_character_is_a_token(answer: str, reference: str, f1: float) -> None:
     assert token_f1(answer, [reference]) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "near"),
+    [
+        ("34", "34 metres", True),
+        ("7 years", "Seven years", True),
+        ("18 months", "Every 18 months", True),
+        ("It was founded by Ann Lee in Oslo, as the register says.", "Ann Lee", True),
+        ("7 years", "5 years", False),
+        ("Ann Lee", "Ann Moe", False),
+        ("metres", "about 34 metres high", False),
+        ("yes, no", "yes", False),
+        ("", "34 metres", False),
+    ],
+)
+def test_an_answer_is_near_that_only_few_words_tell_from_its_reference(
+    answer: str, reference: str, near: bool
+) -> None:
+    assert is_near(answer, reference) is near
 
 
 def test_an_answer_contains_its_reference_or_does_not() -> None:

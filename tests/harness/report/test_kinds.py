@@ -48,6 +48,16 @@ def test_every_kind_that_any_run_has_is_counted_in_the_order_of_the_measure(grou
     assert counts == [[f"{n} of 6" for n in row] for row in ((2, 1), (0, 1), (1, 0), (0, 1))]
 
 
+def test_a_verdict_says_how_many_answers_may_be_right_in_other_words(group: Group, tmp_path: Path) -> None:
+    assert not [note for note in build_chapter(group).findings.verdict.caveats if "2 of 6" in note]
+    said = records({name: Said() for name in IDS})
+    near = sorted_scores(("worded-otherwise", "worded-otherwise", "", "", "", ""))
+    run = write_run(tmp_path / "near", [Asked(name) for name in IDS], Answers("kg", said, near))
+    (other,) = load_groups([run], load_prices())
+    (note,) = [one for one in build_chapter(other).findings.verdict.caveats if "2 of 6" in one]
+    assert note.startswith("kg")
+
+
 def test_what_most_answers_suffer_from_is_advised_on_first(group: Group) -> None:
     told = advice(group, [group.known[MEASURE]])
     assert told[0].startswith("Ranked too low: ")
