@@ -65,8 +65,8 @@ def token_f1(answer: str, references: Sequence[str]) -> float:
 
 
 def is_near(answer: str, reference: str) -> bool:
-    """Whether one has all words of the other, and at most twice as many, or the reference stands in the answer; a
-    number may be a word. Not where the reference is yes or no.
+    """Whether the answer may be right in other words: one of the two has all words of the other and at most twice
+    as many, or the answer contains the reference. "Seven" is 7. False where the reference is yes or no.
     """
     if is_verdict(canonical(reference)):
         return False

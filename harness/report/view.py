@@ -12,7 +12,7 @@ from functools import cached_property
 from harness.core.records import EvaluationRecord, RaceRecord
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
-from harness.protocols import Measure
+from harness.protocols import Measure, ScoreLabel
 from harness.report.group_notes import (
     apart_note,
     constant_notes,
@@ -189,6 +189,10 @@ class RunView:
     def is_baseline(self) -> bool:
         """Whether it is a mark to read the others by, which does not compete with them."""
         return bool(self.manifest.baseline)
+
+    def n_labelled(self, measure: Measure, label: ScoreLabel) -> int:
+        """Number of its answers in a category of the metric."""
+        return self.labelled.get(measure.name, {}).get(label.name, 0)
 
     @property
     def foreign_cpu(self) -> float | None:

@@ -14,7 +14,7 @@ from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
 from harness.report.figures import marks
 from harness.report.figures.marks import LETTERS_PT
 from harness.report.quantities import population, values_in
-from harness.report.tables.scores import count_of, found_labels
+from harness.report.tables.scores import found_labels
 from harness.report.view import Group, RunView
 from harness.statistics.run_frame import Aggregate
 
@@ -213,7 +213,7 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     )
     spoken = []
     for view in runs:
-        counts = [(count_of(view, measure, label), printable(label.title)) for label in labels]
+        counts = [(view.n_labelled(measure, label), printable(label.title)) for label in labels]
         said = ", ".join(f"{count:,} {title}" for count, title in counts if count)
         spoken.append(f"{printable(view.label, 40)}: {said or 'none'}.")
     return Drawing(figure.stem, figure.title, caption, marks.alt_of(spoken), drawn)
@@ -223,7 +223,7 @@ def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: 
     row, start = view.row(measure.name), 0.0
     n = values_in(row) if row else 0
     for label in labels:
-        count = count_of(view, measure, label)
+        count = view.n_labelled(measure, label)
         if not n or not count:
             continue
         width = count / n

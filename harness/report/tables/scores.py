@@ -208,7 +208,7 @@ def kinds_table(group: Group, measure: Measure) -> Table:
     rows: list[tuple[Entry, ...]] = [(f"{printable(measure.display_name)}, all", *every)]
     for label in found_labels(group, measure):
         counts = [
-            part(count_of(view, measure, label), values_in(row))
+            part(view.n_labelled(measure, label), values_in(row))
             if (row := view.row(measure.name)) and row.mean is not None
             else None
             for view in group.views
@@ -224,7 +224,7 @@ def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
     found: dict[tuple[str, str], int] = {}
     for measure in measures:
         for label in found_labels(group, measure):
-            answers = sum(count_of(view, measure, label) for view in group.views)
+            answers = sum(view.n_labelled(measure, label) for view in group.views)
             key = (printable(label.title), printable(label.advice, 400))
             found[key] = max(found.get(key, 0), answers)
     ordered = sorted(found, key=lambda key: -found[key])
@@ -237,10 +237,6 @@ def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:
     known = [label for label in measure.labels if label.name in given]
     unknown = sorted(given - {label.name for label in known})
     return [*known, *(ScoreLabel(name, name, "") for name in unknown)]
-
-
-def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
-    return view.labelled.get(measure.name, {}).get(label.name, 0)
 
 
 def judge_table(group: Group) -> Table | None:

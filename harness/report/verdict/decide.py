@@ -147,10 +147,9 @@ def weaknesses(group: Group) -> Iterator[str]:
 def _labelled(group: Group) -> Iterator[str]:
     """For each category with a note the run with the most answers in it, if that is a tenth of them."""
     for measure in group.known.values():
-        for label in measure.labels:
-            counts = [(view.labelled.get(measure.name, {}).get(label.name, 0), view) for view in group.views]
-            n, view = max(counts, key=lambda one: one[0])
-            if label.note and n and n >= _OFTEN_LABELLED * view.n_answered:
+        for label in (one for one in measure.labels if one.note):
+            n, view = max(((one.n_labelled(measure, label), one) for one in group.views), key=lambda each: each[0])
+            if n and n >= _OFTEN_LABELLED * view.n_answered:
                 yield f"{shortened(view.label)}: {n:,} of {counted(view.n_answered, 'answer')} {label.note}."
 
 
