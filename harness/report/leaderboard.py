@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.display import Entry, NumberForm, Quantity, Table, format_value, printable
-from harness.report.verdict.sentences import stand_in_of
+from harness.report.verdict.sentences import advice, stand_in_of
 from harness.report.verdict.types import OPEN, Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
@@ -35,7 +35,7 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
 def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
     """Notes say why a run is not ranked; a brief table has no room for it."""
     if one.status == "recommended":
-        if verdict.outcome in {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}:
+        if not advice(verdict):
             return ""
         chosen = "leads" if stand_in_of(verdict) else "choose"
         return chosen if brief else one.status

@@ -25,8 +25,9 @@ from harness.store.run_lookup import is_being_written
 UNFINISHED_NOTE = "Unfinished"
 _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
 _DATA_SET, _UNUSED = "Data set: ", "Not applicable to any query: "
+_BASELINE, REPEATED = "Baseline: ", "Not repeated: "
 _MINOR = (
-    *(_INDEX_BUILT, _INDEX_SECONDS, _UNUSED),
+    *(_INDEX_BUILT, _INDEX_SECONDS, _UNUSED, _BASELINE, REPEATED),
     *(f"{_DATA_SET}{said}" for said in ("documents read from ", "languages of the documents: ")),
 )
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
@@ -56,10 +57,8 @@ def run_notes(
 ) -> list[str]:
     """One sentence for each thing; empty for a run without any of them. `records`: those that count."""
     manifest, damaged = run.manifest(), resources.n_damaged if resources else 0
-    gold = lacks_evidence(run.sample()) if sees_gold(manifest) else ""
     return [
-        *(printable(note, _LONGEST_NOTE) for note in (manifest.baseline, *manifest.notes) if note),
-        *([gold] if gold else []),
+        *(printable(note, _LONGEST_NOTE) for note in manifest.notes),
         *_progress_notes(run, frame, counts),
         *_score_notes(run, scores, records),
         *language_notes(run, scores),
@@ -69,6 +68,7 @@ def run_notes(
         *data_notes(manifest),
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
+        *([f"{_BASELINE}{printable(manifest.baseline, _LONGEST_NOTE)}"] if manifest.baseline else []),
         *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
     ]
 

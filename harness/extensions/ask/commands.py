@@ -19,8 +19,10 @@ JudgeFileOption = Annotated[
 
 def ask(
     question: Annotated[
-        str | None,
-        typer.Argument(help="The question. Without it, each line of standard input is one.", metavar="QUESTION"),
+        list[str] | None,
+        typer.Argument(
+            help="The question, in quotes. Without it, each line of standard input is one.", metavar="QUESTION"
+        ),
     ] = None,
     run: Annotated[
         list[str] | None,
@@ -66,6 +68,9 @@ def ask(
     from harness.runner.progress import Reporter
     from harness.store.run_lookup import newest_text
 
+    if question and len(question) > 1:
+        what = f"{len(question)} arguments where one question is expected"
+        raise ConfigError(what, "put the question in quotes, and name each run with --run")
     if not run:
         raise ConfigError("no run is named", f"name one or several with --run; {newest_text(results)}")
     chosen = runs_to_ask(
@@ -78,7 +83,13 @@ def ask(
         results=results,
     )
     raise typer.Exit(
-        ask_runs(chosen.opened(Reporter(quiet=quiet)), question, as_json=as_json, texts=texts, quiet=quiet)
+        ask_runs(
+            chosen.opened(Reporter(quiet=quiet)),
+            question[0] if question else None,
+            as_json=as_json,
+            texts=texts,
+            quiet=quiet,
+        )
     )
 
 

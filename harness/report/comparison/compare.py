@@ -24,6 +24,7 @@ from harness.report.comparison.runs import (
 )
 from harness.report.labels import dataset_title
 from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
+from harness.report.notes import REPEATED
 from harness.report.view import RunView
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.prices import Prices
@@ -213,7 +214,7 @@ def _select_measures(
         else:
             repeated.setdefault(printable(twin.name), []).append(printable(one.name))
     return shown, [
-        f"Not repeated: {', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
+        f"{REPEATED}{', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
     ]
 
 

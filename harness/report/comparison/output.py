@@ -214,12 +214,12 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
         return f"Inconclusive: {shortened(comparison.label(most))} has no value for {queries}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
-    if not lead.difference:
-        return f"{first} and {second} are equal in {_title(compared)}."
     shown = f"No significant difference: {first} is ahead of {second} by {by}"
+    if not lead.difference:
+        shown = f"No significant difference: {first} and {second} have the same {_title(compared)}"
     if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
         return f"{shown}. They are equally good within {comparison.margin:g} points."
-    return f"{shown}, which may be chance."
+    return f"{shown}, which may be chance." if lead.difference else f"{shown}."
 
 
 def _title(compared: MeasureComparison) -> str:
@@ -244,11 +244,12 @@ def _brief(comparison: Comparison) -> Table:
                 _value(one, pair.mean_a),
                 _value(one, pair.mean_b),
                 _difference(one, *_gap(one, pair)),
+                f"{pair.n:,}",
                 f"{better[one.verdict(pair)]} {ON[pair.population] if pair.significant else ''}".rstrip(),
             )
             for one, pair in pairs
         )
-        return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "better"), both)
+        return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "queries", "better"), both)
     shown = [one for one in _shown(comparison) if one.measure.higher_is_better is not None]
     if not shown:
         labels = tuple((printable(run.label, 60),) for run in comparison.runs)

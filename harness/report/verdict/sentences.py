@@ -43,10 +43,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
         case Outcome.NOT_ABOVE_BASELINE:
-            floor = _standing_of(verdict, verdict.lower_baseline)
-            shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
-            lower = f"{name(verdict.lower_baseline)}{shown}"
-            return f"No system is shown to be better than {lower}, which needs no documents."
+            return _not_above_baseline(verdict)
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
             return f"By {verdict.metric_title}, {advice(verdict)}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
@@ -55,6 +52,16 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
             return f"{best}: {score}."
+
+
+def _not_above_baseline(verdict: Verdict) -> str:
+    lower, own = name(verdict.lower_baseline), _recommended(verdict)
+    if few_beside_baseline(verdict):
+        best, n = name(verdict.recommended or ""), counted(verdict.n_questions, "question")
+        return f"Use {best} for now ({scored(verdict, own)}): {n} cannot show that it is better than {lower}."
+    floor = _standing_of(verdict, verdict.lower_baseline)
+    shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
+    return f"No system is shown to be better than {lower}{shown}, which needs no documents."
 
 
 def _no_choice(verdict: Verdict) -> str:
@@ -123,6 +130,14 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         if not verdict.systems("not ranked"):
             yield "Run a second system to compare it with."
         return
+    if few_beside_baseline(verdict):
+        floor = _standing_of(verdict, verdict.lower_baseline)
+        yield (
+            f"{name(verdict.lower_baseline)} needs no documents and has {scored(verdict, floor)}: more questions "
+            "may show whether documents help."
+        )
+        yield from filter(None, [_difference(verdict)])
+        return
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
         best = _recommended(verdict)
         yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
@@ -157,6 +172,15 @@ def _failing(verdict: Verdict) -> str:
         f"{name(most.system)} failed on {100 * (most.failed or 0.0):.0f} % of the questions, which count as wrong"
     )
     return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
+
+
+def few_beside_baseline(verdict: Verdict) -> bool:
+    """Whether the recommended run is better than the lower baseline, and the questions are too few to show it."""
+    own, floor = _recommended(verdict), _standing_of(verdict, verdict.lower_baseline)
+    if verdict.outcome != Outcome.NOT_ABOVE_BASELINE or verdict.n_questions >= ENOUGH or not (own and own.score):
+        return False
+    low = floor.score.value if floor and floor.score else None
+    return low is not None and own.score.value != low and (own.score.value > low) == verdict.higher_is_better
 
 
 def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
@@ -298,12 +322,18 @@ def _standing_of(verdict: Verdict, system: str | None) -> Standing | None:
 
 def advice(verdict: Verdict) -> str:
     """`use kg for now`; empty if there is nothing to advise."""
-    if verdict.recommended is None or verdict.outcome in {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}:
+    is_few = few_beside_baseline(verdict)
+    unadvised = {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}
+    if verdict.recommended is None or (verdict.outcome in unadvised and not is_few):
         return ""
     stand_in = stand_in_of(verdict)
     best = name(stand_in[1].system if stand_in else verdict.recommended)
     is_settled = bool(verdict.systems(*RIVALS)) and not verdict.systems(*OPEN) and verdict.is_by_evidence
-    for_now = verdict.outcome in _UNSETTLED or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
+    for_now = (
+        is_few
+        or verdict.outcome in _UNSETTLED
+        or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
+    )
     return f"use {best}{' for now' if for_now else ''}"
 
 
@@ -313,9 +343,11 @@ def n_compared(verdict: Verdict) -> str:
 
 
 def size_of(verdict: Verdict) -> str:
-    """`26 queries, 3 of them unanswerable and not ranked`."""
-    said = counted(verdict.n_queries, "query", "queries")
-    left = verdict.n_unanswerable
+    """`26 queries, 3 of them unanswerable and not ranked`, `12 queries; evidence found applies to 7 of them`."""
+    said, left = counted(verdict.n_queries, "query", "queries"), verdict.n_unanswerable
+    own = _recommended(verdict)
+    if own and own.n < verdict.n_questions - left:
+        return f"{said}; {verdict.metric_title} applies to {own.n:,} of them"
     return f"{said}, {left:,} of them unanswerable and not ranked" if left else said
 
 

@@ -15,6 +15,7 @@ from harness.core.records import Usage
 from harness.display import NOTHING, format_value
 from harness.report import load_chapters
 from harness.report.comparison.compare import compare_runs
+from harness.report.leaderboard import leaderboard
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome, Verdict
 from harness.statistics.prices import load_prices
@@ -175,6 +176,18 @@ def test_each_situation_has_its_outcome_in_plain_words(tmp_path: Path, name: str
         assert "p =" not in text
         assert "interval" not in text
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["outcome"] == outcome
+
+
+@pytest.mark.parametrize(("n", "advised"), [(12, "choose"), (60, "")])
+def test_few_questions_do_not_say_that_documents_are_useless(tmp_path: Path, n: int, advised: str) -> None:
+    share = n // 12
+    plans = by_accuracy({"naive": right(5 * share, n), "kg": right(4 * share, n)}, gold=NAMES)
+    blind = by_accuracy({"closed-book": right((4 if share > 1 else 1) * share, n)}, gold=NAMES, baseline=BLIND)
+    found = verdict(tmp_path, *plans, *blind)
+    assert (found.outcome, found.recommended) == (Outcome.NOT_ABOVE_BASELINE, "naive")
+    rows = {row[0]: row[1] for row in leaderboard(found, brief=True).rows}
+    assert rows["naive"] == advised
+    assert n_words(found.headline) <= 20
 
 
 def test_the_winner_stands_first_and_each_other_run_with_its_gap(tmp_path: Path) -> None:
