@@ -155,11 +155,10 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
     for index, row in enumerate(rows):
         by_type.setdefault(row.reference.query_type, []).append(index)
     kept: list[int] = []
-    notes = []
+    few = [f"{len(own):,} {kind}" for kind, own in sorted(by_type.items()) if len(own) < (sample.per_type or 0)]
+    notes = [f"fewer than {sample.per_type:,} queries of a type: {', '.join(few)}"] if few else []
     for query_type in sorted(by_type):
         indices = by_type[query_type]
-        if sample.per_type is not None and len(indices) < sample.per_type:
-            notes.append(f"only {len(indices):,} of the {sample.per_type:,} wanted queries of type '{query_type}'")
         # One generator per type: adding or removing a type does not change the samples of the others.
         Random(f"{sample.seed}/{query_type}").shuffle(indices)  # noqa: S311 - a sample, not a secret
         chosen = indices[: sample.per_type]
