@@ -35,6 +35,7 @@ _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven tw
 _NUMBERS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split())}
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_PUNCTUATION}]+")
 _CLAUSE_END = re.compile(rf"[.,;:!?()\n{CLAUSE_MARKS}]+|\s[-–—]+\s")  # noqa: RUF001 - dashes between clauses
+_HEDGES = frozenset({"or", "not", "nor", "neither", "never"})
 _YES_NO = frozenset({"yes", "no"})
 _SCRIPTED_ANSWER = re.compile(r'The answer to the question is "([^"\n]*)"')
 
@@ -66,13 +67,18 @@ def token_f1(answer: str, references: Sequence[str]) -> float:
 
 def is_near(answer: str, reference: str) -> bool:
     """Whether the answer may be right in other words: one of the two has all words of the other and at most twice
-    as many, or the answer contains the reference. "Seven" is 7. False where the reference is yes or no.
+    as many, none a number, or the answer contains the reference. "Seven" is 7. False where the reference is
+    yes or no, and where "or" or "not" stands in one of them alone: who names several or denies it has not said it.
     """
     if is_verdict(canonical(reference)):
         return False
-    words = [_TOKEN.findall(squad_form(text)) for text in (answer, reference)]
-    few, many = sorted(({_NUMBERS.get(word, word) for word in own} for own in words), key=len)
-    return (few <= many and 0 < len(many) <= 2 * len(few)) or contains(answer, [reference])
+    tokens = [_TOKEN.findall(squad_form(text)) for text in (answer, reference)]
+    few, many = sorted(({_NUMBERS.get(word, word) for word in own} for own in tokens), key=len)
+    beyond = few ^ many
+    if beyond & _HEDGES:
+        return False
+    is_part = few <= many and 0 < len(many) <= 2 * len(few)
+    return (is_part and not any(map(str.isdecimal, beyond))) or contains(answer, [reference])
 
 
 def contains(answer: str, references: Sequence[str]) -> bool:
