@@ -82,15 +82,20 @@ def n_even(totals: Array) -> int:
 
 
 def ratio_of_sums(sums: Array, totals: Array) -> Studentized:
-    """`sums` over `totals`: one row per independent part (a query, a cluster), one column per estimate."""
+    """`sums` over `totals`: one row per independent part (a query, a cluster), one column per estimate.
+
+    Skewness is that of the parts' own means, pooled by size, times that of their sizes: with parts of unlike size the
+    cubes of the residuals are those of the largest part alone, whose sign says nothing of the others.
+    """
     n, whole = len(totals), totals.sum()
-    means = sums.sum(axis=0) / whole
-    residuals = (sums - totals[:, None] * means) / whole
-    squares = (residuals**2).sum(axis=0)
+    means, sizes = sums.sum(axis=0) / whole, totals / whole
+    apart = sums / totals[:, None] - means
+    squares = sizes**2 @ apart**2
+    shape = (sizes**3).sum() / (sizes**2).sum() ** 1.5 if n else 0.0
     return Studentized(
         means,
         np.sqrt(squares * n / max(1, n - 1)),
-        _skews((residuals**3).sum(axis=0), squares),
+        shape * _skews(sizes @ apart**3, sizes @ apart**2),
         np.full(len(means), max(1.0, n - 1.0)),
     )
 
