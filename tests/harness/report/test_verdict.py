@@ -278,6 +278,13 @@ def test_a_lead_on_a_few_documents_is_no_recommendation_for_new_ones(tmp_path: P
     assert verdict(tmp_path / "own", *by_accuracy(scores, cites=OWN)).outcome == Outcome.CLEAR_WINNER
 
 
+def test_one_large_document_with_a_small_lead_hides_no_lead_on_all_others(tmp_path: Path) -> None:
+    cites = [*["hub"] * 100, *(f"d{number}" for number in range(200))]
+    scores = {"a": [*right(50, 100), *right(120)], "b": [*right(45, 100), *right(60)]}
+    found = verdict(tmp_path, *by_accuracy(scores, cites=cites))
+    assert (found.outcome, found.recommended) == (Outcome.CLEAR_WINNER, "a")
+
+
 def test_a_run_that_only_the_correction_keeps_tied_shows_no_settled_interval(tmp_path: Path) -> None:
     """Behind on seven queries of 200: .016 alone, and .23 among the pairs of six runs."""
     best = right(107)
