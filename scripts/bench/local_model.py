@@ -22,17 +22,15 @@ import asyncio
 import json
 import multiprocessing
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from benching import command_line, print_table, said_of_machine, started
+from benching import HARNESS, ended, set_keys
+from common import command_line, machine, print_table, started
 
 from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError
@@ -45,13 +43,13 @@ from harness.store import Journal
 
 WORDS = 300
 """340 tokens including the chat template."""
-INDEXED: dict[str, tuple[str, ...]] = {"kg": (), "community": ("index.max_gleaning=0",)}
+INDEXED: dict[str, dict[str, object]] = {"kg": {}, "community": {"index.max_gleaning": 0}}
 
 
 def main() -> None:
     """Both ways with each number of busy processes; then the indexes."""
     asked = _arguments()
-    print(said_of_machine())
+    print(machine())
     config = GeneratorConfig(provider="local", model=asked.model, temperature=0, max_tokens=1)
     print(f"\n{asked.model}, medians of {asked.repeats}\n")
     header = ("beside it", "bare tokens/s", "harness tokens/s", "share of the bare engine", "lowest", "highest")
@@ -65,23 +63,10 @@ def main() -> None:
 # Requests, and busy processes beside the server
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One request."""
-
-    seconds: float
-    tokens: int
-    """Prompt and completion tokens."""
-
-
-def ask(server: LocalServer, prompt: str) -> Asked:
-    """Send directly to the server, for an answer of one token."""
-    body = {
-        "messages": [{"role": "user", "content": prompt}],
-        "max_tokens": 1,
-        "temperature": 0,
-        "ignore_eos": True,
-    }
+def ask(server: LocalServer, prompt: str) -> float:
+    """Prompt and completion tokens per second of a request directly to the server, for an answer of one token."""
+    messages = [{"role": "user", "content": prompt}]
+    body = {"messages": messages, "max_tokens": 1, "temperature": 0, "ignore_eos": True}
     request = urllib.request.Request(  # noqa: S310 - the loopback
         f"{server.base_url}/chat/completions",
         json.dumps(body).encode(),
@@ -90,8 +75,7 @@ def ask(server: LocalServer, prompt: str) -> Asked:
     begun = time.perf_counter()
     with urllib.request.urlopen(request, timeout=900) as reply:  # noqa: S310
         said = json.load(reply)
-    seconds = time.perf_counter() - begun
-    return Asked(seconds, said["usage"]["total_tokens"])
+    return float(said["usage"]["total_tokens"] / (time.perf_counter() - begun))
 
 
 def prompt_of(first: str) -> str:
@@ -146,11 +130,7 @@ def _pair(
             "ours": lambda: _through(chat, f"ours {name}"),
         }
         found = {way: ways[way]() for way in sorted(ways, reverse=flipped)}
-    return _rate(found["bare"]), _rate(found["ours"])
-
-
-def _rate(one: Asked) -> float:
-    return one.tokens / one.seconds
+    return found["bare"], found["ours"]
 
 
 @contextmanager
@@ -162,12 +142,12 @@ def _opened(config: GeneratorConfig, server: LocalServer, folder: Path) -> Itera
         yield chat
 
 
-def _through(chat: OpenAIChat, name: str) -> Asked:
+def _through(chat: OpenAIChat, name: str) -> float:
     meter, began = Meter("bench"), time.perf_counter()
     with metered(meter):
         asyncio.run(chat.complete([Message("user", prompt_of(name))]))
     seconds, usage = time.perf_counter() - began, meter.usage["generator"]
-    return Asked(seconds, usage.input_tokens + usage.output_tokens)
+    return (usage.input_tokens + usage.output_tokens) / seconds
 
 
 # What prompts with a common prefix save
@@ -176,16 +156,9 @@ def _through(chat: OpenAIChat, name: str) -> Asked:
 def _index_row(system: str, model: str) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) / "results"
-        settings = (
-            "models.generator.provider=local",
-            f"models.generator.model={model}",
-            "dataset.sample.per_type=1",
-        )
-        words = [word for setting in (*settings, *INDEXED[system]) for word in ("--set", setting)]
-        command = [str(Path(sys.executable).with_name("rag-harness")), "run", "--system", system, *words]
-        subprocess.run(
-            [*command, "--records-only", "--results", str(results)], check=True, stdout=subprocess.DEVNULL
-        )
+        generator = {"models.generator.provider": "local", "models.generator.model": model}
+        settings = set_keys({**generator, "dataset.sample.per_type": 1, **INDEXED[system]})
+        ended([HARNESS, "run", "--system", system, *settings, "--records-only", "--results", results])
         (run,) = results.glob(f"*--{system}--*")
         usage = json.loads((run / "index.json").read_text(encoding="utf-8"))["cost"]["usage"]["generator"]
     asked, kept = usage["input_tokens"], usage["cached_tokens"]
