@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.core.scripts import SENTENCE_END
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable
+from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, NotApplicable
 from harness.evaluators.score_preconditions import stated_answers
 from harness.evaluators.text_vectors import cosines, rows_of, unit_rows, windows_of_texts
 from harness.protocols import Embedder, EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput, Sides
@@ -57,13 +57,8 @@ def _measure(name: str, title: str, summary: str, reads: Sides) -> Measure:
 
 
 class CosineEvaluator(JudgedEvaluator):
-    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        embedder = self._runtime.embedder
-
-        async def judge(case: ScoringInput, measure: Measure) -> Judgement:
-            return await _COMPARISONS[measure](embedder, case)
-
-        return judge
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
+        return await _COMPARISONS[measure](self._runtime.embedder, case)
 
 
 async def _answer_reference(embedder: Embedder, case: ScoringInput) -> Judgement:

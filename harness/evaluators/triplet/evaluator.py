@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from harness.core.records import Score, Triplet
@@ -200,10 +199,9 @@ class TripletEvaluator(JudgedEvaluator):
         waits = is_ours and "reference" in measure.reads
         return None if score and score.status == "scored" and waits else score
 
-    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """The cosine variants last: otherwise they would wait for the same extractions as the judged metrics."""
-        each = [replace(case, measures=(measure,)) for case in cases for measure in case.measures]
-        return sorted(each, key=lambda case: bool(case.measures[0].twin_of))
+    def call_of(self, measure: Measure) -> object:
+        """A cosine variant reads what its judged metric extracts."""
+        return measure.twin_of or measure.name
 
 
 SPEC = EvaluatorSpec(
