@@ -90,7 +90,7 @@ def fast_path(task: Task) -> Measured:
     import igraph  # noqa: F401 - loaded before the clock starts
     from kg_samples import sample
 
-    from harness.evaluators.kg.graphs import kg_scores
+    from harness.evaluators.kg.graphs.scores import kg_scores
 
     made, start = sample(task.inputs, task.contexts), resident("VmRSS")
     taken = best(lambda: kg_scores(made.inputs, made.contexts, made.embed, TAU, DELTA, SEEDS))
@@ -150,7 +150,7 @@ def graph_of(task: Task, inputs: Any, contexts: Any, known: Any) -> tuple[Any, f
     """Algorithm 1's graph, its seconds, and whether they were scaled up from a part of the pairs."""
     import kg_oracle as oracle
 
-    from harness.evaluators.kg.graphs import TripletSide, connect
+    from harness.evaluators.kg.graphs.graph import TripletSide, connect
 
     sides = TripletSide.of(inputs), TripletSide.of(contexts)
     rows, columns = (len(side.labels) for side in sides)

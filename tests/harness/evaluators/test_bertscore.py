@@ -16,6 +16,7 @@ from harness.core.errors import MissingDependency, StoreError
 from harness.core.records import Context, ContextKind, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
+from harness.evaluators.bertscore.loading import Encoder
 from harness.evaluators.bertscore.matching import Agreement, TokenTable, Window, match
 from harness.evaluators.run_scoring import Scorer
 from harness.protocols import RunFacts
@@ -27,15 +28,23 @@ if TYPE_CHECKING:
 MARK = 0
 
 
-class WordEncoder:
+class WordEncoder(Encoder):
     """Four words a window, behind a mark that weighs nothing; equal words are equal vectors, others orthogonal."""
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {"[CLS]": MARK}
         self.embedded: list[TokenIds] = []
 
+    def _ids(self, text: str) -> TokenIds:
+        return np.array([self.words.setdefault(one, len(self.words)) for one in text.split() if one != "\u200b"])
+
+    def _embed(self, window: TokenIds) -> Vectors:
+        self.embedded.append(window)
+        vectors: Vectors = np.eye(64, dtype=np.float32)[window]
+        return vectors
+
     def split(self, text: str) -> list[TokenIds]:
-        ids = [self.words.setdefault(word, len(self.words)) for word in text.split() if word != "\u200b"]
+        ids = self._ids(text)
         return [np.array([MARK, *ids[start : start + 4]]) for start in range(0, len(ids), 4)]
 
     def weights(self, window: TokenIds) -> Weights:
@@ -43,10 +52,7 @@ class WordEncoder:
         return weights
 
     def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
-        for window in windows:
-            self.embedded.append(window)
-            vectors: Vectors = np.eye(64, dtype=np.float32)[window]
-            yield vectors
+        yield from map(self._embed, windows)
 
     def close(self) -> None:
         """Nothing is open."""

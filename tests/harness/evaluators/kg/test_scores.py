@@ -10,8 +10,10 @@ import pytest
 from kg_samples import sample
 
 from harness.core.errors import MissingDependency
-from harness.evaluators.kg.graphs import KgGraph, KgScores, SimilarEdge, TripletSide, connect, kg_scores, paths
 from harness.evaluators.kg.graphs import graph as graph_module
+from harness.evaluators.kg.graphs.graph import KgGraph, SimilarEdge, TripletSide, connect
+from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.scores import KgScores, kg_scores
 
 Vector = Sequence[float]
 EAST, NORTH, UP, DOWN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)
