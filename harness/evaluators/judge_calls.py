@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from harness.core.errors import HarnessError, ModelUnavailable
 from harness.core.records import Score
 from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading
-from harness.evaluators.scores import failed, not_applicable, scored
-from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, ScoringInput, Sides
+from harness.evaluators.scores import failed, graded, not_applicable, scored
+from harness.protocols import EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
 
 Name = TypeVar("Name", bound=str)
 
@@ -25,16 +25,8 @@ def judged_measures(
     found: dict[Name, Measure] = {}
     for name, (summary, reads, more) in described.items():
         title = reduce(lambda text, pair: text.replace(*pair), titles.items(), str(name))
-        given: dict[str, Any] = {"title": title, "queries": "answerable", "range": (0.0, 1.0), **more}
-        found[name] = Measure(
-            name=f"{prefix}_{name}",
-            summary=f"{summary} ({paper})",
-            failure_value=0.0,
-            section="Judged measures",
-            reads=reads,
-            panel=Panel(figure),
-            **given,
-        )
+        given: dict[str, Any] = {"title": title, "section": "Judged measures", "reads": reads, **more}
+        found[name] = graded(f"{prefix}_{name}", summary=f"{summary} ({paper})", figure=figure, **given)
     return found
 
 
