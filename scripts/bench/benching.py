@@ -1,7 +1,6 @@
-"""Shared by the benches: measured commands and processes, ways in turn, options and the JSON file."""
+"""Shared by the benches: measured commands and processes, ways in turn, numbers of the command line."""
 
 import argparse
-import json
 import math
 import os
 import subprocess
@@ -10,14 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.core.errors import HarnessError
-from harness.runner.machine_info import describe_machine, git_commit
 
 # So that the benches can import `common`.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "research"))
@@ -101,23 +98,3 @@ def seconds(text: str) -> float:
     if not 0 <= found < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: write seconds, 0 or more")
     return found
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json FILE`."""
-
-    def place(text: str) -> Path:
-        # Fail before anything is measured.
-        if not (path := Path(text)).parent.is_dir():
-            raise argparse.ArgumentTypeError(f"there is no folder {path.parent}: create it first")
-        return path
-
-    parser.add_argument("--json", type=place, help="also write the measurements to this file")
-
-
-def keep_json(path: Path | None, measured: Mapping[str, Any]) -> None:
-    """Write the measurements, with the machine and the commit, if a path is given."""
-    if path is None:
-        return
-    about = {"machine": describe_machine(), "commit": git_commit(), "at": datetime.now(UTC).isoformat()}
-    path.write_text(json.dumps({**about, **measured}, indent=1) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ only, so a busy machine increases it only through shared caches.
 
 Examples:
   .venv/bin/python scripts/bench/call_cost.py
-  .venv/bin/python scripts/bench/call_cost.py --rounds 15 --json calls.json
+  .venv/bin/python scripts/bench/call_cost.py --rounds 15
 """
 
 import argparse
@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
-from benching import add_json, counted, keep_json
+from benching import counted
 from common import command_line, machine, print_table
 from many_calls import messages, question
 from model_server import serving
@@ -58,7 +58,6 @@ def main() -> None:
             layers = asyncio.run(layered(url, Path(folder), asked))
         parts = asyncio.run(measured_parts(Path(folder), asked))
     print_table(HEADER, table(layers, parts), words=2)
-    keep_json(asked.json, {"layers_ms": layers, "parts_ms": parts})
 
 
 async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str, list[float]]:
@@ -219,7 +218,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--calls", type=counted, default=320, help="calls per layer and round")
     parser.add_argument("--rounds", type=counted, default=5)
     parser.add_argument("--at-once", type=counted, default=64)
-    add_json(parser)
     return parser.parse_args()
 
 

@@ -15,7 +15,7 @@ judgement that several measures need is made once. CPU milliseconds are of scori
 
 Examples:
   .venv/bin/python scripts/bench/judgements.py
-  .venv/bin/python scripts/bench/judgements.py --rows 20 --latency-s 0.2 --json judging.json
+  .venv/bin/python scripts/bench/judgements.py --rows 20 --latency-s 0.2
 """
 
 import argparse
@@ -31,7 +31,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benching import add_json, counted, ended, keep_json, seconds, set_keys, spread
+from benching import counted, ended, seconds, set_keys, spread
 from common import command_line, machine, print_table
 from model_server import served, serving
 
@@ -58,7 +58,6 @@ def main() -> None:
             for place, (_, _, measured) in enumerate(WAYS):
                 found[place]["took"].append(measured(folder, url, asked))
     print_table(HEADER, (line(one["what"], one["way"], one["took"], asked) for one in found), words=2)
-    keep_json(asked.json, {"rows": asked.rows, "latency_s": asked.latency_s, "found": found})
 
 
 def by_ragas(folder: Path, url: str, asked: argparse.Namespace) -> Took:
@@ -160,7 +159,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=counted, default=1, help="repeats of each way; medians are shown")
     parser.add_argument("--latency-s", type=seconds, default=0.05, help="of each judge call (default 0.05)")
     parser.add_argument("--at-once", type=counted, default=64, help="judgements under way")
-    add_json(parser)
     return parser.parse_args()
 
 

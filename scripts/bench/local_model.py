@@ -1,20 +1,15 @@
-"""What does the harness cost on top of the bare engine, and what do prompts with a common prefix save?
+"""What does the harness cost on top of the bare engine?
 
-First: the same kind of request, in turn, directly to the local server and through the whole path of a run's call
-(client, rate limits and budget, journal, meter), on an idle machine, then beside one busy process. Tokens per
-second are prompt tokens over the wall time of a request whose answer is one token, which shows overhead most. No
-two prompts share a prefix, both ways use one server, and each goes first every other time.
-
-Then, with `--indexes`: kg and community index the demo with the model, as published. The server reports how many
-of the prompt tokens it processed; the others were still cached from the call before. On two cores kg takes a
-quarter of an hour, community's reports hours.
+The same kind of request, in turn, directly to the local server and through the whole path of a run's call (client,
+rate limits and budget, journal, meter), on an idle machine, then beside one busy process. Tokens per second are
+prompt tokens over the wall time of a request whose answer is one token, which shows overhead most. No two prompts
+share a prefix, both ways use one server, and each goes first every other time.
 
 The machine must be idle at the start.
 
 Examples:
   .venv/bin/python scripts/bench/local_model.py
   .venv/bin/python scripts/bench/local_model.py --model qwen2.5-coder-1.5b --repeats 3 --busy 0
-  .venv/bin/python scripts/bench/local_model.py --indexes --repeats 1
 """
 
 import argparse
@@ -29,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from benching import HARNESS, ended, set_keys
+import benching  # noqa: F401 - makes `common` importable
 from common import command_line, machine, print_table, started
 
 from harness.config import GeneratorConfig
@@ -43,21 +38,16 @@ from harness.store import Journal
 
 WORDS = 300
 """340 tokens including the chat template."""
-INDEXED: dict[str, dict[str, object]] = {"kg": {}, "community": {"index.max_gleaning": 0}}
 
 
 def main() -> None:
-    """Both ways with each number of busy processes; then the indexes."""
+    """Both ways with each number of busy processes."""
     asked = _arguments()
     print(machine())
     config = GeneratorConfig(provider="local", model=asked.model, temperature=0, max_tokens=1)
     print(f"\n{asked.model}, medians of {asked.repeats}\n")
     header = ("beside it", "bare tokens/s", "harness tokens/s", "share of the bare engine", "lowest", "highest")
     print_table(header, _rows(config, asked.busy, asked.repeats))
-    if asked.indexes:
-        print(f"\nAn index of the demo, read by {asked.model}\n")
-        header = ("system", "calls", "tokens asked to read", "tokens read", "saved")
-        print_table(header, (_index_row(system, asked.model) for system in INDEXED))
 
 
 # Requests, and busy processes beside the server
@@ -150,21 +140,6 @@ def _through(chat: OpenAIChat, name: str) -> float:
     return (usage.input_tokens + usage.output_tokens) / seconds
 
 
-# What prompts with a common prefix save
-
-
-def _index_row(system: str, model: str) -> tuple[str, ...]:
-    with tempfile.TemporaryDirectory() as scratch:
-        results = Path(scratch) / "results"
-        generator = {"models.generator.provider": "local", "models.generator.model": model}
-        settings = set_keys({**generator, "dataset.sample.per_type": 1, **INDEXED[system]})
-        ended([HARNESS, "run", "--system", system, *settings, "--records-only", "--results", results])
-        (run,) = results.glob(f"*--{system}--*")
-        usage = json.loads((run / "index.json").read_text(encoding="utf-8"))["cost"]["usage"]["generator"]
-    asked, kept = usage["input_tokens"], usage["cached_tokens"]
-    return system, f"{usage['calls']:,}", f"{asked:,}", f"{asked - kept:,}", f"{kept / asked:.0%}"
-
-
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("--model", default="qwen2.5-coder-0.5b")
@@ -172,7 +147,6 @@ def _arguments() -> argparse.Namespace:
         "--repeats", type=int, default=6, help="requests per way and number of busy processes (default 6)"
     )
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 1], help="busy processes beside the server")
-    parser.add_argument("--indexes", action="store_true", help="also index the demo by the model")
     return parser.parse_args()
 
 

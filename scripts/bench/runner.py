@@ -16,7 +16,7 @@ table shows the rate of the server alone. With one core, server and caller share
 
 Examples:
   .venv/bin/python scripts/bench/runner.py
-  .venv/bin/python scripts/bench/runner.py --latencies 0.05 --repeats 5 --json runner.json
+  .venv/bin/python scripts/bench/runner.py --latencies 0.05 --repeats 5
   .venv/bin/python scripts/bench/runner.py --queries 400 --at-once 128 --servers 2
 """
 
@@ -26,14 +26,13 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from benching import add_json, counted, ended, in_turn, keep_json, seconds, set_keys, spread
+from benching import counted, ended, in_turn, seconds, set_keys, spread
 from common import command_line, machine, print_table
 from many_calls import NAME, installed
 from model_server import ceiling, serving
@@ -80,22 +79,19 @@ def main() -> None:
     """Measure each way in turn for each latency, and print a table."""
     asked = _arguments()
     print(machine())
-    found: list[dict[str, Any]] = []
     with serving(0.0, processes=asked.servers) as url:
         alone = asyncio.run(ceiling(url, asked.at_once))
         print(f"the server alone, in {asked.servers} process(es): {alone:,.0f} calls/s\n")
-    print_table(HEADER, _rows(asked, found), words=2)
-    keep_json(asked.json, {"server_calls_per_s": alone, "rows": found})
+    print_table(HEADER, _rows(asked), words=2)
 
 
-def _rows(asked: argparse.Namespace, found: list[dict[str, Any]]) -> Iterator[list[str]]:
+def _rows(asked: argparse.Namespace) -> Iterator[list[str]]:
     for latency_s in asked.latencies:
         load = Load(asked.queries, asked.calls, asked.at_once, latency_s)
         with serving(latency_s, processes=asked.servers) as url:
             ways = {name: partial(WAYS[name], load, url) for name in asked.ways}
             taken = in_turn(ways, asked.repeats)
         for name, times in taken.items():
-            found.append({"way": name, **asdict(load), "took": [asdict(one) for one in times]})
             yield row(name, load, times)
 
 
@@ -169,7 +165,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
     parser.add_argument("--repeats", type=counted, default=1, help="repeats of each way; medians are shown")
     parser.add_argument("--servers", type=counted, default=1, help="processes of the model server")
-    add_json(parser)
     return parser.parse_args()
 
 

@@ -21,7 +21,6 @@ from harness.registry import DATASETS
     [
         (["--repeats", "0"], "'0' is not a count: write a number of 1 or more"),
         (["--latencies", "nan"], "'nan' is not a time: write seconds, 0 or more"),
-        (["--json", "nowhere/runner.json"], "there is no folder nowhere: create it first"),
     ],
 )
 def test_what_cannot_be_measured_is_one_line_before_anything_is(
