@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from records import run_record
-from scoring import BareEvaluation, score_all
+from scoring import BareEvaluation, passages, score_all
 
 from harness.core.errors import MissingDependency, StoreError
-from harness.core.records import Context, ContextKind, Evidence, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import Encoder
@@ -78,10 +78,6 @@ def scorer(encoder: WordEncoder, runtime: BareEvaluation, tmp_path: Path) -> Ite
 def gold(*facts: str, answers: tuple[str, ...] = ("blue",)) -> Reference:
     evidence = tuple(Evidence(doc_id="d", fact=fact) for fact in facts)
     return Reference(query_id="q", query_type="inference", answers=answers, evidence=evidence)
-
-
-def passages(*texts: str, kind: ContextKind = "passage") -> tuple[Context, ...]:
-    return tuple(Context(text=text, doc_ids=(), kind=kind) for text in texts)
 
 
 def answered(answer: str | None = "blue", contexts: tuple[Context, ...] = ()) -> RunRecord:

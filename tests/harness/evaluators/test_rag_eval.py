@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, score_one
 
 from harness.core.errors import ModelUnavailable, NoLogprobs
-from harness.core.records import Reference, RunRecord, Score
+from harness.core.records import RunRecord, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
@@ -42,20 +43,20 @@ def asked_for(asked: Asked) -> list[str]:
 
 def scores_of(
     judge: Chat,
-    *records: RunRecord,
+    record: RunRecord,
     params: RagEvalParams | g_eval.GEvalParams | None = None,
     references: tuple[str, ...] = (),
     facts: RunFacts | None = None,
 ) -> list[Score]:
     """By RAG-Eval, or by G-Eval if the parameters are its own."""
-    gold = [Reference(query_id=one.query_id, query_type="inference_query", answers=references) for one in records]
     spec = g_eval.SPEC if isinstance(params, g_eval.GEvalParams) else SPEC
-    scorer = build_scorer(spec, params, BareEvaluation(judge))
-    return score_all(scorer, gold, {(one.query_id, 0): one for one in records}, facts=facts)
+    assert record.prediction is not None
+    about: dict[str, Any] = {"question": record.query_id, "answers": references, "facts": facts}
+    found = score_one(spec, record.prediction, params=params, runtime=BareEvaluation(judge), **about)
+    return [*found.values()]
 
 
 def by_measure(scores: list[Score]) -> dict[str, Score]:
-    assert len({score.query_id for score in scores}) == 1
     return {score.measure: score for score in scores}
 
 

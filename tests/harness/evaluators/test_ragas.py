@@ -2,10 +2,10 @@
 
 import pytest
 from judges import ScriptedJudge, WordEmbedder
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, score_one
 
 from harness.core.errors import MissingDependency
-from harness.core.records import Reference, RunRecord, Score
+from harness.core.records import RunRecord, Score
 from harness.evaluators import ragas as ragas_evaluator
 from harness.evaluators.ragas import SPEC, RagasParams
 from harness.evaluators.ragas_metrics import RagasMetric
@@ -30,11 +30,11 @@ def settled(
 ) -> dict[str, Score]:
     """The scores by measure, where a judge that is asked anything fails the test."""
     judge = ScriptedJudge({})
-    scorer = build_scorer(SPEC, params, BareEvaluation(judge, WordEmbedder()))
-    reference = Reference(query_id="q", query_type="inference_query", answers=answers)
-    found = score_all(scorer, [reference], {("q", 0): record}, facts=facts)
+    runtime = BareEvaluation(judge, WordEmbedder())
+    assert record.prediction is not None
+    found = score_one(SPEC, record.prediction, answers=answers, params=params, runtime=runtime, facts=facts)
     assert not judge.asked
-    return {score.measure: score for score in found}
+    return found
 
 
 OF_ANSWERS = ("context_precision_no_reference", "faithfulness", "factual_correctness", "response_relevancy")

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from records import FAILED, run_record
-from scoring import build_scorer, score_all
+from records import FAILED
+from scoring import score_one
 
 from harness.core import errors
 from harness.core.errors import MissingDependency
-from harness.core.records import Context, ContextKind, Evidence, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, ContextKind, Prediction, Score
 from harness.evaluators.gold_ranks import FactFinder, without_punctuation
 from harness.evaluators.prompt_sizes import facts_within, prompt_contexts
 from harness.evaluators.retrieval import SPEC, RetrievalParams
@@ -30,25 +30,15 @@ def passage(doc_ids: str, text: str = "") -> Context:
     return Context(text=text, doc_ids=tuple(doc_ids.split()))
 
 
-def reference(*gold: tuple[str, str], query_id: str = "q") -> Reference:
-    evidence = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in gold)
-    return Reference(query_id=query_id, query_type="inference", answers=("x",), evidence=evidence)
-
-
-def record(contexts: Sequence[Context] | None, *, query_id: str = "q") -> RunRecord:
-    """None: the query failed."""
-    said = FAILED if contexts is None else Prediction(answer=None, contexts=tuple(contexts))
-    return run_record(query_id, said)
-
-
 def scores_of(
     gold: Gold,
     contexts: Sequence[Context] | None,
     params: RetrievalParams | None = None,
     facts: RunFacts | None = None,
 ) -> dict[str, Score]:
-    scores = score_all(build_scorer(SPEC, params), [reference(*gold)], {("q", 0): record(contexts)}, facts=facts)
-    return {score.measure: score for score in scores}
+    """`contexts` None: the query failed."""
+    said = FAILED if contexts is None else Prediction(answer=None, contexts=tuple(contexts))
+    return score_one(SPEC, said, evidence=gold, params=params, facts=facts)
 
 
 def values(scores: Mapping[str, Score], *names: str) -> list[float | None]:
