@@ -82,16 +82,12 @@ HALLUCINATION = replace(
     column=True,
 )
 FALSE_ABSTENTION = replace(
-    _SHARE,
+    HALLUCINATION,
     name="false_abstention_rate",
     summary="share of answerable queries on which the system abstained",
     title="abstained although answerable",
-    section=_REFUSED,
     queries="answerable",
-    failure_value=1.0,
     counts_failures=False,
-    higher_is_better=False,
-    column=True,
 )
 EM = replace(
     _SHARE,

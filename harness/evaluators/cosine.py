@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.core.scripts import SENTENCE_END
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable
+from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, NotApplicable
 from harness.evaluators.score_preconditions import stated_answers
+from harness.evaluators.scores import graded
 from harness.evaluators.text_vectors import cosines, rows_of, unit_rows, windows_of_texts
 from harness.protocols import Embedder, EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput, Sides
 
@@ -43,27 +44,14 @@ _GOLD: Sides = frozenset({"answer", "reference"})
 
 
 def _measure(name: str, title: str, summary: str, reads: Sides) -> Measure:
-    return Measure(
-        name=f"cosine_{name}",
-        summary=summary,
-        failure_value=0.0,
-        title=f"cosine of {title}",
-        section="Cosines",
-        reads=reads,
-        queries="worded" if "reference" in reads else "answerable",
-        range=(-1.0, 1.0),
-        panel=Panel(_FIGURE, title),
-    )
+    about = {"section": "Cosines", "reads": reads, "range": (-1.0, 1.0), "panel": Panel(_FIGURE, title)}
+    queries = "worded" if "reference" in reads else "answerable"
+    return graded(f"cosine_{name}", f"cosine of {title}", summary, _FIGURE, queries=queries, **about)
 
 
 class CosineEvaluator(JudgedEvaluator):
-    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        embedder = self._runtime.embedder
-
-        async def judge(case: ScoringInput, measure: Measure) -> Judgement:
-            return await _COMPARISONS[measure](embedder, case)
-
-        return judge
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
+        return await _COMPARISONS[measure](self._runtime.embedder, case)
 
 
 async def _answer_reference(embedder: Embedder, case: ScoringInput) -> Judgement:

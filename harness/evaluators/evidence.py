@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -27,12 +28,12 @@ from harness.core.scripts import UNSPACED
 from harness.evaluators.gold_ranks import why_passage, without_punctuation
 from harness.evaluators.judge_calls import judge_each
 from harness.evaluators.score_preconditions import CaseEvaluator
+from harness.evaluators.scores import graded
 from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
 from harness.protocols import (
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
-    Panel,
     PanelFigure,
     Params,
     RunFacts,
@@ -56,25 +57,12 @@ _FIGURE = PanelFigure(
 )
 
 
-def _measure(name: str, title: str, summary: str, low: float = 0.0) -> Measure:
-    return Measure(
-        name=name,
-        summary=summary,
-        failure_value=0.0,
-        title=title,
-        section=_SECTION,
-        reads=frozenset({"evidence", "reference"}),
-        queries="answerable",
-        range=(low, 1.0),
-        panel=Panel(_FIGURE),
-    )
-
-
+_measure = partial(graded, figure=_FIGURE, section=_SECTION, reads=frozenset({"evidence", "reference"}))
 _EVID = _measure(
     "evid",
     "Evid score",
     "cosine of cited sentences and gold facts, reduced if the sentences are longer (GE-Chat)",
-    low=-1.0,
+    range=(-1.0, 1.0),
 )
 _RECALL = _measure("evidence_recall", "recall of facts", "share of the gold facts that a cited sentence covers")
 _PRECISION = _measure(

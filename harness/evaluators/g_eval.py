@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 from harness.core.errors import NoLogprobs
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
 from harness.evaluators.rag_eval.criteria import Criterion, Material, material
 from harness.evaluators.rag_eval.forms import ask_score, form_messages
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
@@ -116,10 +116,7 @@ class GEvalEvaluator(JudgedEvaluator):
         self._params = params
         self._has_probabilities = params.scores == "weighted"
 
-    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        return self._judgement
-
-    async def _judgement(self, case: ScoringInput, measure: Measure) -> Judgement:
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         name = _OF[measure]
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         texts = [material("", window.text, case.prediction.answer or "") for window in reading.windows]

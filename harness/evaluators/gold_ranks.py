@@ -92,12 +92,14 @@ class FoundFacts:
         """A statistic that follows from these ranks; `ir_values` computes the others."""
         return _VALUES[cut.statistic](self, cut.k)
 
-    def explain(self, noun: str, k: int | None) -> str:
+    def explain(self, noun: str, k: int | None, *, by_character: bool = False) -> str:
         """Such as "2 of 3 gold documents in the first 10 (there are 4); first at 4"."""
         where = "" if k is None else f" in the first {k}"
-        if k is not None and self.depth < k:
+        if by_character:
+            where = f" within the first {k or self.depth:,} of {self.depth:,} characters"
+        elif k is not None and self.depth < k:
             where = f"{where} (there {'is' if self.depth == 1 else 'are'} {self.depth:,})"
-        first = f"; first at {self.ranks[0]}" if self.ranks else ""
+        first = f"; first at {self.ranks[0]:{',' if by_character else ''}}" if self.ranks else ""
         return f"{self.within(k)} of {self.gold} gold {noun}s{where}{first}"
 
 

@@ -1,7 +1,6 @@
 """Runs judgements concurrently within limits; each is charged and fails separately."""
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -10,8 +9,8 @@ from typing import Any, TypeVar
 from harness.core.errors import HarnessError, ModelUnavailable
 from harness.core.records import Score
 from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading
-from harness.evaluators.scores import failed, not_applicable, scored
-from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, ScoringInput, Sides
+from harness.evaluators.scores import failed, graded, not_applicable, scored
+from harness.protocols import EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
 
 Name = TypeVar("Name", bound=str)
 
@@ -26,16 +25,8 @@ def judged_measures(
     found: dict[Name, Measure] = {}
     for name, (summary, reads, more) in described.items():
         title = reduce(lambda text, pair: text.replace(*pair), titles.items(), str(name))
-        given: dict[str, Any] = {"title": title, "queries": "answerable", "range": (0.0, 1.0), **more}
-        found[name] = Measure(
-            name=f"{prefix}_{name}",
-            summary=f"{summary} ({paper})",
-            failure_value=0.0,
-            section="Judged measures",
-            reads=reads,
-            panel=Panel(figure),
-            **given,
-        )
+        given: dict[str, Any] = {"title": title, "section": "Judged measures", "reads": reads, **more}
+        found[name] = graded(f"{prefix}_{name}", summary=f"{summary} ({paper})", figure=figure, **given)
     return found
 
 
@@ -48,38 +39,45 @@ class NotApplicable(Exception):
     """Raised by a judge function if there is nothing to judge; the message is the reason."""
 
 
-class JudgedEvaluator(CaseEvaluator, ABC):
+class JudgedEvaluator(CaseEvaluator):
     """Base of evaluators that judge answers one by one: applies the preconditions of each metric, scores
-    empty texts, and runs the rest concurrently within limits.
+    empty texts, and runs the rest concurrently within limits. Override `judge`, or `begin`.
     """
 
     def __init__(self, runtime: EvaluationRuntime) -> None:
         self._runtime = runtime
 
-    @abstractmethod
-    async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
+        raise NotImplementedError
+
+    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
         """The function that judges these cases, all of one run."""
+        return self.judge
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """The score that needs no judge; None if the judge must be asked."""
         return score_without_reading(case, measure)
 
-    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """The judgements in the order in which they start. If one call serves several metrics, one of each comes
-        first; otherwise they would wait for one another.
-        """
-        return cases
+    def call_of(self, measure: Measure) -> object:
+        """Equal for metrics of a case that are served by one call; None: it needs the calls of others alone."""
+        return measure
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         scores: list[Score] = []
-        asked: list[ScoringInput] = []
+        first: list[ScoringInput] = []
+        later: list[ScoringInput] = []
         for case in cases:
             known = {measure: self.settled(case, measure) for measure in case.measures}
             scores += [score for score in known.values() if score]
-            if left := tuple(measure for measure, score in known.items() if not score):
-                asked.append(replace(case, measures=left))
-        judge = await self.begin(asked)
-        return scores + await judge_each(self.ordered(asked), self._runtime, judge)
+            asked = [measure for measure, score in known.items() if not score]
+            # One metric for each call comes first: others would wait for it, and leave the judge idle.
+            by_call = {self.call_of(measure): measure for measure in reversed(asked)}
+            by_call.pop(None, None)
+            leading = set(by_call.values())
+            first.append(replace(case, measures=tuple(one for one in asked if one in leading)))
+            later.append(replace(case, measures=tuple(one for one in asked if one not in leading)))
+        judge = await self.begin([*first, *later])
+        return scores + await judge_each([*first, *later], self._runtime, judge)
 
 
 async def judge_each(cases: Sequence[ScoringInput], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:

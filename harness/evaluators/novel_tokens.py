@@ -25,7 +25,7 @@ from harness.core.records import Score
 from harness.core.scripts import LETTER, UNSPACED, folded
 from harness.evaluators.answer_normalisation import without_citations
 from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading, stated_answers
-from harness.evaluators.scores import not_applicable, scored
+from harness.evaluators.scores import graded, not_applicable, scored
 from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput
 
 _WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:'{LETTER}+)?|\d+(?:[.,]\d+)*")
@@ -72,15 +72,14 @@ def content_words(text: str) -> list[str]:
 
 
 def _measure(part: str, title: str) -> Measure:
-    return Measure(
-        name=f"novel_token_{part}",
-        summary=f"{title} of the content words of answer and reference that are not in the question",
-        failure_value=0.0,
-        title=f"{title} of new words",
+    return graded(
+        f"novel_token_{part}",
+        f"{title} of new words",
+        f"{title} of the content words of answer and reference that are not in the question",
+        _FIGURE,
         section="Words beyond the question",
         reads=frozenset({"question", "answer", "reference"}),
         queries="worded",
-        range=(0.0, 1.0),
         panel=Panel(_FIGURE, title),
     )
 

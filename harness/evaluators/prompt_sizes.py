@@ -125,12 +125,3 @@ def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], 
             begins.setdefault(named.pop(), start + 1)
     places = sorted(place for doc_id, place in begins.items() if doc_id in gold)
     return FoundFacts(gold=len(gold), ranks=tuple(places), depth=what.length)
-
-
-def explain_within(found: FoundFacts, noun: str, size: int) -> str:
-    """Such as "2 of 3 gold facts within the first 1,000 of 10,322 characters; first at 812"."""
-    first = f"; first at {found.ranks[0]:,}" if found.ranks else ""
-    return (
-        f"{found.within(size)} of {found.gold} gold {noun}s within the first {size:,} of {found.depth:,} "
-        f"characters{first}"
-    )

@@ -60,7 +60,6 @@ characters of the contexts, and its response relevancy was 0 if any (now: if all
 had the verdict "evasive answer".
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, get_args
@@ -70,8 +69,8 @@ from pydantic import Field
 from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.ragas_metrics import ON_REQUEST, Asking, RagasMetric, RagasRow
+from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.ragas_metrics import ON_REQUEST, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
@@ -153,13 +152,7 @@ class RagasEvaluator(JudgedEvaluator):
     def __init__(self, params: RagasParams, runtime: EvaluationRuntime) -> None:
         check_ragas(params)
         super().__init__(runtime)
-        embeds = {"response_relevancy", "answer_correctness"} & set(params.metrics)
-        embedder = runtime.embedder if embeds else None
-        self._longest = params.context_characters
-        self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
-
-    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        return self._judge
+        self._params = params
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """An abstention is wrong if the reference says so; contexts that only repeat the question are not relevant
@@ -174,12 +167,17 @@ class RagasEvaluator(JudgedEvaluator):
 
     @cached_property
     def _ragas(self) -> "Ragas":
-        return load_ragas()(self._asking)
+        """Imports ragas, which takes seconds."""
+        from harness.evaluators.ragas_metrics.metrics import Ragas
 
-    async def _judge(self, case: ScoringInput, measure: Measure) -> Judgement:
+        embeds = {"response_relevancy", "answer_correctness"} & set(self._params.metrics)
+        embedder = self._runtime.embedder if embeds else None
+        return Ragas(self._runtime.judge, embedder, self._params.strictness, self._params.constrained)
+
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         # Without contexts one call is enough, however many windows they would fill.
         contexts = case.prediction.contexts if "contexts" in measure.reads else ()
-        reading = reading_of(contexts, self._longest)
+        reading = reading_of(contexts, self._params.context_characters)
         row = RagasRow(
             question=case.query.text,
             answer=case.prediction.answer or "",
@@ -190,13 +188,6 @@ class RagasEvaluator(JudgedEvaluator):
         )
         value, explanation = await self._ragas.score(_NAMES[measure], row)
         return (value, explanation, reading.share_read) if "contexts" in measure.reads else (value, explanation)
-
-
-def load_ragas() -> "type[Ragas]":
-    """The metrics; the first call imports ragas, which takes seconds."""
-    from harness.evaluators.ragas_metrics.metrics import Ragas
-
-    return Ragas
 
 
 def check_ragas(_params: Params) -> None:

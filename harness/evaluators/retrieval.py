@@ -48,7 +48,6 @@ from harness.evaluators.prompt_sizes import (
     answer_measure,
     answers_within,
     documents_within,
-    explain_within,
     facts_within,
     prompt_contexts,
     size_measure,
@@ -296,7 +295,7 @@ def _explained(rule: Rule, found: FoundFacts, noun: str) -> str:
     if rule.level == "answer_within":
         return f"first at character {found.ranks[0]:,}" if found.ranks else "in no context"
     if rule.level in {"document_within", "fact_within"}:
-        return explain_within(found, noun, rule.cut.k or found.depth)
+        return found.explain(noun, rule.cut.k, by_character=True)
     if rule.cut.statistic in {"Precision", "Depth"}:
         return f"{len(found.ranks)} gold of {found.depth:,} {noun}s named"
     return found.explain(noun, rule.cut.k)

@@ -12,20 +12,17 @@ Not applicable: no reference, a null query, an answer that abstains. An empty an
 
 from harness.core.records import Score
 from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading, stated_answers
-from harness.evaluators.scores import scored
+from harness.evaluators.scores import graded, scored
 from harness.evaluators.support import common_subsequence, words_of
-from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput
+from harness.protocols import EvaluatorSpec, PanelFigure, Params, ScoringInput
 
-ROUGE_L = Measure(
-    name="rouge_l",
-    summary="F1 of the longest common subsequence of answer and reference, in words (ROUGE-L)",
-    failure_value=0.0,
-    title="ROUGE-L",
+ROUGE_L = graded(
+    "rouge_l",
+    "ROUGE-L",
+    "F1 of the longest common subsequence of answer and reference, in words (ROUGE-L)",
+    PanelFigure("rouge", "ROUGE", "Words of the reference in the answer, in order"),
     section="Words of answer and reference",
     reads=frozenset({"answer", "reference"}),
-    queries="answerable",
-    range=(0.0, 1.0),
-    panel=Panel(PanelFigure("rouge", "ROUGE", "Words of the reference in the answer, in order"), "ROUGE-L"),
 )
 
 

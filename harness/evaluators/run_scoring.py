@@ -127,27 +127,24 @@ async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreK
             raise ValueError(f"{scorer.name} scored {key}, which was not requested")
         if key in found:
             raise ValueError(f"{scorer.name} scored {key} twice")
-        found[key] = _checked_value(asked[key], score)
+        why = _why_impossible(asked[key], score)
+        found[key] = make_score(key, "failed", why) if why else score
     return {key: found.get(key) or make_score(key, "failed", f"{scorer.name} returned no score") for key in asked}
 
 
-def _checked_value(measure: Measure, score: Score) -> Score:
-    """The score, or a failed one if the metric cannot have its value."""
+def _why_impossible(measure: Measure, score: Score) -> str:
+    """Why the metric cannot have this value or label; empty if it can."""
     if score.value is None:
-        return score
+        return ""
     if measure.binary and score.value not in {0, 1}:
-        return make_score(score_key(score), "failed", f"the measure is binary, but its value is {score.value}")
-    if measure.range and not measure.range[0] <= score.value <= measure.range[1]:
-        low, high = measure.range
-        return make_score(
-            score_key(score), "failed", f"the value {score.value:g} is not within {low:g} and {high:g}"
-        )
+        return f"the measure is binary, but its value is {score.value}"
+    low, high = measure.range or (score.value, score.value)
+    if not low <= score.value <= high:
+        return f"the value {score.value:g} is not within {low:g} and {high:g}"
     names = {label.name for label in measure.labels} if score.value else {""}
     if (measure.labels or score.label) and score.label not in names:
-        return make_score(
-            score_key(score), "failed", f"the label '{score.label}' does not fit the value {score.value:g}"
-        )
-    return score
+        return f"the label '{score.label}' does not fit the value {score.value:g}"
+    return ""
 
 
 def _requested_scores(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:

@@ -1,10 +1,18 @@
-"""Constructors for scores of a case, with a reason."""
+"""Constructors for graded metrics, and for scores of a case, with a reason."""
+
+from typing import Any
 
 from harness.core.records import Score, ScoreStatus
 from harness.core.sanitize import without_keys
-from harness.protocols import Measure, ScoringInput
+from harness.protocols import Measure, Panel, PanelFigure, ScoringInput
 
 LONGEST_EXPLANATION = 240
+
+
+def graded(name: str, title: str, summary: str, figure: PanelFigure, **more: Any) -> Measure:
+    """A metric from 0 to 1 of answerable queries, drawn in this figure; `more` are further or other fields."""
+    usual = {"failure_value": 0.0, "queries": "answerable", "range": (0.0, 1.0), "panel": Panel(figure)}
+    return Measure(name=name, title=title, summary=summary, **{**usual, **more})
 
 
 def scored(

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from harness.core.records import Score
@@ -28,8 +28,8 @@ from harness.core.scripts import LETTER_OR_DIGIT, SENTENCE_END, UNSPACED, folded
 from harness.evaluators.answer_normalisation import abstains, without_citations
 from harness.evaluators.novel_tokens import content_words
 from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading
-from harness.evaluators.scores import not_applicable, scored
-from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput
+from harness.evaluators.scores import graded, not_applicable, scored
+from harness.protocols import EvaluatorSpec, PanelFigure, Params, ScoringInput
 
 _WORD = re.compile(rf"[{UNSPACED}]|{LETTER_OR_DIGIT}+(?:'{LETTER_OR_DIGIT}+)?")
 _FIGURE = PanelFigure(
@@ -112,34 +112,26 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(folded(without_citations(text)).replace("\u2019", "'").casefold())
 
 
-def _measure(part: str, title: str, summary: str) -> Measure:
-    return Measure(
-        name=f"support_{part}",
-        summary=summary,
-        failure_value=0.0,
-        title=title,
-        section="Support by the contexts",
-        unit="%",
-        reads=frozenset({"answer", "contexts"}),
-        queries="answerable",
-        range=(0.0, 1.0),
-        panel=Panel(_FIGURE, title),
-    )
-
-
-WORDS = replace(
-    _measure(
-        "words", "words supported", "share of the answer's content words and numbers that its contexts contain"
-    ),
+_measure = partial(
+    graded, figure=_FIGURE, section="Support by the contexts", unit="%", reads=frozenset({"answer", "contexts"})
+)
+WORDS = _measure(
+    "support_words",
+    "words supported",
+    "share of the answer's content words and numbers that its contexts contain",
     twin_of="ragas_faithfulness",
     stands_for="faithfulness",
 )
-BIGRAMS = _measure("bigrams", "word pairs supported", "share of the answer's word pairs that its contexts contain")
-ROUGE_L = _measure(
-    "rouge_l", "ROUGE-L precision", "longest common subsequence with the contexts per word of the answer"
+BIGRAMS = _measure(
+    "support_bigrams", "word pairs supported", "share of the answer's word pairs that its contexts contain"
 )
-EXACT = replace(
-    _measure("exact", "contained in the contexts", "share of answers that their contexts contain as a whole"),
+ROUGE_L = _measure(
+    "support_rouge_l", "ROUGE-L precision", "longest common subsequence with the contexts per word of the answer"
+)
+EXACT = _measure(
+    "support_exact",
+    "contained in the contexts",
+    "share of answers that their contexts contain as a whole",
     range=None,
     binary=True,
 )

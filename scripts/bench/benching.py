@@ -1,44 +1,79 @@
-"""Shared by the benches: machine, tables, JSON file; also exports the helpers of the research scripts."""
+"""Shared by the benches: measured commands and processes, ways in turn, numbers of the command line."""
 
 import argparse
-import json
 import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import NamedTuple, TypeVar
 
-from harness.runner.machine_info import describe_machine, git_commit
+from harness.core.errors import HarnessError
 
+# So that the benches can import `common`.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "research"))
 
-from common import command_line, import_from_tests, machine, print_table, started
-
-__all__ = [
-    "add_json",
-    "command_line",
-    "ended",
-    "import_from_tests",
-    "keep_json",
-    "machine",
-    "print_table",
-    "said_of_machine",
-    "spread",
-    "started",
-]
+T = TypeVar("T")
+HARNESS = str(Path(sys.executable).with_name("rag-harness"))
 
 
-def said_of_machine() -> str:
-    """The machine, its load and the time of measurement."""
-    machine = describe_machine()
-    return (
-        f"{machine['processor']}, {machine['cores']} cores, load {os.getloadavg()[0]:.1f}, "
-        f"Python {machine['python']}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+class Ended(NamedTuple):
+    """A command that ended well; it and the child processes that it waited for."""
+
+    printed: str
+    wall_s: float
+    cpu_s: float
+    peak_bytes: float
+    """Of the largest of these processes."""
+
+
+def ended(
+    command: Sequence[object], folder: Path | None = None, variables: Mapping[str, str] | None = None
+) -> Ended:
+    """Run a command in a folder, with these variables besides those of this process; an error ends the bench."""
+    words, began = [*map(str, command)], time.monotonic()
+    process = subprocess.Popen(
+        words, cwd=folder, env={**os.environ, **(variables or {})}, stdout=subprocess.PIPE, text=True
     )
+    assert process.stdout  # noqa: S101 - a pipe was asked for
+    with process.stdout as printed:
+        said = printed.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall_s = time.monotonic() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"error: {' '.join(words[:4])} ... ended with {process.returncode}")
+    return Ended(said, wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024.0)
+
+
+def set_keys(values: Mapping[str, object]) -> list[str]:
+    """`--set KEY=VALUE` for each."""
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+
+
+def in_own_process(work: Callable[..., T], *given: object) -> T:
+    """work(*given) in a new process, whose memory and threads are its own. HarnessError: it was killed."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(work, *given).result()
+        except BrokenProcessPool:
+            what = f"{work.__name__} ended without a result"
+            raise HarnessError(what, "see what it printed above") from None
+
+
+def in_turn(ways: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+    """The results of each way, one a round: in turn, so that other load of the machine affects all ways."""
+    found: dict[str, list[T]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            found[name].append(way())
+    return found
 
 
 def spread(values: Sequence[float]) -> str:
@@ -63,38 +98,3 @@ def seconds(text: str) -> float:
     if not 0 <= found < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: write seconds, 0 or more")
     return found
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json FILE`."""
-
-    def place(text: str) -> Path:
-        # Fail before anything is measured.
-        if not (path := Path(text)).parent.is_dir():
-            raise argparse.ArgumentTypeError(f"there is no folder {path.parent}: create it first")
-        return path
-
-    parser.add_argument("--json", type=place, help="also write the measurements to this file")
-
-
-def keep_json(path: Path | None, measured: Mapping[str, Any]) -> None:
-    """Write the measurements, with the machine and the commit, if a path is given."""
-    if path is None:
-        return
-    about = {"machine": describe_machine(), "commit": git_commit(), "at": datetime.now(UTC).isoformat()}
-    path.write_text(json.dumps({**about, **measured}, indent=1) + "\n", encoding="utf-8")
-
-
-def ended(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tuple[str, float]:
-    """(standard output, CPU seconds of the command and of the child processes that it waited for)."""
-    process = subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout  # noqa: S101 - a pipe was asked for
-    with process.stdout as printed:
-        said = printed.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"error: {' '.join(command[:4])} ... ended with {process.returncode}")
-    return said, usage.ru_utime + usage.ru_stime

@@ -25,13 +25,14 @@ import asyncio
 import re
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import benching  # noqa: F401 - makes the next two importable
 import numpy as np
-from benching import command_line, import_from_tests, machine, started
+from common import command_line, import_from_tests, machine, started
 from judging import made_up
 
 from harness.core.records import Context, Prediction
@@ -49,14 +50,8 @@ Pair = tuple[str, str]
 """Candidate and reference, as the package expects them."""
 Taken = tuple[float, float]
 """Wall seconds, and CPU seconds of all threads, which vary less on a busy machine."""
-
-
-@dataclass(frozen=True)
-class System:
-    """A system's contexts for every query."""
-
-    name: str
-    cases: list[ScoringInput]
+Cases = Sequence[ScoringInput]
+"""A system's contexts for every query."""
 
 
 def main() -> None:
@@ -68,7 +63,7 @@ def main() -> None:
 # The contexts
 
 
-def retrieved(queries: int) -> list[System]:
+def retrieved(queries: int) -> dict[str, Cases]:
     """Four ways to retrieve over the articles that the queries cite; deterministic."""
     from harness.datasets import multihop_rag
 
@@ -79,9 +74,7 @@ def retrieved(queries: int) -> list[System]:
     chunks = [chunk.text for chunk in iter_chunks([d for d in data.documents if d.doc_id in cited], ChunkParams())]
     search = searcher(chunks)
     found = [ways_to_retrieve(row, search) for row in rows]
-    return [
-        System(name, [case(row, ways[name]) for row, ways in zip(rows, found, strict=True)]) for name in SYSTEMS
-    ]
+    return {name: [case(row, ways[name]) for row, ways in zip(rows, found, strict=True)] for name in SYSTEMS}
 
 
 def searcher(chunks: Sequence[str]) -> Callable[[str, int], list[str]]:
@@ -123,24 +116,33 @@ def case(row: DatasetRow, contexts: Sequence[Context]) -> ScoringInput:
 # The ways to score
 
 
-def report(systems: Sequence[System]) -> None:
+def report(systems: Mapping[str, Cases]) -> None:
     import_from_tests()
     from scoring import BareEvaluation
 
     encoder, scorer = TokenEncoder(load("minilm-torch", None)), package_scorer()
-    distinct = {context.text for system in systems for one in system.cases for context in one.prediction.contexts}
-    print(f"{len(systems[0].cases)} queries, {len(systems)} systems, {len(distinct):,} distinct contexts")
+    distinct = {text for cases in systems.values() for one in cases for text in texts_of(one)}
+    print(
+        f"{len(next(iter(systems.values())))} queries, {len(systems)} systems, {len(distinct):,} distinct contexts"
+    )
     # The first computation is slower.
     scorer.score(["warm"], ["up"])
     table = TokenTable(encoder, cache_dir())
     evaluator = BertScoreEvaluator(table, BareEvaluation())
     taken: dict[str, list[Taken]] = {"windows": [], "pairs": [], "truncating": [], "evaluator": []}
     # System by system, so that other load of the machine affects all ways.
-    for system in systems:
-        taken["windows"].append(timed("windows", system, scorer, in_windows(as_whole_texts(system), encoder)))
-        taken["pairs"].append(timed("pairs", system, scorer, in_windows(as_pairs(system), encoder)))
-        taken["truncating"].append(timed("truncating", system, scorer, as_whole_texts(system)))
-        taken["evaluator"].append(timed_evaluator(system, evaluator, table))
+    for name, cases in systems.items():
+        whole = [("\n".join(texts_of(one)), facts(one)) for one in cases]
+        pairs = [(text, facts(one)) for one in cases for text in texts_of(one)]
+        ways = {"windows": in_windows(whole, encoder), "pairs": in_windows(pairs, encoder), "truncating": whole}
+        for who, given in ways.items():
+            candidates, references = map(list, zip(*[pair for pair in given if pair[0].strip()], strict=True))
+            work = partial(scorer.score, candidates, references)
+            taken[who].append(clocked(who, name, len({*candidates, *references}), work))
+        evidence = [item.fact for one in cases for item in one.reference.evidence]
+        new = table.missing([*(text for one in cases for text in texts_of(one)), *evidence])
+        work = partial(lambda cases: asyncio.run(evaluator.evaluate(cases)), cases)
+        taken["evaluator"].append(clocked("evaluator", name, len(new), work))
     evaluator.close()
     wall, cpu = ({who: sum(one[clock] for one in parts) for who, parts in taken.items()} for clock in (0, 1))
     print(f"\n{machine()}")
@@ -155,13 +157,8 @@ def package_scorer() -> Any:
     return BERTScorer(model_type=str(minilm_folder()), num_layers=6, device="cpu")
 
 
-def as_pairs(system: System) -> list[Pair]:
-    return [(context.text, facts(one)) for one in system.cases for context in one.prediction.contexts]
-
-
-def as_whole_texts(system: System) -> list[Pair]:
-    joined = [("\n".join(context.text for context in one.prediction.contexts), one) for one in system.cases]
-    return [(text, facts(one)) for text, one in joined if text.strip()]
+def texts_of(case: ScoringInput) -> list[str]:
+    return [context.text for context in case.prediction.contexts]
 
 
 def in_windows(pairs: Sequence[Pair], encoder: TokenEncoder) -> list[Pair]:
@@ -181,25 +178,12 @@ def fitting(text: str, encoder: TokenEncoder) -> list[str]:
     return [part for side in (words[:half], words[half:]) for part in fitting(" ".join(side), encoder)]
 
 
-def timed(who: str, system: System, scorer: Any, pairs: Sequence[Pair]) -> Taken:
-    candidates, references = map(list, zip(*pairs, strict=True))
-    texts = len(set(candidates + references))
-    return clocked(who, system, texts, lambda: scorer.score(candidates, references))
-
-
-def timed_evaluator(system: System, evaluator: BertScoreEvaluator, table: TokenTable) -> Taken:
-    contexts = [context.text for one in system.cases for context in one.prediction.contexts]
-    evidence = [item.fact for one in system.cases for item in one.reference.evidence]
-    texts = len(table.missing([*contexts, *evidence]))
-    return clocked("evaluator", system, texts, lambda: asyncio.run(evaluator.evaluate(system.cases)))
-
-
-def clocked(who: str, system: System, texts: int, work: Callable[[], object]) -> Taken:
+def clocked(who: str, system: str, texts: int, work: Callable[[], object]) -> Taken:
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     taken = time.perf_counter() - wall, time.process_time() - cpu
     seconds = f"{taken[0]:8.1f} s wall {taken[1]:8.1f} s CPU"
-    print(f"{who:10} {system.name:24} {texts:6,} texts embedded {seconds}", flush=True)
+    print(f"{who:10} {system:24} {texts:6,} texts embedded {seconds}", flush=True)
     return taken
 
 

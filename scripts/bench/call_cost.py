@@ -10,14 +10,14 @@ only, so a busy machine increases it only through shared caches.
 
 Examples:
   .venv/bin/python scripts/bench/call_cost.py
-  .venv/bin/python scripts/bench/call_cost.py --rounds 15 --json calls.json
+  .venv/bin/python scripts/bench/call_cost.py --rounds 15
 """
 
 import argparse
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
-from benching import add_json, counted, keep_json, print_table, said_of_machine
+from benching import counted
+from common import command_line, machine, print_table
 from many_calls import messages, question
 from model_server import serving
 
@@ -51,13 +52,12 @@ Ask = Callable[[int], Awaitable[Any]]
 
 def main() -> None:
     asked = _arguments()
-    print(f"{said_of_machine()}\n")
+    print(f"{machine()}\n")
     with TemporaryDirectory(prefix="bench-calls-") as folder:
         with serving(0.0) as url:
             layers = asyncio.run(layered(url, Path(folder), asked))
         parts = asyncio.run(measured_parts(Path(folder), asked))
     print_table(HEADER, table(layers, parts), words=2)
-    keep_json(asked.json, {"layers_ms": layers, "parts_ms": parts})
 
 
 async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str, list[float]]:
@@ -80,12 +80,8 @@ async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str
         await response.aclose()
 
     async def by_the_client(number: int) -> None:
-        await plain.post(
-            "/chat/completions",
-            body=body(config, number),
-            cast_to=object,
-            options={"security": {"bearer_auth": True}},
-        )
+        options: Any = {"security": {"bearer_auth": True}}
+        await plain.post("/chat/completions", body=body(config, number), cast_to=object, options=options)
 
     async def by_create(number: int) -> None:
         await plain.chat.completions.create(**body(config, number))
@@ -103,15 +99,19 @@ async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str
             "harness": by_the_harness,
             "create": by_create,
         }
-        found: dict[str, list[float]] = {name: [] for name in asks}
         # The first round opens connections and loads modules.
-        for number in range(asked.rounds + 1):
-            for name, ask in asks.items():
-                took = await side_by_side(ask, asked.calls, asked.at_once)
-                if number:
-                    found[name].append(took)
+        found = await rounds_of(asks, asked.rounds + 1, asked.calls, asked.at_once)
         await chat.close()
         await plain.close()
+    return {name: took[1:] for name, took in found.items()}
+
+
+async def rounds_of(asks: Mapping[str, Ask], rounds: int, calls: int, at_once: int) -> dict[str, list[float]]:
+    """CPU milliseconds per call, round by round."""
+    found: dict[str, list[float]] = {name: [] for name in asks}
+    for _ in range(rounds):
+        for name, ask in asks.items():
+            found[name].append(await side_by_side(ask, calls, at_once))
     return found
 
 
@@ -138,22 +138,22 @@ async def measured_parts(folder: Path, asked: argparse.Namespace) -> dict[str, l
     with closing(Journal(folder / "parts.sqlite", payer="bench")) as journal:
         budget, limiter = Budget(), AdaptiveLimiter(64)
 
-        def keeps() -> None:
+        async def keeps(_number: int) -> None:
             key = CallKey(f"answer/{next(numbers)}/0/1", "generator", "0" * 64, 0)
             journal.find(key)
             journal.add(key, StoredCall("fake", request, reply, usage, 0.05, "2026-01-01T00:00:00+00:00"))
 
-        def identifies() -> None:
+        async def identifies(_number: int) -> None:
             digest(["completions", json.loads(request)])
 
-        def meters() -> None:
+        async def meters(_number: int) -> None:
             meter = Meter("answer/q/0/1")
             meter.next_occurrence("generator", "0")
             with meter.call():
                 pass
             meter.add_call("generator", usage)
 
-        async def admits() -> None:
+        async def admits(_number: int) -> None:
             call = Call("generator", "completions", {}, len(request))
             meter = Meter("answer/q/0/1")
             with budget.hold(call, journal) as hold, meter.call() as under_way:
@@ -162,40 +162,25 @@ async def measured_parts(folder: Path, asked: argparse.Namespace) -> dict[str, l
                     limiter.succeeded(0.0, len(request), 400)
                 hold.paid(usage)
 
-        def records() -> None:
+        async def records(_number: int) -> None:
             if not next(numbers) % _CALLS_OF_A_QUERY:
                 lines.append([_record(usage)])
 
         asks: dict[str, Ask] = {
-            "journal: looked up, added": _sync(keeps),
-            "digest of the request": _sync(identifies),
-            "meter": _sync(meters),
-            "limiter and budget": lambda _number: admits(),
-            "record, an eighth, on the disk": _sync(records),
+            "journal: looked up, added": keeps,
+            "digest of the request": identifies,
+            "meter": meters,
+            "limiter and budget": admits,
+            "record, an eighth, on the disk": records,
         }
-        found: dict[str, list[float]] = {name: [] for name in asks}
-        for _ in range(asked.rounds):
-            for name, ask in asks.items():
-                found[name].append(await side_by_side(ask, asked.calls, 1))
-    return found
-
-
-def _sync(part: Callable[[], None]) -> Ask:
-    async def done(_number: int) -> None:
-        part()
-
-    return done
+        return await rounds_of(asks, asked.rounds, asked.calls, 1)
 
 
 def _record(usage: Usage) -> RunRecord:
+    about: dict[str, Any] = {"query_id": "q-0001", "repeat": 0, "status": "ok", "attempt": 1}
+    cost = Cost(wall_s=0.4, usage={"generator": usage})
     return RunRecord(
-        query_id="q-0001",
-        repeat=0,
-        status="ok",
-        prediction=Prediction(answer="Marta"),
-        cost=Cost(wall_s=0.4, usage={"generator": usage}),
-        attempt=1,
-        started_at="2026-01-01T00:00:00+00:00",
+        **about, prediction=Prediction(answer="Marta"), cost=cost, started_at="2026-01-01T00:00:00+00:00"
     )
 
 
@@ -229,11 +214,10 @@ def _row(layer: str, what: str, rounds: Sequence[float]) -> list[str]:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--calls", type=counted, default=320, help="calls per layer and round")
     parser.add_argument("--rounds", type=counted, default=5)
     parser.add_argument("--at-once", type=counted, default=64)
-    add_json(parser)
     return parser.parse_args()
 
 

@@ -14,20 +14,18 @@ Examples:
   RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/embedding.py --texts 6626 --rounds 1
 """
 
-import argparse
 import asyncio
-import multiprocessing
 import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
-from benching import command_line, print_table, said_of_machine, started
+from benching import counted, in_own_process, in_turn
+from common import command_line, machine, print_table, started
 from numpy.typing import NDArray
 
 from harness.core.errors import HarnessError
@@ -38,8 +36,11 @@ _SEED = 7
 
 def main() -> None:
     """A table of passages, then one of statements."""
-    asked = _arguments()
-    print(said_of_machine())
+    parser = command_line(__doc__)
+    parser.add_argument("--texts", type=counted, default=512, help="random texts of each kind (default 512)")
+    parser.add_argument("--rounds", type=counted, default=3, help="repeats of each way, in turn (default 3)")
+    asked = parser.parse_args()
+    print(machine())
     passages = _passages()
     for name, texts in (("passages", passages), ("statements", _statements(passages))):
         chosen = random.Random(_SEED).sample(texts, min(asked.texts, len(texts)))  # noqa: S311 - draws, hides nothing
@@ -49,45 +50,27 @@ def main() -> None:
 def _print_ways(name: str, texts: Sequence[str], rounds: int) -> None:
     mean_length = statistics.fmean(map(len, texts))
     print(f"\n{len(texts):,} {name} of {mean_length:,.0f} characters; median of {rounds} rounds\n")
-    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
-    vectors: dict[str, Rows] = {}
-    for _ in range(rounds):
-        for way in WAYS:
-            taken, rows = _alone(way, texts)
-            seconds[way].append(taken)
-            vectors[way] = rows
-    ours = statistics.median(seconds[BUILT_IN])
+    # Each in its own process, because three thread pools in one would compete.
+    found = in_turn({way: partial(in_own_process, _embedded, way, list(texts)) for way in WAYS}, rounds)
+    taken = {way: statistics.median(seconds for seconds, _ in own) for way, own in found.items()}
+    vectors = {way: own[-1][1] for way, own in found.items()}
     header = ("embedder", "texts/s", "time, ours = 1", "largest difference", "smallest cosine")
-    print_table(header, (_row(way, len(texts), statistics.median(seconds[way]), ours, vectors) for way in WAYS))
+    print_table(header, (_row(way, len(texts), taken, vectors) for way in WAYS))
 
 
-def _row(way: str, n: int, taken: float, ours: float, vectors: dict[str, Rows]) -> tuple[str, ...]:
-    difference = float(np.abs(vectors[way] - vectors[BUILT_IN]).max())
-    cosine = float((vectors[way] * vectors[BUILT_IN]).sum(axis=1).min())
-    return way, f"{n / taken:.1f}", f"{taken / ours:.2f}", f"{difference:.1e}", f"{cosine:.4f}"
+def _row(way: str, n: int, taken: Mapping[str, float], vectors: Mapping[str, Rows]) -> tuple[str, ...]:
+    ours, difference = vectors[BUILT_IN], float(np.abs(vectors[way] - vectors[BUILT_IN]).max())
+    cosine, ratio = float((vectors[way] * ours).sum(axis=1).min()), taken[way] / taken[BUILT_IN]
+    return way, f"{n / taken[way]:.1f}", f"{ratio:.2f}", f"{difference:.1e}", f"{cosine:.4f}"
 
 
-def _alone(way: str, texts: Sequence[str]) -> tuple[float, Rows]:
-    """Seconds and vectors of one way, in its own process, because three thread pools in one would compete."""
-    here, there = multiprocessing.get_context("spawn").Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(way, list(texts), there))
-    process.start()
-    there.close()
-    try:
-        taken, rows = here.recv()
-    except EOFError:
-        raise HarnessError(f"{way} ended without a result", "see what it printed above") from None
-    finally:
-        process.join()
-    return float(taken), rows
-
-
-def _work(way: str, texts: list[str], answer: Connection) -> None:
+def _embedded(way: str, texts: list[str]) -> tuple[float, Rows]:
+    """Seconds and vectors."""
     embed = WAYS[way]()
     embed(texts[:8])
     began = time.perf_counter()
     rows = embed(texts)
-    answer.send((time.perf_counter() - began, rows))
+    return time.perf_counter() - began, rows
 
 
 Embed = Callable[[Sequence[str]], Rows]
@@ -156,13 +139,6 @@ def _passages() -> list[str]:
 
 def _statements(passages: Sequence[str]) -> list[str]:
     return [said.strip() for passage in passages for said in passage.split(". ") if 30 <= len(said) <= 160]
-
-
-def _arguments() -> argparse.Namespace:
-    parser = command_line(__doc__)
-    parser.add_argument("--texts", type=int, default=512, help="random texts of each kind (default 512)")
-    parser.add_argument("--rounds", type=int, default=3, help="repeats of each way, in turn (default 3)")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

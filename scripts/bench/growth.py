@@ -24,12 +24,12 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benching import command_line, said_of_machine, started
+import benching  # noqa: F401 - makes `common` importable
+from common import command_line, machine, started
 from power_laws import Points, draw, tell
 
 import harness.api as rag
@@ -42,28 +42,26 @@ from harness.statistics.prices import Price, load_prices
 _RULES = {"index.extractor": "nlp"}
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A system with its settings."""
+VARIANTS: dict[str, dict[str, Any]] = {
+    "naive": {},
+    "recursive": {},
+    "kg, rules": _RULES,
+    "community, rules": {**_RULES, "index.reports": "rules", "answer.mode": "local"},
+    "naive, model": {},
+    "recursive, model": {},
+    "kg, model": {},
+    "community, model": {},
+}
+"""Systems with their settings, by name."""
 
-    name: str
-    system: str
-    settings: Mapping[str, Any]
-    asks_model: bool = False
-    same_index: bool = False
-    """Reuses the index of the variant before it."""
+
+def _asks_model(variant: str) -> bool:
+    return variant.endswith(", model")
 
 
-VARIANTS = (
-    Variant("naive", "naive", {}),
-    Variant("recursive", "recursive", {}, same_index=True),
-    Variant("kg, rules", "kg", _RULES),
-    Variant("community, rules", "community", {**_RULES, "index.reports": "rules", "answer.mode": "local"}),
-    Variant("naive, model", "naive", {}, asks_model=True),
-    Variant("recursive, model", "recursive", {}, asks_model=True, same_index=True),
-    Variant("kg, model", "kg", {}, asks_model=True),
-    Variant("community, model", "community", {}, asks_model=True),
-)
+def _same_index(variant: str) -> bool:
+    """Whether it reuses the index of the variant before it."""
+    return variant.startswith("recursive")
 
 
 class Measured(NamedTuple):
@@ -80,32 +78,25 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--documents", nargs="+", type=int, default=[10, 40], help="sizes (default 10 40)")
     parser.add_argument("--queries", nargs="+", type=int, default=[5, 20], help="numbers (default 5 20)")
-    parser.add_argument(
-        "--only", nargs="*", default=[], help="only variants whose names begin with one of these words"
-    )
+    parser.add_argument("--only", nargs="*", default=[], help="only variants whose names begin with such a word")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there, and resume from them")
-    parser.add_argument(
-        "--price", default="openai/gpt-4o-mini", help="model whose price is used (default openai/gpt-4o-mini)"
-    )
-    parser.add_argument(
-        "--plot", type=Path, metavar="FOLDER", help="write growth.svg, growth.png and points.json there"
-    )
+    parser.add_argument("--price", default="openai/gpt-4o-mini", help="of this model (default openai/gpt-4o-mini)")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write growth.svg, .png and points.json there")
     chosen = parser.parse_args()
     sizes, numbers = sorted(set(chosen.documents)), sorted(set(chosen.queries))
     price = _price(chosen.price)
-    kept = [one for one in VARIANTS if not chosen.only or one.name.startswith(tuple(chosen.only))]
+    kept = [name for name in VARIANTS if not chosen.only or name.startswith(tuple(chosen.only))]
     if not kept:
-        raise ConfigError("no variant is called that", "one of: " + ", ".join(one.name for one in VARIANTS))
-    print(f"{said_of_machine()}; processor seconds; prompts at the price of {chosen.price}\n", flush=True)
+        raise ConfigError("no variant is called that", f"one of: {', '.join(VARIANTS)}")
+    print(f"{machine()}; processor seconds; prompts at the price of {chosen.price}\n", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         found = measured(kept, chosen.keep or Path(temporary), sizes, numbers)
     points = [*of_documents(found, sizes, numbers[0], price), *of_queries(found, sizes[0], numbers, price)]
     tell(points, sizes, numbers)
     if chosen.plot:
         chosen.plot.mkdir(parents=True, exist_ok=True)
-        (chosen.plot / "points.json").write_text(
-            json.dumps([point._asdict() for point in points], indent=2) + "\n"
-        )
+        told = json.dumps([point._asdict() for point in points], indent=2)
+        (chosen.plot / "points.json").write_text(f"{told}\n")
         print("\n" + str(draw(points, chosen.plot)))
 
 
@@ -113,7 +104,7 @@ def main() -> None:
 
 
 def measured(
-    variants: Sequence[Variant], folder: Path, sizes: Sequence[int], numbers: Sequence[int]
+    variants: Sequence[str], folder: Path, sizes: Sequence[int], numbers: Sequence[int]
 ) -> dict[tuple[str, int], Measured]:
     """By variant and number of documents; all queries are asked at the smallest size, else the smallest number."""
     data = DATASETS.load("multihop_rag").load("default")
@@ -130,28 +121,27 @@ def measured(
         asked = data.rows[: numbers[-1] if size == sizes[0] else numbers[0]]
         questions.write_text("".join(_line({"question": row.query.text}) for row in asked))
         for variant in variants:
-            print(f"{variant.name}, {size:,} documents", file=sys.stderr, flush=True)
-            found[variant.name, size] = _measure(variant, docs, questions)
+            print(f"{variant}, {size:,} documents", file=sys.stderr, flush=True)
+            found[variant, size] = _measure(variant, docs, questions)
     return found
 
 
-def _measure(variant: Variant, docs: Path, questions: Path) -> Measured:
-    models = {"generator.provider": "fake" if variant.asks_model else "none"}
-    models["embedder.provider"] = "fake" if variant.asks_model else "minilm"
-    results = docs.with_name(f"{docs.name}-{'model' if variant.asks_model else 'rules'}")
+def _measure(variant: str, docs: Path, questions: Path) -> Measured:
+    generator, embedder, kind = ("fake", "fake", "model") if _asks_model(variant) else ("none", "minilm", "rules")
+    models = {"models.generator.provider": generator, "models.embedder.provider": embedder}
     (run,) = rag.run(
-        systems=[variant.system],
+        systems=[variant.partition(",")[0]],
         docs=docs,
         questions=questions,
-        settings={f"models.{key}": value for key, value in models.items()} | dict(variant.settings),
-        results=results,
-        fresh_index=not variant.same_index,
+        settings={**models, **VARIANTS[variant]},
+        results=docs.with_name(f"{docs.name}-{kind}"),
+        fresh_index=not _same_index(variant),
         records_only=True,
         quiet=True,
     )
     index = run.index()
     if index is None:
-        raise ConfigError(f"{variant.name} wrote no index", f"look at {run.log_path}")
+        raise ConfigError(f"{variant} wrote no index", f"look at {run.log_path}")
     return Measured(index, [one for one in run.iter_records() if one.status == "ok"])
 
 
@@ -184,16 +174,12 @@ def of_queries(
                 yield Points(variant, quantity, "queries", *map(tuple, zip(*known, strict=True)))
 
 
-def _asks_model(name: str) -> bool:
-    return next(one.asks_model for one in VARIANTS if one.name == name)
-
-
 def _quantities(name: str, n_asked: int, price: Price) -> dict[str, Take]:
     answers = {
         f"{quantity} a query": lambda one, take=take: _mean([take(record) for record in one.answers[:n_asked]])
         for quantity, take in _of_an_answer(name, price).items()
     }
-    if next(one.same_index for one in VARIANTS if one.name == name):
+    if _same_index(name):
         return answers
     if _asks_model(name):
         return {

@@ -15,7 +15,7 @@ judgement that several measures need is made once. CPU milliseconds are of scori
 
 Examples:
   .venv/bin/python scripts/bench/judgements.py
-  .venv/bin/python scripts/bench/judgements.py --rows 20 --latency-s 0.2 --json judging.json
+  .venv/bin/python scripts/bench/judgements.py --rows 20 --latency-s 0.2
 """
 
 import argparse
@@ -31,12 +31,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benching import add_json, counted, ended, keep_json, print_table, said_of_machine, seconds, spread
+from benching import counted, ended, seconds, set_keys, spread
+from common import command_line, machine, print_table
 from model_server import served, serving
 
 from harness.store import RunDir
 
-_HERE = Path(__file__).parent
 _SEVEN = "the seven of ragas"
 HEADER = ("what", "way", "scores", "calls", "seconds", "of the ideal", "processor ms a call")
 Took = dict[str, Any]
@@ -47,7 +47,7 @@ Measured = Callable[[Path, str, argparse.Namespace], Took]
 
 def main() -> None:
     asked = _arguments()
-    print(f"{said_of_machine()}\n")
+    print(f"{machine()}\n")
     found = [{"what": what, "way": way, "took": list[Took]()} for what, way, _ in WAYS]
     with TemporaryDirectory(prefix="bench-judging-") as made, serving(asked.latency_s, "judge") as url:
         # In turn, so that other load of the machine affects all ways.
@@ -58,13 +58,12 @@ def main() -> None:
             for place, (_, _, measured) in enumerate(WAYS):
                 found[place]["took"].append(measured(folder, url, asked))
     print_table(HEADER, (line(one["what"], one["way"], one["took"], asked) for one in found), words=2)
-    keep_json(asked.json, {"rows": asked.rows, "latency_s": asked.latency_s, "found": found})
 
 
 def by_ragas(folder: Path, url: str, asked: argparse.Namespace) -> Took:
     """Its evaluate(), in its own process."""
     words = [url, str(folder / "all" / "rows.jsonl"), "--at-once", str(asked.at_once)]
-    said, _ = ended([sys.executable, str(_HERE / "ragas_evaluate.py"), *words], folder, {})
+    said = ended([sys.executable, Path(__file__).with_name("ragas_evaluate.py"), *words]).printed
     took: Took = json.loads(said.splitlines()[-1])
     return {**took, "cpu_ms": 1000 * took["cpu_s"] / took["calls"]}
 
@@ -88,9 +87,7 @@ def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) 
     for role in ("judge", "judge_embedder"):
         server = {"provider": "openai-compatible", "base_url": url, "model": "fake"}
         settings |= {f"models.{role}.{key}": value for key, value in server.items()}
-    words = ["evaluate", str(path), "-e", ",".join(evaluators), "--results", str(results), "-q"]
-    for key, value in settings.items():
-        words += ["--set", f"{key}={value}"]
+    words = ["evaluate", path, "-e", ",".join(evaluators), "--results", results, "-q", *set_keys(settings)]
     before = served(url)
     ended([*command, *words], folder, variables)
     calls, run = served(url) - before, RunDir(path)
@@ -129,15 +126,8 @@ def line(what: str, way: str, took: Sequence[Took], asked: argparse.Namespace) -
     walls, cpus = ([one[name] for one in took] for name in ("wall_s", "cpu_ms"))
     calls = median(one["calls"] for one in took)
     ideal_s = calls * asked.latency_s / asked.at_once
-    return [
-        what,
-        way,
-        f"{median(one['scored'] for one in took):,.0f}",
-        f"{calls:,.0f}",
-        spread(walls),
-        f"{ideal_s / median(walls):.0%}",
-        spread(cpus),
-    ]
+    scored = f"{median(one['scored'] for one in took):,.0f}"
+    return [what, way, scored, f"{calls:,.0f}", spread(walls), f"{ideal_s / median(walls):.0%}", spread(cpus)]
 
 
 def write_rows(folder: Path, count: int) -> None:
@@ -164,14 +154,11 @@ def _passage(number: int, part: int) -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--rows", type=counted, default=100)
     parser.add_argument("--repeats", type=counted, default=1, help="repeats of each way; medians are shown")
-    parser.add_argument(
-        "--latency-s", type=seconds, default=0.05, help="latency of each judge call (default 0.05)"
-    )
+    parser.add_argument("--latency-s", type=seconds, default=0.05, help="of each judge call (default 0.05)")
     parser.add_argument("--at-once", type=counted, default=64, help="judgements under way")
-    add_json(parser)
     return parser.parse_args()
 
 

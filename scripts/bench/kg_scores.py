@@ -23,20 +23,21 @@ Examples:
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benching import command_line, import_from_tests, machine, print_table, started
+from benching import in_own_process
+from common import command_line, import_from_tests, machine, print_table, started
 
 SIZES = ("8/60", "30/300", "100/1500", "300/6000", "1000/20000")
 SEEDS, BUILDS, TAU, DELTA = 10, 3, 0.7, 0.5
 HEADER = ("triplets", "entities", "SIMILAR", "fast path", "MB", "transcription", "MB", "ratio", "both with igraph")
 Measured = dict[str, Any]
-Send = Callable[[Measured], None]
 
 
 class Task(NamedTuple):
@@ -62,8 +63,8 @@ def main() -> None:
 
 
 def row(task: Task, limit: float) -> Sequence[str]:
-    fast, slow = apart(fast_path, task), apart(transcription, task)
-    louvain = apart(networkx_louvain, task, limit)
+    fast, slow = in_own_process(fast_path, task), in_own_process(transcription, task)
+    louvain = in_own_process(networkx_louvain, task, limit)
     rest = slow["graph"] * BUILDS + slow["multi_hop"]
     same = rest + slow["louvain"]
     about = "~" if slow["estimated"] else ""
@@ -72,18 +73,10 @@ def row(task: Task, limit: float) -> Sequence[str]:
         told, ratio = about + seconds(whole), f"{about}{whole / fast['seconds']:,.0f}x"
     else:
         told, ratio = f"Louvain did not end within {limit:g} s", f"> {(rest + limit) / fast['seconds']:,.0f}x"
-    memory = max(slow["mb"], louvain["mb"])
-    return (
-        f"{task.inputs:,} / {task.contexts:,}",
-        f"{fast['entities'][0]:,} / {fast['entities'][1]:,}",
-        f"{fast['similar']:,}",
-        seconds(fast["seconds"]),
-        f"{fast['mb']:.0f}",
-        told,
-        f"{memory:.0f}",
-        ratio,
-        f"{about}{seconds(same)}, {about}{same / fast['seconds']:,.0f}x",
-    )
+    sizes = f"{task.inputs:,} / {task.contexts:,}", "{:,} / {:,}".format(*fast["entities"]), f"{fast['similar']:,}"
+    ours = seconds(fast["seconds"]), f"{fast['mb']:.0f}"
+    theirs = told, f"{max(slow['mb'], louvain['mb']):.0f}", ratio
+    return *sizes, *ours, *theirs, f"{about}{seconds(same)}, {about}{same / fast['seconds']:,.0f}x"
 
 
 def seconds(value: float) -> str:
@@ -93,21 +86,21 @@ def seconds(value: float) -> str:
 # What is measured, each in a process of its own
 
 
-def fast_path(task: Task, send: Send) -> None:
+def fast_path(task: Task) -> Measured:
     import igraph  # noqa: F401 - loaded before the clock starts
     from kg_samples import sample
 
-    from harness.evaluators.kg.graphs import kg_scores
+    from harness.evaluators.kg.graphs.scores import kg_scores
 
     made, start = sample(task.inputs, task.contexts), resident("VmRSS")
     taken = best(lambda: kg_scores(made.inputs, made.contexts, made.embed, TAU, DELTA, SEEDS))
     mb = resident("VmHWM") - start
     found = kg_scores(made.inputs, made.contexts, made.embed, TAU, DELTA, SEEDS)
     entities = found.input_entities, found.context_entities
-    send({"seconds": taken, "mb": mb, "entities": entities, "similar": found.similar_edges})
+    return {"seconds": taken, "mb": mb, "entities": entities, "similar": found.similar_edges}
 
 
-def transcription(task: Task, send: Send) -> None:
+def transcription(task: Task) -> Measured:
     import kg_oracle as oracle
 
     known, start = made_up(task), resident("VmRSS")
@@ -121,20 +114,29 @@ def transcription(task: Task, send: Send) -> None:
         ),
         "estimated": estimated,
     }
-    send({**found, "mb": resident("VmHWM") - start})
+    return {**found, "mb": resident("VmHWM") - start}
 
 
-def networkx_louvain(task: Task, send: Send) -> None:
-    """Reports after every run, since the next may not end."""
+def networkx_louvain(task: Task, limit: float) -> Measured:
+    """The runs that end within so many seconds, since the next may not end."""
     import kg_oracle as oracle
 
     known, start = made_up(task), resident("VmRSS")
     graph, _, _ = graph_of(Task(task.inputs, task.contexts, 0), *known)
-    send({"ready": True})
+    ended: list[float] = []
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit)
     began = time.perf_counter()
-    for run in range(1, SEEDS + 1):
-        oracle.community(graph, oracle.networkx_louvain(graph, run))
-        send({"runs": run, "seconds": time.perf_counter() - began, "mb": resident("VmHWM") - start})
+    with suppress(TimeoutError):
+        for run in range(1, SEEDS + 1):
+            oracle.community(graph, oracle.networkx_louvain(graph, run))
+            ended.append(time.perf_counter() - began)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return {"runs": len(ended), "seconds": max(ended, default=limit), "mb": resident("VmHWM") - start}
 
 
 def made_up(task: Task) -> tuple[Any, Any, Any]:
@@ -148,7 +150,7 @@ def graph_of(task: Task, inputs: Any, contexts: Any, known: Any) -> tuple[Any, f
     """Algorithm 1's graph, its seconds, and whether they were scaled up from a part of the pairs."""
     import kg_oracle as oracle
 
-    from harness.evaluators.kg.graphs import TripletSide, connect
+    from harness.evaluators.kg.graphs.graph import TripletSide, connect
 
     sides = TripletSide.of(inputs), TripletSide.of(contexts)
     rows, columns = (len(side.labels) for side in sides)
@@ -186,29 +188,6 @@ def resident(what: str) -> float:
     """VmRSS (now) or VmHWM (peak) of this process, in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
-
-
-def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) -> Measured:
-    """The last result within the limit, which starts when the process reports that it is ready."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(task, there.send), daemon=True)
-    process.start()
-    there.close()
-    last: Measured = {"runs": 0, "mb": 0.0}
-    ends = time.monotonic() + 600
-    while here.poll(max(0.0, ends - time.monotonic())):
-        try:
-            told = here.recv()
-        except EOFError:
-            break
-        if "ready" in told:
-            ends = time.monotonic() + limit
-        else:
-            last = told
-    process.kill()
-    process.join()
-    return last
 
 
 if __name__ == "__main__":

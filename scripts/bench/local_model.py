@@ -1,20 +1,15 @@
-"""What does the harness cost on top of the bare engine, and what do prompts with a common prefix save?
+"""What does the harness cost on top of the bare engine?
 
-First: the same kind of request, in turn, directly to the local server and through the whole path of a run's call
-(client, rate limits and budget, journal, meter), on an idle machine, then beside one busy process. Tokens per
-second are prompt tokens over the wall time of a request whose answer is one token, which shows overhead most. No
-two prompts share a prefix, both ways use one server, and each goes first every other time.
-
-Then, with `--indexes`: kg and community index the demo with the model, as published. The server reports how many
-of the prompt tokens it processed; the others were still cached from the call before. On two cores kg takes a
-quarter of an hour, community's reports hours.
+The same kind of request, in turn, directly to the local server and through the whole path of a run's call (client,
+rate limits and budget, journal, meter), on an idle machine, then beside one busy process. Tokens per second are
+prompt tokens over the wall time of a request whose answer is one token, which shows overhead most. No two prompts
+share a prefix, both ways use one server, and each goes first every other time.
 
 The machine must be idle at the start.
 
 Examples:
   .venv/bin/python scripts/bench/local_model.py
   .venv/bin/python scripts/bench/local_model.py --model qwen2.5-coder-1.5b --repeats 3 --busy 0
-  .venv/bin/python scripts/bench/local_model.py --indexes --repeats 1
 """
 
 import argparse
@@ -22,17 +17,15 @@ import asyncio
 import json
 import multiprocessing
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from benching import command_line, print_table, said_of_machine, started
+import benching  # noqa: F401 - makes `common` importable
+from common import command_line, machine, print_table, started
 
 from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError
@@ -45,43 +38,25 @@ from harness.store import Journal
 
 WORDS = 300
 """340 tokens including the chat template."""
-INDEXED: dict[str, tuple[str, ...]] = {"kg": (), "community": ("index.max_gleaning=0",)}
 
 
 def main() -> None:
-    """Both ways with each number of busy processes; then the indexes."""
+    """Both ways with each number of busy processes."""
     asked = _arguments()
-    print(said_of_machine())
+    print(machine())
     config = GeneratorConfig(provider="local", model=asked.model, temperature=0, max_tokens=1)
     print(f"\n{asked.model}, medians of {asked.repeats}\n")
     header = ("beside it", "bare tokens/s", "harness tokens/s", "share of the bare engine", "lowest", "highest")
     print_table(header, _rows(config, asked.busy, asked.repeats))
-    if asked.indexes:
-        print(f"\nAn index of the demo, read by {asked.model}\n")
-        header = ("system", "calls", "tokens asked to read", "tokens read", "saved")
-        print_table(header, (_index_row(system, asked.model) for system in INDEXED))
 
 
 # Requests, and busy processes beside the server
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One request."""
-
-    seconds: float
-    tokens: int
-    """Prompt and completion tokens."""
-
-
-def ask(server: LocalServer, prompt: str) -> Asked:
-    """Send directly to the server, for an answer of one token."""
-    body = {
-        "messages": [{"role": "user", "content": prompt}],
-        "max_tokens": 1,
-        "temperature": 0,
-        "ignore_eos": True,
-    }
+def ask(server: LocalServer, prompt: str) -> float:
+    """Prompt and completion tokens per second of a request directly to the server, for an answer of one token."""
+    messages = [{"role": "user", "content": prompt}]
+    body = {"messages": messages, "max_tokens": 1, "temperature": 0, "ignore_eos": True}
     request = urllib.request.Request(  # noqa: S310 - the loopback
         f"{server.base_url}/chat/completions",
         json.dumps(body).encode(),
@@ -90,8 +65,7 @@ def ask(server: LocalServer, prompt: str) -> Asked:
     begun = time.perf_counter()
     with urllib.request.urlopen(request, timeout=900) as reply:  # noqa: S310
         said = json.load(reply)
-    seconds = time.perf_counter() - begun
-    return Asked(seconds, said["usage"]["total_tokens"])
+    return float(said["usage"]["total_tokens"] / (time.perf_counter() - begun))
 
 
 def prompt_of(first: str) -> str:
@@ -146,11 +120,7 @@ def _pair(
             "ours": lambda: _through(chat, f"ours {name}"),
         }
         found = {way: ways[way]() for way in sorted(ways, reverse=flipped)}
-    return _rate(found["bare"]), _rate(found["ours"])
-
-
-def _rate(one: Asked) -> float:
-    return one.tokens / one.seconds
+    return found["bare"], found["ours"]
 
 
 @contextmanager
@@ -162,34 +132,12 @@ def _opened(config: GeneratorConfig, server: LocalServer, folder: Path) -> Itera
         yield chat
 
 
-def _through(chat: OpenAIChat, name: str) -> Asked:
+def _through(chat: OpenAIChat, name: str) -> float:
     meter, began = Meter("bench"), time.perf_counter()
     with metered(meter):
         asyncio.run(chat.complete([Message("user", prompt_of(name))]))
     seconds, usage = time.perf_counter() - began, meter.usage["generator"]
-    return Asked(seconds, usage.input_tokens + usage.output_tokens)
-
-
-# What prompts with a common prefix save
-
-
-def _index_row(system: str, model: str) -> tuple[str, ...]:
-    with tempfile.TemporaryDirectory() as scratch:
-        results = Path(scratch) / "results"
-        settings = (
-            "models.generator.provider=local",
-            f"models.generator.model={model}",
-            "dataset.sample.per_type=1",
-        )
-        words = [word for setting in (*settings, *INDEXED[system]) for word in ("--set", setting)]
-        command = [str(Path(sys.executable).with_name("rag-harness")), "run", "--system", system, *words]
-        subprocess.run(
-            [*command, "--records-only", "--results", str(results)], check=True, stdout=subprocess.DEVNULL
-        )
-        (run,) = results.glob(f"*--{system}--*")
-        usage = json.loads((run / "index.json").read_text(encoding="utf-8"))["cost"]["usage"]["generator"]
-    asked, kept = usage["input_tokens"], usage["cached_tokens"]
-    return system, f"{usage['calls']:,}", f"{asked:,}", f"{asked - kept:,}", f"{kept / asked:.0%}"
+    return (usage.input_tokens + usage.output_tokens) / seconds
 
 
 def _arguments() -> argparse.Namespace:
@@ -199,7 +147,6 @@ def _arguments() -> argparse.Namespace:
         "--repeats", type=int, default=6, help="requests per way and number of busy processes (default 6)"
     )
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 1], help="busy processes beside the server")
-    parser.add_argument("--indexes", action="store_true", help="also index the demo by the model")
     return parser.parse_args()
 
 

@@ -19,8 +19,6 @@ _PASSAGE = "The bakery at the harbour opened in 1921, and Marta Lind has run it 
 
 
 class AnswerParams(Params):
-    """Only the number of calls."""
-
     calls: int = Field(8, ge=1)
 
 

@@ -21,16 +21,13 @@ from __future__ import annotations
 
 import json
 import random
-import resource
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benching import command_line, print_table, said_of_machine, started
+from benching import HARNESS, ended, in_own_process, set_keys
+from common import command_line, machine, print_table, started
 
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Cost, Prediction, RunRecord, Usage
@@ -53,7 +50,7 @@ def main() -> None:
     sizes = sorted(set(chosen.records))
     if len(sizes) < 2 or sizes[0] <= _LEFT:
         raise ConfigError("growth needs two sizes", f"--records with two numbers above {_LEFT}")
-    print(f"{said_of_machine()}; {_CONTEXTS} contexts of {_CHARS:,} characters a record\n", flush=True)
+    print(f"{machine()}; {_CONTEXTS} contexts of {_CHARS:,} characters a record\n", flush=True)
     header = ("what", *(f"MB at {size:,}" for size in sizes), "bytes a record")
     print_table(header, (row for name in chosen.only for row in rows(PARTS[name], sizes)))
 
@@ -78,12 +75,11 @@ def runner(folder: Path, n: int) -> Peaks:
     for name in ("a", "b", "c"):
         (folder / "docs" / f"{name}.txt").write_text(f"{_text(_random(name), 3_000)}\n")
     questions = folder / "questions.jsonl"
-    questions.write_text(
-        "".join(json.dumps({"question": f"Which word is number {at}?"}) + "\n" for at in range(n))
-    )
+    lines = (json.dumps({"question": f"Which word is number {at}?"}) for at in range(n))
+    questions.write_text("\n".join(lines) + "\n")
     asked = ["--docs", folder / "docs", "--questions", questions, "-s", "naive", "--results", folder / "results"]
-    asked += ["--set", "models.generator.provider=none", "--set", "models.embedder.provider=fake"]
-    planned = _called("plan", *asked, "--json")
+    asked += set_keys({"models.generator.provider": "none", "models.embedder.provider": "fake"})
+    planned = ended([HARNESS, "plan", *asked, "--json"]).printed
     run_id = json.loads(planned)["cells"][0]["run_id"]
     run = RunDir(folder / "results" / run_id)
     run.path.mkdir(parents=True)
@@ -140,10 +136,7 @@ def _text(rng: random.Random, n_chars: int) -> str:
 
 
 def _made(folder: Path, n: int, names: Sequence[str]) -> list[str]:
-    """Finished runs, made in a separate process, so that its memory is not counted."""
-    context = get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(_make, (folder / "results", n, list(names)))
+    return in_own_process(_make, folder / "results", n, names)
 
 
 def _make(results: Path, n: int, names: Sequence[str]) -> list[str]:
@@ -184,31 +177,8 @@ def _make(results: Path, n: int, names: Sequence[str]) -> list[str]:
     return paths
 
 
-# Processes
-
-
-def _called(*command: object) -> str:
-    done = subprocess.run([_harness(), *map(str, command)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ConfigError(f"rag-harness {command[0]} ended with {done.returncode}", done.stderr.strip()[-300:])
-    return done.stdout
-
-
 def _peak(*command: object) -> float:
-    """Peak memory of any process of a command and its children; in a separate process, because the operating
-    system counts all children of a process together.
-    """
-    with get_context("spawn").Pool(1) as pool:
-        return pool.apply(_peak_here, tuple(map(str, command)))
-
-
-def _peak_here(*command: str) -> float:
-    _called(*command)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024.0
-
-
-def _harness() -> Path:
-    return Path(sys.executable).with_name("rag-harness")
+    return ended([HARNESS, *command]).peak_bytes
 
 
 if __name__ == "__main__":

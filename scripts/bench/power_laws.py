@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import exp, log
+from math import exp, log, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from benching import print_table
+from common import print_table
 
 from harness.display.plotting import WIDTH_IN, plotting, save
 from harness.report.figures.costs import compact
@@ -30,32 +30,30 @@ class Points(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """y = e^constant * x^exponent."""
+    """y = e^constant * x^exponent; without intervals for two points."""
 
     exponent: float
     interval: tuple[float, float] | None
     far: float
+    """At `FAR`."""
     far_interval: tuple[float, float] | None
 
 
-def fitted(points: Points, far: float = FAR) -> Fit | None:
+def fitted(points: Points) -> Fit | None:
     """A power law by least squares of logarithms; None for fewer than two points."""
-    x, y = np.log(points.at), np.log(points.values)
-    n = len(x)
+    from scipy.special import stdtrit
+    from scipy.stats import linregress
+
+    x, y, n = np.log(points.at), np.log(points.values), len(points.at)
     if n < 2:
         return None
-    spread = float(((x - x.mean()) ** 2).sum())
-    exponent = float(((x - x.mean()) * (y - y.mean())).sum()) / spread
-    constant = float(y.mean()) - exponent * float(x.mean())
-    there = constant + exponent * log(far)
+    line = linregress(x, y)
+    exponent, there = float(line.slope), float(line.intercept + line.slope * log(FAR))
     if n < 3:
         return Fit(exponent, None, exp(there), None)
-    from scipy.special import stdtrit
-
-    residual = float(((y - constant - exponent * x) ** 2).sum()) / (n - 2)
-    t = float(stdtrit(n - 2, 0.975))
-    half = t * (residual / spread) ** 0.5
-    far_half = t * (residual * (1 + 1 / n + (log(far) - float(x.mean())) ** 2 / spread)) ** 0.5
+    spread, t = float(n * x.var()), float(stdtrit(n - 2, 0.975))
+    half = t * float(line.stderr)
+    far_half = half * sqrt(spread * (1 + 1 / n) + (log(FAR) - float(x.mean())) ** 2)
     return Fit(
         exponent, (exponent - half, exponent + half), exp(there), (exp(there - far_half), exp(there + far_half))
     )

@@ -7,7 +7,6 @@ Examples:
   .venv/bin/python scripts/bench/ragas_evaluate.py http://127.0.0.1:8000/v1 rows.jsonl --at-once 64
 """
 
-import argparse
 import json
 import math
 import os
@@ -16,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import benching  # noqa: F401 - makes `common` importable
+from common import command_line
 from model_server import served
 
 from harness.evaluators.ragas import RagasParams
@@ -23,7 +24,7 @@ from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("url", help="URL of a server with OpenAI's protocol, in one process")
     parser.add_argument("rows", type=Path, help="JSON Lines: question, answer, contexts, reference")
     parser.add_argument("--at-once", type=int, default=64, help="judgements under way")
@@ -92,15 +93,10 @@ def through_ragas(
             metric.embeddings = LangchainEmbeddingsWrapper(embeddings)
         if hasattr(metric, "strictness"):
             metric.strictness = 1
-    samples = [
-        SingleTurnSample(
-            user_input=row.question,
-            response=row.answer,
-            retrieved_contexts=[*row.contexts],
-            reference=row.reference,
-        )
-        for row in rows
+    given = [
+        (row, {"user_input": row.question, "response": row.answer, "reference": row.reference}) for row in rows
     ]
+    samples = [SingleTurnSample(**texts, retrieved_contexts=[*row.contexts]) for row, texts in given]
     patient = RunConfig(max_workers=at_once, max_retries=1, timeout=3600)
     result = evaluate(
         EvaluationDataset(samples), built, run_config=patient, show_progress=False, allow_nest_asyncio=False

@@ -7,17 +7,18 @@ Examples:
   .venv/bin/python scripts/bench/ragas_executor.py http://127.0.0.1:8000/v1 --queries 100 --calls 8 --at-once 64
 """
 
-import argparse
 import json
 import os
 import time
 from typing import Any
 
+import benching  # noqa: F401 - makes `common` importable
+from common import command_line
 from many_calls import messages, question
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("url", help="URL of a server with OpenAI's protocol")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--calls", type=int, default=8, help="of each query")

@@ -13,21 +13,19 @@ Examples:
   .venv/bin/python scripts/bench/report.py --queries 500 --systems 4 --keep /tmp/report
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
-import resource
-import subprocess
 import sys
 import tempfile
 import time
 import zlib
 from pathlib import Path
-from typing import Any
 
-from benching import command_line, import_from_tests, machine, print_table, started
+from benching import HARNESS, ended
+from common import command_line, import_from_tests, machine, print_table, started
+
+HEADER = ("written in", "processor", "peak memory", "file", "its explorer", "queries with details")
 
 
 def main() -> None:
@@ -45,37 +43,21 @@ def main() -> None:
         began = time.perf_counter()
         runs = make_runs(folder / "results", SYSTEMS[: chosen.systems], chosen.queries)
         taken = time.perf_counter() - began
-        n_scores = sum(_lines_of(run.path / "scores") for run in runs)
+        scores = [path for run in runs for path in (run.path / "scores").glob("*.jsonl")]
+        n_scores = sum(path.read_bytes().count(b"\n") for path in scores)
         made = f"{len(runs)} runs of {chosen.queries:,} queries with {n_scores:,} scores"
         print(f"{made} made in {taken:.0f} s\n", flush=True)
-        write(folder, runs)
+        print_table(HEADER, [written(folder / "report", [run.path for run in runs])])
 
 
-def _lines_of(folder: Path) -> int:
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
-
-
-# The report
-
-
-def write(folder: Path, runs: list[Any]) -> None:
-    """Run `rag-harness report`; print its time, its output size and its peak memory."""
-    began, out = time.perf_counter(), folder / "report"
-    command = [Path(sys.executable).with_name("rag-harness"), "report", *[run.path for run in runs], "--out", out]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    taken = time.perf_counter() - began
-    if done.returncode:
-        sys.exit(f"rag-harness report ended with exit code {done.returncode}")
-    page = out / "report.html"
+def written(out: Path, runs: list[Path]) -> list[str]:
+    """Run `rag-harness report`: its time, its peak memory and the size of what it wrote."""
+    took, page = ended([HARNESS, "report", *runs, "--out", out]), out / "report.html"
     if not page.exists():
         sys.exit("rag-harness report wrote no report.html")
-    taken_of = resource.getrusage(resource.RUSAGE_CHILDREN)
-    megabytes, processor_s = taken_of.ru_maxrss / 1000, taken_of.ru_utime + taken_of.ru_stime
     explorer, detailed = inside(page)
-    header = ("written in", "processor", "peak memory", "file", "its explorer", "queries with details")
-    sizes = f"{megabytes:,.0f} MB", f"{page.stat().st_size / 1e6:.2f} MB", f"{explorer:.2f} MB"
-    print_table(header, [(f"{taken:.0f} s", f"{processor_s:.0f} s", *sizes, f"{detailed:,}")])
-    print()
+    times = f"{took.wall_s:.0f} s", f"{took.cpu_s:.0f} s", f"{took.peak_bytes / 1e6:,.0f} MB"
+    return [*times, f"{page.stat().st_size / 1e6:.2f} MB", f"{explorer:.2f} MB", f"{detailed:,}"]
 
 
 def inside(page: Path) -> tuple[float, int]:

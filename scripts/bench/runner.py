@@ -16,7 +16,7 @@ table shows the rate of the server alone. With one core, server and caller share
 
 Examples:
   .venv/bin/python scripts/bench/runner.py
-  .venv/bin/python scripts/bench/runner.py --latencies 0.05 --repeats 5 --json runner.json
+  .venv/bin/python scripts/bench/runner.py --latencies 0.05 --repeats 5
   .venv/bin/python scripts/bench/runner.py --queries 400 --at-once 128 --servers 2
 """
 
@@ -25,21 +25,20 @@ import asyncio
 import json
 import math
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from benching import add_json, counted, ended, keep_json, print_table, said_of_machine, seconds, spread
+from benching import counted, ended, in_turn, seconds, set_keys, spread
+from common import command_line, machine, print_table
 from many_calls import NAME, installed
 from model_server import ceiling, serving
 
 from harness.store import RunDir
 
-_HERE = Path(__file__).parent
 HEADER = (
     *("latency", "way", "seconds", "of the critical path", "of work", "calls/s"),
     *("processor ms a call", "whole command, s"),
@@ -76,60 +75,40 @@ class Took:
     """Of the whole command, with start-up."""
 
 
-Way = Callable[[Load, str], Took]
-
-
 def main() -> None:
     """Measure each way in turn for each latency, and print a table."""
     asked = _arguments()
-    print(said_of_machine())
-    found: list[dict[str, Any]] = []
+    print(machine())
     with serving(0.0, processes=asked.servers) as url:
         alone = asyncio.run(ceiling(url, asked.at_once))
         print(f"the server alone, in {asked.servers} process(es): {alone:,.0f} calls/s\n")
-    print_table(HEADER, _rows(asked, found), words=2)
-    keep_json(asked.json, {"server_calls_per_s": alone, "rows": found})
+    print_table(HEADER, _rows(asked), words=2)
 
 
-def _rows(asked: argparse.Namespace, found: list[dict[str, Any]]) -> Any:
-    ways = {name: WAYS[name] for name in asked.ways}
+def _rows(asked: argparse.Namespace) -> Iterator[list[str]]:
     for latency_s in asked.latencies:
         load = Load(asked.queries, asked.calls, asked.at_once, latency_s)
-        taken: dict[str, list[Took]] = {name: [] for name in ways}
         with serving(latency_s, processes=asked.servers) as url:
-            # In turn, so that other load of the machine affects all ways.
-            for _ in range(asked.repeats):
-                for name, way in ways.items():
-                    taken[name].append(way(load, url))
+            ways = {name: partial(WAYS[name], load, url) for name in asked.ways}
+            taken = in_turn(ways, asked.repeats)
         for name, times in taken.items():
-            found.append({"way": name, **asdict(load), "took": [asdict(one) for one in times]})
             yield row(name, load, times)
 
 
 def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
     """Medians, with minimum and maximum of seconds and milliseconds if there are several."""
     walls = [one.wall_s for one in times]
-    wall_s = median(walls)
-    of_path, of_work = (f"{wall_s / part:.2f}" if part else "-" for part in (load.path_s, load.work_s))
-    calls_a_s = median(one.calls / one.wall_s for one in times)
-    cpu_ms = [1000 * one.cpu_s / one.calls for one in times]
-    return [
-        f"{1000 * load.latency_s:g} ms",
-        name,
-        spread(walls),
-        of_path,
-        of_work,
-        f"{calls_a_s:,.0f}",
-        spread(cpu_ms),
-        f"{median(one.command_s for one in times):.1f}",
-    ]
+    of_limits = (f"{median(walls) / part:.2f}" if part else "-" for part in (load.path_s, load.work_s))
+    calls_a_s = f"{median(one.calls / one.wall_s for one in times):,.0f}"
+    cpu_ms, whole = [1000 * one.cpu_s / one.calls for one in times], median(one.command_s for one in times)
+    told = f"{1000 * load.latency_s:g} ms", name, spread(walls), *of_limits
+    return [*told, calls_a_s, spread(cpu_ms), f"{whole:.1f}"]
 
 
 def by_the_harness(load: Load, url: str) -> Took:
     """`rag-harness run`, minus the CPU time of the same command with a single query."""
-    whole, start = one_run(load, url), one_run(Load(1, load.calls, load.at_once, load.latency_s), url)
-    cpu_s = max(0.0, whole.cpu_s - start.cpu_s)
-    return Took(whole.wall_s, cpu_s, whole.calls, whole.command_s)
+    whole, start = one_run(load, url), one_run(replace(load, queries=1), url)
+    return replace(whole, cpu_s=max(0.0, whole.cpu_s - start.cpu_s))
 
 
 def one_run(load: Load, url: str) -> Took:
@@ -155,11 +134,8 @@ def one_run(load: Load, url: str) -> Took:
             "--records-only",
             "-q",
         ]
-        for key, value in settings.items():
-            words += ["--set", f"{key}={value}"]
-        began = time.monotonic()
-        usage = ended([sys.executable, "-P", "-m", "harness.cli.main", *words], folder, variables)[1]
-        command_s = time.monotonic() - began
+        command = [sys.executable, "-P", "-m", "harness.cli.main", *words, *set_keys(settings)]
+        whole = ended(command, folder, variables)
         (run,) = (folder / "results").glob("*/records.jsonl")
         records = list(RunDir(run.parent).records().values())
         assert len(records) == load.queries  # noqa: S101 - every query was answered, or this is no measurement
@@ -167,26 +143,21 @@ def one_run(load: Load, url: str) -> Took:
         starts = [datetime.fromisoformat(one.started_at).timestamp() for one in records]
         calls = sum(one.cost.usage["generator"].calls for one in records)
         # The modification time is that of the last record.
-        return Took(run.stat().st_mtime - min(starts), usage, calls, command_s)
+        return Took(run.stat().st_mtime - min(starts), whole.cpu_s, calls, whole.wall_s)
 
 
 def by_ragas(load: Load, url: str) -> Took:
     """Its executor, with openai's client only."""
-    words = [url, "--queries", str(load.queries), "--calls", str(load.calls), "--at-once", str(load.at_once)]
-    began = time.monotonic()
-    said, _ = ended([sys.executable, str(_HERE / "ragas_executor.py"), *words], _HERE, {})
-    found = json.loads(said.splitlines()[-1])
-    return Took(found["wall_s"], found["cpu_s"], found["calls"], time.monotonic() - began)
+    words = [url, "--queries", load.queries, "--calls", load.calls, "--at-once", load.at_once]
+    whole = ended([sys.executable, Path(__file__).with_name("ragas_executor.py"), *words])
+    return Took(**json.loads(whole.printed.splitlines()[-1]), command_s=whole.wall_s)
 
 
-WAYS: dict[str, Way] = {
-    "rag-harness run": by_the_harness,
-    "ragas.executor": by_ragas,
-}
+WAYS: dict[str, Callable[[Load, str], Took]] = {"rag-harness run": by_the_harness, "ragas.executor": by_ragas}
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--latencies", nargs="+", type=seconds, default=[0.0, 0.05, 0.2], help="seconds")
     parser.add_argument("--queries", type=counted, default=100)
     parser.add_argument("--calls", type=counted, default=8, help="consecutive calls per query")
@@ -194,7 +165,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
     parser.add_argument("--repeats", type=counted, default=1, help="repeats of each way; medians are shown")
     parser.add_argument("--servers", type=counted, default=1, help="processes of the model server")
-    add_json(parser)
     return parser.parse_args()
 
 

@@ -1,15 +1,14 @@
 """Is "evidence found" of BM25 on HotpotQA, 2WikiMultihopQA and MuSiQue right? Computed again without the harness.
 
 Reads the files of questions, pools their paragraphs, ranks them with bm25s and its own tokenizer, and counts the
-gold facts within the first 4,000 characters of the ten best. Nothing of the harness is imported. Paragraphs are
-whole here and chunks of 1,200 characters there, so figures agree to about .01 and not exactly.
+gold facts within the first 4,000 characters of the ten best, without the code of the harness. Paragraphs are whole
+here and chunks of 1,200 characters there, so figures agree to about .01 and not exactly.
 
 Examples:
   export RAG_HARNESS_DATA=data
   .venv/bin/python scripts/research/check_multihop_retrieval.py
 """
 
-import argparse
 import gzip
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import bm25s
+from common import command_line
 
 FILES = {
     "hotpotqa": "hotpotqa_200.jsonl.gz",
@@ -62,7 +62,7 @@ def evidence_found(rows: list[dict[str, Any]]) -> float:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    command_line(__doc__).parse_args()
     folder = Path(os.environ.get("RAG_HARNESS_DATA", "data")) / "multihop_wiki"
     for name, file in FILES.items():
         with gzip.open(folder / file, "rt", encoding="utf-8") as lines:

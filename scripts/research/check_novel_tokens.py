@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from harness.core.errors import DataError
 from harness.extensions.meta_evaluation.card_output import read_values
 from harness.extensions.meta_evaluation.figures import formatted_value
-from harness.extensions.meta_evaluation.validity_card import CardValues, LabelledRow, agreement
+from harness.extensions.meta_evaluation.validity_card import LabelledRow, agreement
 
 PENALTIES = (0.01, 0.1, 1.0)
 Numbers = NDArray[np.float64]
@@ -75,8 +75,8 @@ def main() -> None:
     rows = values.of(arguments.dimension)
     if len(rows) < 40:
         raise DataError(f"{arguments.card} has {len(rows)} rows of '{arguments.dimension}'", "40 can be divided")
-    ours = [one.name for one in values.measures if one.evaluator]
-    pairs, others = pairs_of(rows, ours), pairs_of(rows, stored(values))
+    named = ([one.name for one in values.measures if bool(one.evaluator) == ours] for ours in (True, False))
+    pairs, others = (pairs_of(rows, names) for names in named)
     order = sorted(range(len(rows)), key=lambda row: hashlib.sha256(pairs.questions[row].encode()).digest())
     first, second = order[: len(order) // 2], order[len(order) // 2 :]
     report(pairs, others, (first, second), arguments)
@@ -93,13 +93,10 @@ def report(
     whole = range(len(pairs.labels))
     parts = (first, second, whole)
     fit = pairs.scores[:, columns] @ weights
+    named = ", ".join(pairs.names[one] for one in columns)
     rows = [
         [f"best alone: {pairs.names[best]}", *(pairs.shown(pairs.scores[:, best], part) for part in parts)],
-        [
-            f"fit: {', '.join(pairs.names[one] for one in columns)}",
-            *(pairs.shown(fit, part) for part in halves),
-            "",
-        ],
+        [f"fit: {named}", *(pairs.shown(fit, part) for part in halves), ""],
         ["the whole procedure, cross-fitted", "", "", pairs.shown(crossed, whole)],
     ]
     for place, name in enumerate(others.names):
@@ -112,16 +109,8 @@ def pairs_of(rows: Sequence[LabelledRow], names: Iterable[str]) -> Pairs:
     """The varying measures that have a value, or a worst value, for every row."""
     columns = {name: [row.scores.get(name, row.filled.get(name, np.nan)) for row in rows] for name in names}
     whole = {name: column for name, column in columns.items() if np.isfinite(column).all() and np.std(column) > 0}
-    return Pairs(
-        tuple(whole),
-        np.array(list(whole.values())).T,
-        tuple(row.labels for row in rows),
-        tuple(row.question_id for row in rows),
-    )
-
-
-def stored(values: CardValues) -> list[str]:
-    return [one.name for one in values.measures if not one.evaluator]
+    labels, questions = tuple(row.labels for row in rows), tuple(row.question_id for row in rows)
+    return Pairs(tuple(whole), np.array(list(whole.values())).T, labels, questions)
 
 
 def ranked(pairs: Pairs, rows: Sequence[int]) -> list[int]:

@@ -123,15 +123,9 @@ def raced(run: Run, rules: RaceRules) -> Raced:
         if race.is_decided:
             break
     truth = dict(zip(names, run.truth, strict=True))
-    worse = [name for name in names if truth[name] < max(run.truth) - _TINY]
-    gone = {drop.name for drop in race.dropped}
-    return Raced(
-        race.n_queries,
-        answers,
-        _is_wrong(race, truth, rules.margin),
-        race.is_decided,
-        sum(name in gone for name in worse) / len(worse) if worse else None,
-    )
+    worse = {name for name in names if truth[name] < max(run.truth) - _TINY}
+    left = len(worse & {drop.name for drop in race.dropped}) / len(worse) if worse else None
+    return Raced(race.n_queries, answers, _is_wrong(race, truth, rules.margin), race.is_decided, left)
 
 
 def fixed_n(differences: Array, points: float, n_systems: int, *, binary: bool) -> int | None:
@@ -151,16 +145,10 @@ def row(found: Sequence[Raced], n_systems: int, cap: int, fixed: int | None) -> 
     enough = ns[int(0.8 * len(ns))]
     left = [one.worse_left for one in found if one.worse_left is not None]
     answers = np.mean([one.answers for one in found]) / (n_systems * min(fixed or cap, cap))
-    return (
-        f"{np.mean([one.is_wrong for one in found]):.3f}",
-        f"{np.mean([one.is_decided for one in found]):.2f}",
-        f"{np.mean(left):.2f}" if left else "-",
-        f"{np.mean(ns):,.0f}",
-        f"{enough:,}" if enough < cap else "-",
-        f"{fixed:,}" if fixed else "-",
-        f"{100 * answers:.0f} %",
-        f"{len(found):,}",
-    )
+    wrong, decided = (np.mean([getattr(one, name) for one in found]) for name in ("is_wrong", "is_decided"))
+    said = f"{wrong:.3f}", f"{decided:.2f}", f"{np.mean(left):.2f}" if left else "-", f"{np.mean(ns):,.0f}"
+    numbers = f"{enough:,}" if enough < cap else "-", f"{fixed:,}" if fixed else "-"
+    return *said, *numbers, f"{100 * answers:.0f} %", f"{len(found):,}"
 
 
 def _is_wrong(race: Race, truth: dict[str, float], margin: float) -> bool:
@@ -320,17 +308,10 @@ def _raced(of: RecordedResults, truth: Sequence[float], seed: int, *, is_swapped
 
 def _fixed(of: RecordedResults, means: Array) -> int | None:
     """Queries with which a single test separates the best from every other."""
-    best = int(np.argmax(means))
-    needed = [
-        fixed_n(
-            of.values[:, best] - of.values[:, other],
-            float(means[best] - means[other]) * of.rules.span,
-            len(means),
-            binary=of.measure.binary,
-        )
-        for other in range(len(means))
-        if other != best
-    ]
+    best, needed = int(np.argmax(means)), []
+    for other in set(range(len(means))) - {best}:
+        apart, points = of.values[:, best] - of.values[:, other], float(means[best] - means[other]) * of.rules.span
+        needed.append(fixed_n(apart, points, len(means), binary=of.measure.binary))
     known = [one for one in needed if one is not None]
     return max(known) if len(known) == len(needed) else None
 

@@ -224,14 +224,13 @@ class Runs:
 
     def __init__(self, folder: Path, server: FakeServer, hosts: Hosts, n_queries: int) -> None:
         self._folder, self._server, self._hosts = folder, server, hosts
-        model = {"provider": "openai-compatible", "model": "fake-1", "base_url": server.base_url}
-        keys = {
-            f"models.{role}.{key}": value for role in ("generator", "embedder") for key, value in model.items()
-        }
-        keys |= {"dataset.sample.per_type": n_queries, "limits.concurrency": 2}
+        keys: dict[str, object] = {"dataset.sample.per_type": n_queries, "limits.concurrency": 2}
+        for role in ("generator", "embedder"):
+            model = {"provider": "openai-compatible", "model": "fake-1", "base_url": server.base_url}
+            keys |= {f"models.{role}.{key}": value for key, value in model.items()}
         named = [word for system in _SYSTEMS for word in ("-s", system)]
-        self._words = [*named, "-d", "demo", "--records-only"]
-        self._words += [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+        settings = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+        self._words = [*named, "-d", "demo", "--records-only", *settings]
         self.here = self._folder / "here"
         before = self.calls
         self._end(self._start(self.here, "local"))
@@ -292,18 +291,18 @@ class Runs:
         address = f"{self._hosts.all[0].address}:{_PORT}"
         where = ["--executor", executor, *(["--ray-address", address] if executor == "ray" else [])]
         cache = self._folder / f"cache-{results.name}"
+        command = [
+            sys.executable,
+            "-m",
+            "harness.cli.main",
+            "run",
+            *self._words,
+            *where,
+            "--results",
+            str(results),
+        ]
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "harness.cli.main",
-                "run",
-                *self._words,
-                *where,
-                "--results",
-                str(results),
-                *words,
-            ],
+            [*command, "--results", str(results), *words],
             cwd=self._folder,
             env={**_ENV, "RAG_HARNESS_CACHE": str(cache)},
             stdout=subprocess.DEVNULL,
@@ -346,10 +345,8 @@ def _other_code(folder: Path) -> Path:
 def _refusals(runs: Runs, hosts: Hosts, folder: Path) -> Iterator[tuple[str, str]]:
     last, hidden = hosts.all[-1], folder / "hidden"
     hidden.mkdir()
-    for what, key, value in (
-        ("another results folder", "hides", hidden),
-        ("other code", "code", _other_code(folder)),
-    ):
+    different = ("another results folder", "hides", hidden), ("other code", "code", _other_code(folder))
+    for what, key, value in different:
         last.kill()
         setattr(last, key, value)
         hosts.kill()
@@ -385,9 +382,8 @@ def main() -> None:
         return
     tried = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
     if shutil.which("ip") is None or subprocess.run([*tried, "true"], capture_output=True, check=False).returncode:
-        raise ServiceUnavailable(
-            "network namespaces are not permitted here", "run this as root, on Linux, with iproute2"
-        )
+        what = "network namespaces are not permitted here"
+        raise ServiceUnavailable(what, "run this as root, on Linux, with iproute2")
     done = subprocess.run([*tried, sys.executable, *sys.argv], check=False, env={**os.environ, _INSIDE: "1"})
     sys.exit(done.returncode)
 

@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,7 @@ def variants(rerank: str | None) -> list[Variant]:
         rows = {"as in the thesis": _THESIS, "names by the graph": named, "+ mentions": fused}
         found += _kg_steps(f"kg {search}", {"search": search, "top_k": _TOP_K}, rows)
     said = {"rank": "meaning"}
-    alone = {
-        "triplets by words": named,
-        "by meaning": {**named, **said},
-        "+ two hops": {**named, **said, "hops": 2},
-    }
+    alone = {"triplets by words": named, "by meaning": named | said, "+ two hops": named | said | {"hops": 2}}
     found += _kg_steps("kg's graph alone", {"mode": "triplets", "max_triplets": 40}, alone)
     bare, worded = {**fused, "top_k": 4, "max_triplets": 20}, {**fused, **said, "top_k": 3, "max_triplets": 10}
     found += _kg_steps("kg", {}, {"4 passages, 20 by words": bare, "3 passages, 10 by meaning": worded})
@@ -200,20 +197,15 @@ async def _scored(
 def _opened(variant: Variant, place: Path, phase: str) -> Iterator[System]:
     """As in the worker, without a generator."""
     spec, config = SYSTEMS.load(variant.system), resolve_embedder(EmbedderConfig())
-    index, answer = (
-        spec.index_params.model_validate(variant.index),
-        spec.answer_params.model_validate(variant.answer),
-    )
+    index, answer = spec.index_params(**variant.index), spec.answer_params(**variant.answer)
     (place / "store").mkdir(parents=True, exist_ok=True)
     with (
         Reporter().bar(f"{variant.name}: {phase}") as bar,
         closing(Journal(place / "calls.sqlite")) as journal,
         closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", embedder_cache_key(config))) as cache,
     ):
-        embedder = build_embedder(
-            config, CallContext(journal), cache, lambda done, total: bar.update(done, total, "embedding")
-        )
-        reranker = spec.own_reranker(answer)
+        tell = partial(bar.update, note="embedding")
+        embedder, reranker = build_embedder(config, CallContext(journal), cache, tell), spec.own_reranker(answer)
         runtime = WorkerRuntime(place / "store", 0, None, embedder, tell=bar.update, reranks_with=reranker)
         with closing(spec.build(index, answer, runtime)) as system:
             yield system
@@ -262,38 +254,24 @@ def _gold_triplets(rows: Sequence[DatasetRow], predictions: Sequence[Prediction]
 
 def _print(chosen: Sequence[Variant], found: Mapping[str, Scored], rows: Sequence[DatasetRow], size: int) -> None:
     sizes = [f"{name} {each:,}" for each in SIZES for name in ("recall", "all")]
-    print_table(
-        ("variant", "characters", "gold triplets", *sizes),
-        [
-            (
-                each.name,
-                f"{found[each.name].characters:,.0f}",
-                "-" if found[each.name].gold_triplets is None else f"{found[each.name].gold_triplets:.3f}",
-                *(
-                    mean(list(values.values()))
-                    for one in SIZES
-                    for values in (found[each.name].recall[one], found[each.name].all_evidence(one))
-                ),
-            )
-            for each in chosen
-        ],
-    )
+    print_table(("variant", "characters", "gold triplets", *sizes), map(_row, found, found.values()))
     print(f"\nWithin {size:,} characters, each less what it is compared with:\n")
     drawn = SamplingDesign(clusters=clusters_of(row.reference for row in rows))
+    differences = []
+    for each in chosen:
+        if each.against in found and each.against != each.name:
+            own, other = found[each.name], found[each.against]
+            recall = _difference(own.recall[size], other.recall[size], drawn)
+            every = _difference(own.all_evidence(size), other.all_evidence(size), drawn)
+            differences.append((each.name, each.against, *recall, *every))
     header = ("variant", "less", "recall", "95 %", "p", "p new", "all evidence", "95 %", "p", "p new")
-    pairs = [each for each in chosen if each.against in found and each.against != each.name]
-    print_table(
-        header,
-        [
-            (
-                each.name,
-                each.against,
-                *_difference(found[each.name].recall[size], found[each.against].recall[size], drawn),
-                *_difference(found[each.name].all_evidence(size), found[each.against].all_evidence(size), drawn),
-            )
-            for each in pairs
-        ],
-    )
+    print_table(header, differences)
+
+
+def _row(name: str, found: Scored) -> list[str]:
+    triplets = "-" if found.gold_triplets is None else f"{found.gold_triplets:.3f}"
+    both = [shares for size in SIZES for shares in (found.recall[size], found.all_evidence(size))]
+    return [name, f"{found.characters:,.0f}", triplets, *(mean(list(shares.values())) for shares in both)]
 
 
 def _difference(a: Mapping[str, float], b: Mapping[str, float], drawn: SamplingDesign) -> tuple[str, ...]:
@@ -301,12 +279,8 @@ def _difference(a: Mapping[str, float], b: Mapping[str, float], drawn: SamplingD
     measure = PairedMeasure("recall", True, (QueryValues.of(a, asked), QueryValues.of(b, asked)), range=(0.0, 1.0))
     pair: ComparedPair = compare_measure(measure, {(0, 1): asked}, drawn).pairs[0]
     low, high = pair.interval
-    return (
-        f"{pair.difference:+.3f}",
-        f"[{low:+.3f}, {high:+.3f}]",
-        f"{pair.p:.3f}",
-        f"{pair.p if pair.p_clusters is None else pair.p_clusters:.3f}",
-    )
+    p_new = pair.p if pair.p_clusters is None else pair.p_clusters
+    return f"{pair.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]", f"{pair.p:.3f}", f"{p_new:.3f}"
 
 
 if __name__ == "__main__":

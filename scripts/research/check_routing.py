@@ -15,7 +15,6 @@ Examples:
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -74,18 +73,12 @@ class RoutedCase:
 
 
 def main() -> None:
-    arguments = _arguments()
-    print_table(
-        ("systems differ by", "queries", "said", "true", "95 % holds", "called a gain", "on the same queries"),
-        _rows(arguments.cases, arguments.sizes),
-    )
-
-
-def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("--cases", type=int, default=300, help="samples per row")
     parser.add_argument("--sizes", type=int, nargs="+", default=[80, 160, 400], help="queries per sample")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    header = ("systems differ by", "queries", "said", "true", "95 % holds", "called a gain", "on the same queries")
+    print_table(header, _rows(asked.cases, asked.sizes))
 
 
 def _rows(n_cases: int, sizes: list[int]) -> Iterator[tuple[str, ...]]:
@@ -124,14 +117,8 @@ def _case(world: RoutedWorld, n: int, rng: np.random.Generator) -> RoutedCase:
         for table in tables
     ]
     best = recorded.mean(best_of_types(recorded).choices(types)) - values.mean(axis=0).max()
-    low, high = found.interval
-    return RoutedCase(
-        said=found.mean,
-        low=found.mean if low is None else low,
-        high=found.mean if high is None else high,
-        true=float(np.mean(true)),
-        looked=float(best),
-    )
+    low, high = (found.mean if end is None else end for end in found.interval)
+    return RoutedCase(found.mean, low, high, true=float(np.mean(true)), looked=float(best))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ Not tested: how your data are distributed. Values here are right or wrong, grade
 queries cite the same articles, on each of which every system is better or worse at random.
 
 Examples:
-  .venv/bin/python scripts/research/check_statistics.py --replicates 1000 --out table.md
+  .venv/bin/python scripts/research/check_statistics.py --replicates 1000 > table.md
   .venv/bin/python scripts/research/check_statistics.py --only power selection --replicates 200
   .venv/bin/python scripts/research/check_statistics.py --keep cases.jsonl --replicates 200; then again with 1000
   .venv/bin/python scripts/research/check_statistics.py --quick
@@ -18,7 +18,6 @@ Examples:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,6 @@ from simulated import (
     WORLDS,
     Array,
     Check,
-    Kept,
     Rng,
     Row,
     World,
@@ -69,14 +67,10 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a few cases of the small sizes, as a smoke test")
     parser.add_argument("--keep", type=Path, help="save cases in this file, and resume from it")
-    parser.add_argument("--out", type=Path, help="write the table into this file, not to the terminal")
     chosen = parser.parse_args()
-    kept = Kept(chosen.keep)
-    check = Check(4, SIZES[:2], kept) if chosen.quick else Check(chosen.replicates, chosen.sizes, kept)
-    with ExitStack() as stack:
-        if chosen.out:
-            stack.enter_context(redirect_stdout(stack.enter_context(chosen.out.open("w", encoding="utf-8"))))
-        print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
+    n_cases, sizes = (4, SIZES[:2]) if chosen.quick else (chosen.replicates, chosen.sizes)
+    check = Check(n_cases, sizes, chosen.keep)
+    print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
 
 
 # Intervals

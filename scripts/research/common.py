@@ -1,15 +1,14 @@
-"""Shared by the research scripts: command line, tables, number formats."""
+"""Shared by the research scripts and the benches: command line, tables, number formats, the machine."""
 
 import argparse
 import os
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError
-
-_TEST_SUPPORT = Path(__file__).resolve().parents[2] / "tests" / "support"
 
 
 def command_line(doc: str | None) -> argparse.ArgumentParser:
@@ -30,15 +29,19 @@ def started(main: Callable[[], None]) -> None:
 
 
 def import_from_tests() -> None:
-    """Make the helpers in tests (made-up runs, oracles, a browser) importable for this process and its
-    children.
-    """
-    sys.path.insert(0, str(_TEST_SUPPORT))
+    """Make the helpers in tests (made-up runs, oracles) importable for this process and its children."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 
 def machine() -> str:
-    """What measured times also depend on: `2 cores, load 0.7`."""
-    return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}"
+    """The machine, its load and the time, which measured seconds also depend on."""
+    from harness.runner.machine_info import describe_machine
+
+    machine = describe_machine()
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, load {os.getloadavg()[0]:.1f}, "
+        f"Python {machine['python']}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> None:

@@ -1,15 +1,14 @@
 """Scoring outside a run: the rows, the judge, and the loop over them.
 
 Every call is saved in the folder of `opened`: an interrupted command resumes, and no call is repeated. Usage
-counts saved calls as if they had been made, seconds do not.
+counts saved calls as if they had been made.
 """
 
 import argparse
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.core.errors import DataError
@@ -28,23 +27,15 @@ Answered = tuple[SampleRow, Prediction]
 Change = Callable[[SampleRow, Prediction], Prediction]
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """An evaluator's scores of some rows, and their cost."""
 
     scores: list[Score]
     """Every measure of each row, in the order of the rows."""
     usage: Usage
     """Usage of the judge."""
-    seconds: float
-    """Seconds of scoring, without building the evaluator and starting the judge's server."""
     replayed: int
-    """Replayed calls: the seconds do not include them."""
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why scores failed."""
-        return [score.explanation for score in self.scores if score.status == "failed"]
+    """Calls that were saved before."""
 
 
 def judge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,12 +84,10 @@ async def judged(
     with Reporter().bar(spec.name) as bar:
         runtime = metered(models, bar.update)
         with closing(spec.build(params, runtime)) as evaluator:
-            scorer, start = Scorer(spec.name, spec.measures(params), evaluator), time.monotonic()
+            scorer = Scorer(spec.name, spec.measures(params), evaluator)
             scores = await score_run(scorer, [row for row, _ in rows], records)
-            seconds = time.monotonic() - start
     scores.sort(key=lambda score: places[score.query_id])
-    usage, replayed = runtime.meter.usage.get("judge", Usage()), runtime.meter.replayed_calls
-    return Judged(scores, usage, seconds, replayed)
+    return Judged(scores, runtime.meter.usage.get("judge", Usage()), runtime.meter.replayed_calls)
 
 
 def answered_rows(path: Path, count: int, change: Change) -> list[Answered]:
@@ -127,8 +116,3 @@ def made_up(name: str, said: Prediction) -> RunRecord:
     return RunRecord(
         query_id=name, repeat=0, status="ok", prediction=said, cost=Cost(wall_s=0), attempt=1, started_at=""
     )
-
-
-def tokens(usage: Usage) -> int:
-    """Input and output tokens."""
-    return usage.input_tokens + usage.output_tokens

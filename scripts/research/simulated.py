@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,34 +50,17 @@ WORLDS = {
 }
 
 
-class Kept:
-    """Outcomes of cases, optionally in a file, from which an interrupted check resumes."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        self._found: dict[tuple[str, int], list[Any]] = {}
-        if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                what, n, outcome = json.loads(line)
-                self.of(what, n).append(outcome)
-
-    def of(self, what: str, n: int) -> list[Any]:
-        """The outcomes of one row, in order."""
-        return self._found.setdefault((what, n), [])
-
-    def add(self, what: str, n: int, outcome: Any) -> None:
-        """Add the next case of a row."""
-        self.of(what, n).append(outcome)
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([what, n, outcome]) + "\n")
-
-
 class Check:
-    """The number of cases, and a separate random generator for each row."""
+    """The number of cases, and a separate random generator for each row. With `keep`, cases are written to that
+    file, from which an interrupted check resumes.
+    """
 
-    def __init__(self, replicates: int, sizes: Sequence[int], kept: Kept | None = None) -> None:
-        self.replicates, self.sizes, self._kept = replicates, sizes, kept or Kept()
+    def __init__(self, replicates: int, sizes: Sequence[int], keep: Path | None = None) -> None:
+        self.replicates, self.sizes, self._keep = replicates, sizes, keep
+        self._kept: defaultdict[tuple[str, int], list[Any]] = defaultdict(list)
+        lines = keep.read_text(encoding="utf-8").splitlines() if keep and keep.exists() else []
+        for what, n, outcome in map(json.loads, lines):
+            self._kept[what, n].append(outcome)
 
     def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
         """How often `case` is true; None: not counted (no interval). One of `every` replicates is made."""
@@ -119,11 +103,14 @@ class Check:
             )
 
     def cases(self, what: str, n: int, case: Callable[[Rng], Any], every: int = 1) -> list[Any]:
-        """The result of each case, each with its own generator; saved cases are not repeated."""
-        wanted = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
-        for place in range(len(self._kept.of(what, n)), wanted):
-            self._kept.add(what, n, case(np.random.default_rng([n, *what.encode(), place])))
-        return self._kept.of(what, n)
+        """The result of each case, each with its own generator; kept cases are not repeated."""
+        wanted, found = max(4, self.replicates // (every * (4 if n >= 1_000 else 1))), self._kept[what, n]
+        for place in range(len(found), wanted):
+            found.append(case(np.random.default_rng([n, *what.encode(), place])))
+            if self._keep:
+                with self._keep.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([what, n, found[-1]]) + "\n")
+        return found
 
 
 def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, SamplingDesign]:

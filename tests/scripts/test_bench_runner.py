@@ -3,9 +3,7 @@
 import importlib
 import json
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import large_runs
@@ -21,7 +19,6 @@ from harness.registry import DATASETS
     [
         (["--repeats", "0"], "'0' is not a count: write a number of 1 or more"),
         (["--latencies", "nan"], "'nan' is not a time: write seconds, 0 or more"),
-        (["--json", "nowhere/runner.json"], "there is no folder nowhere: create it first"),
     ],
 )
 def test_what_cannot_be_measured_is_one_line_before_anything_is(
@@ -58,20 +55,14 @@ def test_parts_of_a_call_and_their_rest_are_what_the_harness_adds() -> None:
     assert rows["a call of a run"] == "2.700"
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[ModuleType, str]]:
-    module = importlib.import_module("model_server")
-    with module.serving(0.0, "judge") as url:
-        yield module, url
-
-
-def test_the_server_counts_what_it_answered(server: tuple[ModuleType, str]) -> None:
-    module, url = server
-    assert module.served(url) == 0
-    request = urllib.request.Request(f"{url}/chat/completions", data=b'{"messages": []}')
-    with urllib.request.urlopen(request, timeout=10) as reply:
-        assert json.loads(reply.read())["choices"]
-    assert module.served(url) == 1
+def test_the_server_counts_what_it_answered() -> None:
+    server = importlib.import_module("model_server")
+    with server.serving(0.0, "judge") as url:
+        assert server.served(url) == 0
+        request = urllib.request.Request(f"{url}/chat/completions", data=b'{"messages": []}')
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            assert json.loads(reply.read())["choices"]
+        assert server.served(url) == 1
 
 
 def chat(prompt: str, schema: Any = None) -> Any:
@@ -117,30 +108,22 @@ def test_a_made_up_run_of_every_system_can_be_read(tmp_path: Path, monkeypatch: 
 # What growth measurements say of points whose law is known.
 
 
-FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "bench"
+def test_a_power_law_is_found_again_with_an_interval_that_holds_it_and_said_of_a_million() -> None:
+    laws, at = importlib.import_module("power_laws"), (10, 40, 160, 609)
 
+    def fitted(*values: float) -> Any:
+        return laws.fitted(laws.Points("kg", "s", "documents", at[: len(values)], values))
 
-@pytest.fixture
-def laws(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(FOLDER)
-    return importlib.import_module("power_laws")
-
-
-def test_a_power_law_is_found_again_with_an_interval_that_holds_it_and_said_of_a_million(laws: Any) -> None:
-    at = (10, 40, 160, 609)
-    noise = (1.05, 0.96, 1.03, 0.97)
-    exact = laws.fitted(laws.Points("kg", "s", "documents", at, tuple(3.0 * one**1.2 for one in at)))
+    exact = fitted(*(3.0 * one**1.2 for one in at))
     assert exact.exponent == pytest.approx(1.2)
     assert exact.far == pytest.approx(3.0 * 1_000_000**1.2)
-    rough = [3.0 * one**1.2 * factor for one, factor in zip(at, noise, strict=True)]
-    fit = laws.fitted(laws.Points("kg", "s", "documents", at, rough))
+    noise = (1.05, 0.96, 1.03, 0.97)
+    fit = fitted(*(3.0 * one**1.2 * factor for one, factor in zip(at, noise, strict=True)))
     assert fit.interval[0] < 1.2 < fit.interval[1]
     assert fit.far_interval[0] < 3.0 * 1_000_000**1.2 < fit.far_interval[1]
     assert fit.far_interval[1] / fit.far_interval[0] > 2
-
-
-def test_two_points_have_an_exponent_and_no_interval_and_one_has_neither(laws: Any) -> None:
-    fit = laws.fitted(laws.Points("kg", "s", "documents", (10, 40), (1.0, 4.0)))
-    assert fit.exponent == pytest.approx(1.0)
-    assert (fit.interval, fit.far_interval) == (None, None)
-    assert laws.fitted(laws.Points("kg", "s", "documents", (10,), (1.0,))) is None
+    # Two points have no interval, and one has no exponent.
+    of_two = fitted(1.0, 4.0)
+    assert of_two.exponent == pytest.approx(1.0)
+    assert (of_two.interval, of_two.far_interval) == (None, None)
+    assert fitted(1.0) is None

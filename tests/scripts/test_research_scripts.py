@@ -181,24 +181,22 @@ def test_what_is_no_report_is_one_line_and_the_example_stays(repository: Path) -
     assert (repository / "results" / "published" / "demo" / "summary.md").read_text() == "# Old\n"
 
 
-def test_a_page_with_texts_of_others_is_left_out_where_asked(repository: Path) -> None:
+@pytest.mark.parametrize(
+    ("size", "flags", "said"),
+    [
+        (1, ("--no-page",), "the page is not kept: the same config makes it again"),
+        (5 << 20, (), "the page has over 4 MB and is not kept: the same config makes it again"),
+    ],
+)
+def test_a_page_that_is_too_large_or_has_texts_of_others_is_left_out_and_taken_away(
+    repository: Path, size: int, flags: tuple[str, ...], said: str
+) -> None:
     assert publish(repository).returncode == 0
-    done = publish(repository, "demo", "--no-page")
-    assert (done.returncode, done.stderr) == (0, "the page is not kept: the same config makes it again\n")
-    demo = repository / "results" / "published" / "demo"
-    assert not (demo / "report.html").exists()
-    assert (demo / "summary.csv").is_file()
-
-
-def test_a_page_that_is_too_large_to_keep_is_left_out_and_said_so(repository: Path) -> None:
-    (repository / "report" / "report.html").write_bytes(b" " * (5 << 20))
-    done = publish(repository, "other")
-    assert (done.returncode, done.stderr) == (
-        0,
-        "the page has over 4 MB and is not kept: the same config makes it again\n",
-    )
-    other = repository / "results" / "published" / "other"
-    assert sorted(path.name for path in other.iterdir()) == ["figures", "summary.csv", "summary.md"]
+    (repository / "report" / "report.html").write_bytes(b" " * size)
+    done = publish(repository, "demo", *flags)
+    assert (done.returncode, done.stderr) == (0, f"{said}\n")
+    kept = {path.name for path in (repository / "results" / "published" / "demo").iterdir()}
+    assert kept == {"figures", "summary.csv", "summary.md"}
 
 
 @pytest.mark.parametrize("name", ["../demo", "", ".."])

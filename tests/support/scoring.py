@@ -5,7 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import get_args
 
-from harness.core.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
+from records import run_record
+
+from harness.core.records import (
+    Context,
+    ContextKind,
+    Cost,
+    EvaluationRecord,
+    Evidence,
+    Failure,
+    Prediction,
+    Query,
+    Reference,
+    RunRecord,
+    Score,
+)
 from harness.evaluators.answer import SPEC
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer, score_run
@@ -65,6 +79,29 @@ def score_all(
     """Every score of these records; the text of each query is its id."""
     rows = [SampleRow(query=Query(query_id=one.query_id, text=one.query_id), reference=one) for one in references]
     return asyncio.run(score_run(scorer, rows, records, repeats, facts))
+
+
+def score_one(
+    of: EvaluatorSpec | Scorer,
+    said: Prediction | Failure,
+    *,
+    answers: Sequence[str] = ("x",),
+    evidence: Sequence[tuple[str, str]] = (),
+    question: str = "q",
+    params: Params | None = None,
+    runtime: BareEvaluation | None = None,
+    facts: RunFacts | None = None,
+) -> dict[str, Score]:
+    """The scores of one answer by measure. `evidence`: document and fact of each piece."""
+    scorer = of if isinstance(of, Scorer) else build_scorer(of, params, runtime)
+    pieces = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in evidence)
+    reference = Reference(query_id=question, query_type="any", answers=tuple(answers), evidence=pieces)
+    found = score_all(scorer, [reference], {(question, 0): run_record(question, said)}, facts=facts)
+    return {score.measure: score for score in found}
+
+
+def passages(*texts: str, kind: ContextKind = "passage") -> tuple[Context, ...]:
+    return tuple(Context(text=text, doc_ids=("d",), kind=kind) for text in texts)
 
 
 def score_run_answers(run: RunDir) -> list[Score]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.current_process import usable_cores
-from harness.evaluators.bertscore.loading import Loaded, WindowEncoder, workers_here
+from harness.evaluators.bertscore.loading import Encoder, Loaded, workers_here
 
 if TYPE_CHECKING:
     from harness.evaluators.bertscore.loading import TokenIds
@@ -22,7 +22,7 @@ _USUAL_WINDOW = 512
 _ENDLESS = 10**9
 
 
-class TokenEncoder(WindowEncoder):
+class TokenEncoder(Encoder):
     """An encoder as the bert-score package uses it, on torch."""
 
     def __init__(self, loaded: Loaded) -> None:

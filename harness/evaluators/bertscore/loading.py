@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,30 +53,11 @@ if TYPE_CHECKING:
 MOST_WORKERS = 4
 
 
-class Encoder(Protocol):
-    """Embeds the tokens of texts."""
+class Encoder(ABC):
+    """Embeds the tokens of texts.
 
-    def split(self, text: str) -> list[TokenIds]:
-        """The windows of a text that is not blank; none if it has no token."""
-        ...
-
-    def weights(self, window: TokenIds) -> Weights:
-        """Shape (tokens,): 0 for special tokens, otherwise 1."""
-        ...
-
-    def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
-        """For each window, in order, shape (tokens, d), unit rows; independent of the other windows."""
-        ...
-
-    def close(self) -> None:
-        """Release everything."""
-        ...
-
-
-class WindowEncoder(ABC):
-    """Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads
-    embed at once instead; on a busy machine that is also several times faster than splitting each operation among
-    cores.
+    Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads embed
+    at once instead; on a busy machine that is also several times faster than splitting each operation among cores.
     """
 
     def __init__(
@@ -98,6 +79,7 @@ class WindowEncoder(ABC):
         """Embed one window; called in the threads of the pool."""
 
     def split(self, text: str) -> list[TokenIds]:
+        """The windows of a text that is not blank; none if it has no token."""
         ids = self._ids(text)
         body = ids[self._head : len(ids) - self._tail]
         if not self.weights(body).any():
@@ -107,9 +89,11 @@ class WindowEncoder(ABC):
         return [np.concatenate([head, piece, tail]) for piece in np.array_split(body, -(-len(body) // room))]
 
     def weights(self, window: TokenIds) -> Weights:
+        """Shape (tokens,): 0 for special tokens, otherwise 1."""
         return (~np.isin(window, self._unweighed)).astype(np.float32)
 
     def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
+        """For each window, in order, shape (tokens, d), unit rows; independent of the other windows."""
         waiting: deque[Future[Vectors]] = deque()
         try:
             for window in windows:
@@ -134,8 +118,8 @@ _WINDOW = 512
 """Number of positions of the model."""
 
 
-class MiniLMTokens(WindowEncoder):
-    """See `Encoder`: the last layer's vectors, weights stored as int8 and computed in float32."""
+class MiniLMTokens(Encoder):
+    """The last layer's vectors, weights stored as int8 and computed in float32."""
 
     def __init__(self) -> None:
         # One thread per window: the last bits of a vector depend on the number of threads.

@@ -27,8 +27,7 @@ Metrics that read a missing generator, contexts or reference, or an abstention, 
 answer, and no context in a run that has some, score 0.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from harness.core.errors import need
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
@@ -42,8 +41,6 @@ from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Params,
 
 JUDGED = kg_measures("kg", "a judge model")
 PARSED = kg_measures("kg_nlp", "parsing rules", twin_prefix="kg")
-_BLOCK = 32
-"""Comparisons per block: far more than run concurrently."""
 
 
 class KgEvaluator(JudgedEvaluator):
@@ -64,14 +61,8 @@ class KgEvaluator(JudgedEvaluator):
 
         return judge
 
-    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        by_pair: list[ScoringInput] = []
-        for case in cases:
-            left: dict[PairName, list[Measure]] = {}
-            for measure in case.measures:
-                left.setdefault(self._places[measure].pair, []).append(measure)
-            by_pair += [replace(case, measures=tuple(measures)) for measures in left.values()]
-        return list(_in_blocks(by_pair))
+    def call_of(self, measure: Measure) -> object:
+        return self._places[measure].pair
 
     async def graph(self, case: ScoringInput, pair: PairName) -> KgGraph:
         """The graph behind the scores of one pair; charged. Raises the error that makes those scores fail."""
@@ -90,15 +81,6 @@ class KgEvaluator(JudgedEvaluator):
         by_key = {(case.record.query_id, case.record.repeat): case for case, _ in asked}
         texts = [text for query, repeat, side in sides for text in content_of(by_key[query, repeat], side).texts]
         return Comparisons(await self._start_reading(texts), self._runtime.embedder, self._params)
-
-
-def _in_blocks(comparisons: Sequence[ScoringInput]) -> Iterator[ScoringInput]:
-    """Comparisons in blocks, each with the metrics of one pair. Concurrent ones are different comparisons: the
-    scores of one would wait for one another and leave the judge idle."""
-    for start in range(0, len(comparisons), _BLOCK):
-        block = comparisons[start : start + _BLOCK]
-        yield from (replace(one, measures=one.measures[:1]) for one in block)
-        yield from (replace(one, measures=one.measures[1:]) for one in block)
 
 
 def _judged(params: KgParams, runtime: EvaluationRuntime) -> KgEvaluator:

@@ -8,8 +8,10 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.display import file_name, printable
 from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.kg.evaluator import KgEvaluator
-from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores_of
 from harness.evaluators.kg.graphs.drawing import draw_query_graph, graphml
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.multi_hop import Match, paths
+from harness.evaluators.kg.graphs.scores import KgScores, scores_of
 from harness.evaluators.kg.measures import KgParams, PairName
 from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer

@@ -99,8 +99,7 @@ _BY_NAME = judged_measures(
         ),
     },
 )
-_MEASURE_OF = {name: _BY_NAME[name] for name in METRICS}
-_GRADED = {measure: name for name, measure in _MEASURE_OF.items()}
+_GRADED = {_BY_NAME[name]: name for name in METRICS}
 CONFIDENCE = replace(_BY_NAME["confidence"], live=True)
 TRUSTWORTHY = replace(_BY_NAME["trustworthy"], panel=None)
 MISALIGNED = replace(_BY_NAME["misaligned"], failure_value=1.0, panel=None)
@@ -128,19 +127,15 @@ class RagEvalEvaluator(JudgedEvaluator):
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
         return _Grading(self._params, self._runtime.judge).judge
 
-    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """Start with one metric for each call about an answer."""
-        first = [_MEASURE_OF[group[0]] for group in _calls(self._params)]
-        leading = [replace(case, measures=_among(case, first, within=True)) for case in cases]
-        return [*leading, *(replace(case, measures=_among(case, first, within=False)) for case in cases)]
+    def call_of(self, measure: Measure) -> object:
+        """The confidence and its bands follow from the grades."""
+        name = _GRADED.get(measure)
+        return _asked_with(name, self._params) if name else None
 
 
-def _among(case: ScoringInput, first: Sequence[Measure], *, within: bool) -> tuple[Measure, ...]:
-    return tuple(measure for measure in case.measures if (measure in first) is within)
-
-
-def _calls(params: RagEvalParams) -> tuple[tuple[GradeName, ...], ...]:
-    return (METRICS,) if params.calls == "one" else tuple((name,) for name in METRICS)
+def _asked_with(name: GradeName, params: RagEvalParams) -> tuple[GradeName, ...]:
+    """The grades that one call asks for."""
+    return METRICS if params.calls == "one" else (name,)
 
 
 class _Grading:
@@ -148,8 +143,6 @@ class _Grading:
 
     def __init__(self, params: RagEvalParams, judge: ChatModel) -> None:
         self._params, self._judge = params, judge
-        self._published = params.calls == "published"
-        self._together = {name: group for group in _calls(params) for name in group}
         self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
@@ -175,14 +168,12 @@ class _Grading:
 
     async def _grades(self, case: ScoringInput, windows: Sequence[Material], name: GradeName) -> list[int]:
         """The grades of each window."""
-        group, record = self._together[name], case.record
+        group, record = _asked_with(name, self._params), case.record
         grades = []
         for number, texts in enumerate(windows):
-            asked = (
-                partial(ask_form, self._judge, texts, name)
-                if self._published
-                else partial(ask_grades, self._judge, texts, group)
-            )
+            asked = partial(ask_grades, self._judge, texts, group)
+            if self._params.calls == "published":
+                asked = partial(ask_form, self._judge, texts, name)
             graded = await self._asked.of((record.query_id, record.repeat, number, group), asked)
             grades.append(graded.of(name))
         return grades

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.protocols import ChatModel, Embedder
-
 RagasMetric = Literal[
     "context_precision_no_reference",
     "context_precision",
@@ -40,12 +38,3 @@ class RagasRow:
     def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
         """The windows of contexts for a joint verdict."""
         return tuple((window,) for window in self.windows) or (self.contexts,)
-
-
-@dataclass(frozen=True)
-class Asking:
-    judge: ChatModel
-    embedder: Embedder | None
-    """For response relevancy and answer correctness."""
-    strictness: int
-    constrained: bool

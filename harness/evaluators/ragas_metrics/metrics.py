@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
@@ -29,10 +29,10 @@ from ragas.metrics._factual_correctness import FactualCorrectness
 from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 
-from harness.evaluators.ragas_metrics import ONE_BY_ONE, Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import ONE_BY_ONE, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
-from harness.protocols import Embedder
+from harness.protocols import ChatModel, Embedder
 
 # Its log messages on failures are the reasons of failed scores.
 logging.getLogger("ragas").setLevel(logging.CRITICAL)
@@ -81,14 +81,18 @@ _FROM_THE_LIBRARY: dict[RagasMetric, Callable[[], Any]] = {
 }
 
 
+@dataclass(frozen=True)
 class Ragas:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    judge: ChatModel
+    embedder: Embedder | None
+    """For response relevancy and answer correctness."""
+    strictness: int
+    constrained: bool
 
     async def score(self, name: RagasMetric, row: RagasRow) -> tuple[float, str]:
         """The value and the judge's reply. Raises UnusableReply, and the errors of the model's client."""
         # A new metric and model each time, because ragas stores settings of a call in both.
-        llm = JudgeLLM(self._asking.judge, constrained=self._asking.constrained)
+        llm = JudgeLLM(self.judge, constrained=self.constrained)
         plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[tuple[float, str]]]] = {
             "response_relevancy": self._response_relevancy,
             "context_relevance": _context_relevance,
@@ -107,30 +111,29 @@ class Ragas:
 
     async def _response_relevancy(self, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
         # ragas embeds synchronously in the middle of its own method, so its steps are called one by one.
-        metric = ResponseRelevancy(strictness=self._asking.strictness)
-        answers = await metric.question_generation.generate_multiple(
-            data=ResponseRelevanceInput(response=row.answer),
-            llm=llm,
-            n=metric.strictness,
-            callbacks=CallbackManager([]),
+        metric = ResponseRelevancy(strictness=self.strictness)
+        prompt, given = metric.question_generation, ResponseRelevanceInput(response=row.answer)
+        answers = await prompt.generate_multiple(
+            data=given, llm=llm, n=metric.strictness, callbacks=CallbackManager([])
         )
         questions = [answer.question for answer in answers]
         if not all(map(str.strip, questions)):
             raise UnusableReply("the judge wrote no question")
         evasive = [verdict for answer in answers for verdict in verdicts_in(answer)]
-        embedder = self._asking.embedder
-        assert embedder is not None  # noqa: S101 - there is one where this metric is chosen
-        metric.embeddings = _Embedded(
-            await embedder.embed_query(row.question), await embedder.embed_documents(questions)
+        assert self.embedder is not None  # noqa: S101 - there is one where this metric is chosen
+        asked, asked_back = (
+            await self.embedder.embed_query(row.question),
+            await self.embedder.embed_documents(questions),
         )
+        metric.embeddings = _Embedded(asked, asked_back)
         value = float(metric._calculate_score(answers, {"user_input": row.question}))
         noted = "evasive answer; " if all(evasive) else ""
         # Rounding can take the cosine of a vector with itself past 1; NaN stays, and fails the score.
         return float(np.clip(value, -1.0, 1.0)), f"{noted}asked back: {' | '.join(questions)}"
 
     async def _answer_correctness(self, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
-        assert self._asking.embedder is not None  # noqa: S101 - there is one where this metric is chosen
-        similarity = AnswerSimilarity(embeddings=_Embedding(self._asking.embedder))
+        assert self.embedder is not None  # noqa: S101 - there is one where this metric is chosen
+        similarity = AnswerSimilarity(embeddings=_Embedding(self.embedder))
         value, outputs = await _run(AnswerCorrectness(answer_similarity=similarity), row, llm)
         *stated, classified = (dict(output) for output in outputs)
         counts = {name: len(listed) for name, listed in classified.items()}
@@ -148,19 +151,11 @@ class Ragas:
         return float(np.clip(value, 0.0, 1.0)), said
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(NamedTuple):
     value: float
-    verdicts: list[list[int]]
+    verdicts: list[int]
+    said: str
     """The verdicts of each reply that has any."""
-
-    @property
-    def all_verdicts(self) -> list[int]:
-        return list(chain.from_iterable(self.verdicts))
-
-    @property
-    def said(self) -> str:
-        return "; ".join(" ".join(map(str, found)) for found in self.verdicts)
 
 
 async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
@@ -169,7 +164,7 @@ async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, s
     """
     windows = [await _by_the_library(metric, replace(row, contexts=seen), llm) for seen in row.shown_at_once]
     said = f"verdicts {' | '.join(one.said for one in windows)}"
-    verdicts = [one.all_verdicts for one in windows]
+    verdicts = [one.verdicts for one in windows]
     if len(windows) == 1 or len(set(map(len, verdicts))) > 1:
         return max(one.value for one in windows), said
     stated = list(map(max, zip(*verdicts, strict=True)))
@@ -180,7 +175,7 @@ async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float,
     """A context that was judged in parts is useful if any part is."""
     found = await _by_the_library(metric, row, llm)
     useful: dict[int, int] = {}
-    for rank, verdict in zip(row.ranks, found.all_verdicts, strict=bool(row.ranks)):
+    for rank, verdict in zip(row.ranks, found.verdicts, strict=bool(row.ranks)):
         useful[rank] = max(verdict, useful.get(rank, 0))
     if len(useful) == len(row.ranks):
         return found.value, f"verdicts {found.said}"
@@ -202,19 +197,17 @@ async def _coverage(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
 
 async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
     value, outputs = await _run(metric, row, llm)
-    return _Judged(value, [found for output in outputs if (found := verdicts_in(output))])
+    verdicts = [found for output in outputs if (found := verdicts_in(output))]
+    said = "; ".join(" ".join(map(str, found)) for found in verdicts)
+    return _Judged(value, list(chain.from_iterable(verdicts)), said)
 
 
 async def _run(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[BaseModel]]:
     """The value of the package, and the replies that it parsed."""
     heard = _ParsedReplies()
     metric.llm = llm
-    sample = SingleTurnSample(
-        user_input=row.question,
-        response=row.answer,
-        retrieved_contexts=list(row.contexts),
-        reference=row.reference,
-    )
+    texts = {"user_input": row.question, "response": row.answer, "reference": row.reference}
+    sample = SingleTurnSample(**texts, retrieved_contexts=list(row.contexts))
     value = await metric.single_turn_ascore(sample, heard.callbacks)
     return float(value), heard.outputs
 

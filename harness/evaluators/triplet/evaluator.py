@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from harness.core.records import Score, Triplet
@@ -32,9 +31,6 @@ from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, PanelFi
 
 _LONGEST_ANSWER = 6_000
 """Characters of a window of an answer."""
-_EQUAL = "the answer equals the reference"
-
-
 _FIGURE = PanelFigure(
     "judged_triplet",
     "Triplets",
@@ -95,35 +91,28 @@ MEASURES = judged_measures("triplet", "LLM-eval", _FIGURE, _DESCRIBED)
 _NAMES = {measure: name for name, measure in MEASURES.items()}
 
 
-class Judging:
-    """The judgements of one run; each text is extracted once."""
+class Judging(PublishedJudging):
+    """The judgements of one run, a method each by the name of its metric; each text is extracted once."""
 
     def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
-        self._runtime, self._params = runtime, params
+        super().__init__(runtime, params)
         self._extractions = judged_extractions(runtime.judge)
-        self._plans: Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]] = {
-            "response_relevancy": self._response_relevancy,
-            "faithfulness": self._faithfulness,
-            "faithfulness_cosine": self._faithfulness_cosine,
-            "factual_correctness": self._factual_correctness,
-            "factual_correctness_cosine": self._factual_correctness_cosine,
-            **PublishedJudging(runtime, params).plans,
-        }
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         name = _NAMES[measure]
+        judged: Callable[[ScoringInput], Awaitable[Judgement]] = getattr(self, name)
         if "reference" not in measure.reads or name in PUBLISHED:
-            return await self._plans[name](case)
+            return await judged(case)
         # The reference first: only the reference decides which queries count, not a system's answer.
         await self._reference_triplets(case)
         known = score_without_reading(case, measure)
         if known and known.value is not None:
             return known.value, known.explanation
         if canonical(case.prediction.answer or "") == canonical(reference_answer(case.reference)):
-            return 1.0, _EQUAL
-        return await self._plans[name](case)
+            return 1.0, "the answer equals the reference"
+        return await judged(case)
 
-    async def _response_relevancy(self, case: ScoringInput) -> Judgement:
+    async def response_relevancy(self, case: ScoringInput) -> Judgement:
         reading = self._reading(case)
         asked: list[str] = []
         for window in reading.windows:
@@ -135,7 +124,7 @@ class Judging:
         nearest = f"nearest of {len(asked)}: {asked[cosines.index(max(cosines))]}"
         return reading.mean(highest), joined(several, nearest), reading.share_read
 
-    async def _faithfulness(self, case: ScoringInput) -> Judgement:
+    async def faithfulness(self, case: ScoringInput) -> Judgement:
         triplets = await self._answer_triplets(case)
         reading = self._reading(case)
         judge = self._runtime.judge
@@ -144,19 +133,19 @@ class Judging:
         by = f"supported, by passages {' '.join(map(str, numbers))}"
         return *share_found(triplets, [number > 0 for number in numbers], by), reading.share_read
 
-    async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
+    async def faithfulness_cosine(self, case: ScoringInput) -> Judgement:
         facts = texts_of_triplets(await self._answer_triplets(case))
         contexts = windows_of_texts(context.text for context in case.prediction.contexts)
         cosines = (await cosine_matrix(self._runtime.embedder, facts, contexts)).max(axis=1)
         return float(cosines.mean()), f"highest cosines {rounded(cosines.tolist())}"
 
-    async def _factual_correctness(self, case: ScoringInput) -> Judgement:
+    async def factual_correctness(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
         judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
         windows = [await stated_triplets(judge, case.query.text, part, triplets) for part in parts]
         return share_found(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
 
-    async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
+    async def factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
         answered = await self._extractions.of(case.prediction.answer or "")
         if not answered:
@@ -200,10 +189,9 @@ class TripletEvaluator(JudgedEvaluator):
         waits = is_ours and "reference" in measure.reads
         return None if score and score.status == "scored" and waits else score
 
-    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """The cosine variants last: otherwise they would wait for the same extractions as the judged metrics."""
-        each = [replace(case, measures=(measure,)) for case in cases for measure in case.measures]
-        return sorted(each, key=lambda case: bool(case.measures[0].twin_of))
+    def call_of(self, measure: Measure) -> object:
+        """A cosine variant reads what its judged metric extracts."""
+        return measure.twin_of or measure.name
 
 
 SPEC = EvaluatorSpec(

@@ -4,7 +4,7 @@ The paper describes its requests and prints none, so they are in our words. Each
 cosine share the first call.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from harness.evaluators.score_preconditions import reference_answer
 from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
 from harness.evaluators.triplet.verdicts import (
     MATERIAL,
-    TripletMetric,
     TripletParams,
     ask,
     joined,
@@ -50,23 +49,14 @@ class FactLists(NamedTuple):
 
 
 class PublishedJudging:
-    """The judgements of one run; raise what `Judging.judge` raises."""
+    """The judgements of one run, a method each by the name of its metric; raise what `Judging.judge` raises."""
 
     def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
         self._runtime, self._params = runtime, params
         self._supports: Once[tuple[str, ...], Support] = Once()
         self._fact_lists: Once[tuple[str, str], FactLists] = Once()
 
-    @property
-    def plans(self) -> Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]]:
-        return {
-            "faithfulness_published": self._faithfulness,
-            "faithfulness_cosine_published": self._faithfulness_cosine,
-            "factual_correctness_published": self._factual_correctness,
-            "factual_correctness_cosine_published": self._factual_correctness_cosine,
-        }
-
-    async def _faithfulness(self, case: ScoringInput) -> Judgement:
+    async def faithfulness_published(self, case: ScoringInput) -> Judgement:
         reading, support = await self.support(case)
         flags = (
             await supported_facts(self._runtime.judge, support) if support.passages else [0] * len(support.facts)
@@ -74,7 +64,7 @@ class PublishedJudging:
         value, reason = share_found(support.facts, [flag > 0 for flag in flags], "supported")
         return value, joined(_passages_said(support, reading), reason), reading.share_read
 
-    async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
+    async def faithfulness_cosine_published(self, case: ScoringInput) -> Judgement:
         reading, support = await self.support(case)
         if not support.passages:
             return 0.0, _passages_said(support, reading), reading.share_read
@@ -82,13 +72,13 @@ class PublishedJudging:
         highest = (await cosine_matrix(self._runtime.embedder, facts, passages)).max(axis=1)
         return float(highest.mean()), f"highest cosines {rounded(highest.tolist())}", reading.share_read
 
-    async def _factual_correctness(self, case: ScoringInput) -> Judgement:
+    async def factual_correctness_published(self, case: ScoringInput) -> Judgement:
         lists = await self._lists(case)
         if not lists.answer:
             return 0.0, _nothing_extracted(case.prediction.answer or "", "answer")
         return _recall(*await common_and_missing(self._runtime.judge, lists), "counted by the judge")
 
-    async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
+    async def factual_correctness_cosine_published(self, case: ScoringInput) -> Judgement:
         lists = await self._lists(case)
         if not lists.answer:
             return 0.0, _nothing_extracted(case.prediction.answer or "", "answer")

@@ -1,30 +1,20 @@
 """Accuracy, hallucination, false abstention and overlap, and to which queries each applies."""
 
-from collections.abc import Callable
-
 import pytest
-from scoring import build_scorer, score_all
+from records import FAILED
+from scoring import score_one
 
-from harness.core.records import Reference, Score
+from harness.core.records import Prediction, Reference, Score
 from harness.evaluators.answer import ACCURACY, EM, SPEC, TOKEN_F1
 from harness.evaluators.score_preconditions import is_null
 from harness.protocols import ConstantAnswer, Measure
 
-from .conftest import MakeRecord, MakeReference
-
-Scored = Callable[..., dict[str, Score]]
+from .conftest import MakeReference
 
 
-@pytest.fixture
-def score(reference: MakeReference, record: MakeRecord) -> Scored:
-    """score(("Yes",), "yes") -> measure -> Score."""
-
-    def scores(answers: tuple[str, ...], answer: str | None, error: str = "") -> dict[str, Score]:
-        records = {("q", 0): record("q", answer, error=error)}
-        found = score_all(build_scorer(SPEC), [reference("q", *answers)], records)
-        return {one.measure: one for one in found}
-
-    return scores
+def score(answers: tuple[str, ...], answer: str | None) -> dict[str, Score]:
+    """By measure; an answer of None: the query failed."""
+    return score_one(SPEC, FAILED if answer is None else Prediction(answer=answer), answers=answers)
 
 
 VERDICTS = ("accuracy", "hallucination_rate", "false_abstention_rate")
@@ -53,7 +43,7 @@ def values(scores: dict[str, Score], measures: tuple[str, ...] = VERDICTS) -> tu
     ],
 )
 def test_each_measure_of_one_answer(
-    score: Scored, references: tuple[str, ...], answer: str, expected: tuple[float | None, ...]
+    references: tuple[str, ...], answer: str, expected: tuple[float | None, ...]
 ) -> None:
     assert values(score(references, answer)) == expected
 
@@ -77,15 +67,15 @@ def test_each_measure_of_one_answer(
     ],
 )
 def test_the_overlap_of_one_answer_of_an_answerable_or_a_null_query(
-    score: Scored, references: tuple[str, ...], answer: str, expected: tuple[float | None, ...]
+    references: tuple[str, ...], answer: str, expected: tuple[float | None, ...]
 ) -> None:
     assert values(score(references, answer), OVERLAP) == pytest.approx(expected)
 
 
-def test_a_failed_query_gets_the_worst_value_of_every_measure_but_is_no_abstention(score: Scored) -> None:
-    assert values(score(("Google",), None, "boom")) == (0.0, None, None)
-    assert values(score(NULL, None, "boom")) == (0.0, 1.0, None)
-    assert values(score(NULL, None, "boom"), OVERLAP) == (0.0, 0.0, 0.0, 0.0)
+def test_a_failed_query_gets_the_worst_value_of_every_measure_but_is_no_abstention() -> None:
+    assert values(score(("Google",), None)) == (0.0, None, None)
+    assert values(score(NULL, None)) == (0.0, 1.0, None)
+    assert values(score(NULL, None), OVERLAP) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query(reference: MakeReference) -> None:
@@ -94,12 +84,12 @@ def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query(reference
     assert not is_null(reference("q"))
 
 
-def test_the_explanation_shows_the_no_that_was_read_out_of_a_sentence(score: Scored) -> None:
+def test_the_explanation_shows_the_no_that_was_read_out_of_a_sentence() -> None:
     assert score(("no",), "No, it fell.")["accuracy"].explanation == "'no' against 'no'"
     assert score(("Google",), "No, it fell.")["accuracy"].explanation == "'no it fell' against 'google'"
 
 
-def test_the_explanation_of_an_overlap_shows_the_form_that_its_source_compares(score: Scored) -> None:
+def test_the_explanation_of_an_overlap_shows_the_form_that_its_source_compares() -> None:
     scores = score(("The C.E.O.",), "a CEO of the firm")
     assert scores["em"].explanation == scores["token_f1"].explanation == "'ceo of firm' against 'ceo'"
     assert scores["accuracy_multihop_compat"].explanation == "shared: 'the'"

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from records import run_record
-from scoring import BareEvaluation, score_all
+from scoring import BareEvaluation, passages, score_all
 
 from harness.core.errors import MissingDependency, StoreError
-from harness.core.records import Context, ContextKind, Evidence, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
+from harness.evaluators.bertscore.loading import Encoder
 from harness.evaluators.bertscore.matching import Agreement, TokenTable, Window, match
 from harness.evaluators.run_scoring import Scorer
 from harness.protocols import RunFacts
@@ -27,15 +28,23 @@ if TYPE_CHECKING:
 MARK = 0
 
 
-class WordEncoder:
+class WordEncoder(Encoder):
     """Four words a window, behind a mark that weighs nothing; equal words are equal vectors, others orthogonal."""
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {"[CLS]": MARK}
         self.embedded: list[TokenIds] = []
 
+    def _ids(self, text: str) -> TokenIds:
+        return np.array([self.words.setdefault(one, len(self.words)) for one in text.split() if one != "\u200b"])
+
+    def _embed(self, window: TokenIds) -> Vectors:
+        self.embedded.append(window)
+        vectors: Vectors = np.eye(64, dtype=np.float32)[window]
+        return vectors
+
     def split(self, text: str) -> list[TokenIds]:
-        ids = [self.words.setdefault(word, len(self.words)) for word in text.split() if word != "\u200b"]
+        ids = self._ids(text)
         return [np.array([MARK, *ids[start : start + 4]]) for start in range(0, len(ids), 4)]
 
     def weights(self, window: TokenIds) -> Weights:
@@ -43,10 +52,7 @@ class WordEncoder:
         return weights
 
     def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
-        for window in windows:
-            self.embedded.append(window)
-            vectors: Vectors = np.eye(64, dtype=np.float32)[window]
-            yield vectors
+        yield from map(self._embed, windows)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -72,10 +78,6 @@ def scorer(encoder: WordEncoder, runtime: BareEvaluation, tmp_path: Path) -> Ite
 def gold(*facts: str, answers: tuple[str, ...] = ("blue",)) -> Reference:
     evidence = tuple(Evidence(doc_id="d", fact=fact) for fact in facts)
     return Reference(query_id="q", query_type="inference", answers=answers, evidence=evidence)
-
-
-def passages(*texts: str, kind: ContextKind = "passage") -> tuple[Context, ...]:
-    return tuple(Context(text=text, doc_ids=(), kind=kind) for text in texts)
 
 
 def answered(answer: str | None = "blue", contexts: tuple[Context, ...] = ()) -> RunRecord:

@@ -76,23 +76,17 @@ def test_the_folder_leads_to_weights_in_the_hubs_cache_and_later_to_our_own(own:
     assert (folder / "model.safetensors").resolve() == own / "torch"
 
 
-def test_a_cache_that_is_moved_as_a_whole_keeps_its_folder(own: Path, tmp_path: Path) -> None:
+def test_right_links_are_left_as_they_are_and_still_lead_there_where_the_cache_is_moved(
+    own: Path, tmp_path: Path
+) -> None:
     put_into(own)
-    name = minilm_folder().name
-    own.rename(tmp_path / "moved")
-    assert content_of(tmp_path / "moved" / name) == (WHOLE, TOKENIZER)
-
-
-def test_links_that_are_right_are_left_as_they_are(own: Path) -> None:
-    put_into(own)
-    before = os.lstat(minilm_folder() / "model.safetensors").st_ino
+    folder = minilm_folder()
+    before = os.lstat(folder / "model.safetensors").st_ino
     assert os.lstat(minilm_folder() / "model.safetensors").st_ino == before
-    assert {path.name for path in minilm_folder().iterdir()} == {
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    }
+    names = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert {path.name for path in folder.iterdir()} == names
+    own.rename(tmp_path / "moved")
+    assert content_of(tmp_path / "moved" / folder.name) == (WHOLE, TOKENIZER)
 
 
 @pytest.mark.slow

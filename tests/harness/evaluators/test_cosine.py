@@ -1,6 +1,5 @@
 """Cosines of texts: values that can be counted by hand, and what is said where there is nothing to compare."""
 
-import asyncio
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -8,16 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from judges import WordEmbedder
-from scoring import BareEvaluation, build_scorer
+from scoring import BareEvaluation, passages, score_one
 
-from harness.core.records import Query, Reference, Score
+from harness.core.records import Prediction, Score
 from harness.evaluators.cosine import SPEC, sentences_of, whole_of
-from harness.evaluators.run_scoring import score_run
 from harness.extraction.text_windows import EMBEDDED_WHOLE as WINDOW
 from harness.protocols import Embedder
-from harness.store import SampleRow
-
-from .conftest import MakeRecord
 
 QUESTION = "Who founded Acme?"
 ANSWER = "Ann founded Acme. Acme sells anvils."
@@ -25,23 +20,16 @@ REFERENCE = "Ann founded Acme. Bob left."
 
 
 def scores(
-    make: MakeRecord,
-    answer: str | None = ANSWER,
-    references: Sequence[str] = (REFERENCE,),
-    contexts: Sequence[str] = ("Ann founded Acme.",),
-    embedder: Embedder | None = None,
+    answer: str = ANSWER, references: Sequence[str] = (REFERENCE,), embedder: Embedder | None = None
 ) -> dict[str, Score]:
-    row = SampleRow(
-        query=Query(query_id="q1", text=QUESTION),
-        reference=Reference(query_id="q1", query_type="any", answers=tuple(references)),
-    )
-    scorer = build_scorer(SPEC, runtime=BareEvaluation(embedder=embedder or WordEmbedder()))
-    found = asyncio.run(score_run(scorer, [row], {("q1", 0): make("q1", answer, *contexts)}))
-    return {score.measure.removeprefix("cosine_"): score for score in found}
+    said = Prediction(answer=answer, contexts=passages("Ann founded Acme."))
+    runtime = BareEvaluation(embedder=embedder or WordEmbedder())
+    found = score_one(SPEC, said, question=QUESTION, answers=references, runtime=runtime)
+    return {name.removeprefix("cosine_"): score for name, score in found.items()}
 
 
-def test_each_measure_is_the_cosine_that_its_words_give(answered: MakeRecord) -> None:
-    found = {name: score.value for name, score in scores(answered).items()}
+def test_each_measure_is_the_cosine_that_its_words_give() -> None:
+    found = {name: score.value for name, score in scores().items()}
     # Ann, founded and acme are three words of five on both sides.
     assert found["answer_reference"] == pytest.approx(3 / 5, abs=1e-6)
     # "Ann founded Acme." is there, "Bob left." is nowhere; "Acme sells anvils." shares one word of three.
@@ -52,32 +40,30 @@ def test_each_measure_is_the_cosine_that_its_words_give(answered: MakeRecord) ->
     assert found["answer_question"] == pytest.approx(2 / math.sqrt(5 * 3), abs=1e-6)
 
 
-def test_of_several_references_the_nearest_counts(answered: MakeRecord) -> None:
-    found = scores(answered, references=("Nobody knows.", ANSWER))
+def test_of_several_references_the_nearest_counts() -> None:
+    found = scores(references=("Nobody knows.", ANSWER))
     assert {found[name].value for name in ("answer_reference", "reference_found", "answer_backed")} == {1.0}
 
 
-def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_value(answered: MakeRecord) -> None:
-    found = scores(answered, "Insufficient information.")
+def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_value() -> None:
+    found = scores("Insufficient information.")
     kept = {name for name, score in found.items() if score.status == "scored"}
     assert kept == {"contexts_question"}
     assert "abstains" in found["answer_reference"].explanation
 
 
 @pytest.mark.parametrize("references", [(), ("Yes",), ("Insufficient information.",)])
-def test_without_a_worded_reference_nothing_is_held_against_it(
-    answered: MakeRecord, references: Sequence[str]
-) -> None:
-    found = scores(answered, references=references)
+def test_without_a_worded_reference_nothing_is_held_against_it(references: Sequence[str]) -> None:
+    found = scores(references=references)
     assert {found[name].status for name in ("answer_reference", "reference_found")} == {"not_applicable"}
 
 
-def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero(answered: MakeRecord) -> None:
+def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero() -> None:
     class Broken(WordEmbedder):
         async def embed_documents(self, texts: Sequence[str]) -> Any:
             return np.full((len(texts), 3), np.nan, dtype=np.float32)
 
-    assert {score.status for score in scores(answered, embedder=Broken()).values()} == {"failed"}
+    assert {score.status for score in scores(embedder=Broken()).values()} == {"failed"}
 
 
 def test_sentences_are_cut_at_ends_and_lines_and_a_long_one_into_windows() -> None:

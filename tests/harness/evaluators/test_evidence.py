@@ -1,11 +1,11 @@
 """Sentences offered as proof, held against gold facts: worked by hand."""
 
 import pytest
-from records import FAILED, run_record
+from records import FAILED
 from runtimes import Embedder
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, score_one
 
-from harness.core.records import Context, Evidence, Prediction, Reference, Score
+from harness.core.records import Context, Prediction, Score
 from harness.evaluators.evidence import MEASURES, SPEC
 from harness.protocols import RunFacts
 
@@ -18,17 +18,9 @@ def sentence(text: str, doc_id: str = "d") -> Context:
 
 def scores(gold: list[str], offered: list[Context] | None, facts: RunFacts | None = None) -> dict[str, Score]:
     """`offered` None: the query failed."""
-    reference = Reference(
-        query_id="q",
-        query_type="inference",
-        answers=("x",),
-        evidence=tuple(Evidence(doc_id="d", fact=fact) for fact in gold),
-    )
     said = FAILED if offered is None else Prediction(answer="an answer", evidence=tuple(offered))
-    record = run_record("q", said)
-    scorer = build_scorer(SPEC, runtime=BareEvaluation(embedder=Embedder()))
-    found = score_all(scorer, [reference], {("q", 0): record}, facts=facts)
-    return {score.measure: score for score in found}
+    evidence, runtime = [("d", fact) for fact in gold], BareEvaluation(embedder=Embedder())
+    return score_one(SPEC, said, evidence=evidence, runtime=runtime, facts=facts)
 
 
 def values(gold: list[str], *offered: Context) -> dict[str, float | None]:

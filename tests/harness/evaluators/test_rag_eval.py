@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, score_one
 
 from harness.core.errors import ModelUnavailable, NoLogprobs
-from harness.core.records import Reference, RunRecord, Score
+from harness.core.records import RunRecord, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
@@ -42,23 +43,20 @@ def asked_for(asked: Asked) -> list[str]:
 
 def scores_of(
     judge: Chat,
-    *records: RunRecord,
-    params: RagEvalParams | None = None,
-    references: Mapping[str, tuple[str, ...]] | None = None,
+    record: RunRecord,
+    params: RagEvalParams | g_eval.GEvalParams | None = None,
+    references: tuple[str, ...] = (),
     facts: RunFacts | None = None,
 ) -> list[Score]:
-    gold = [
-        Reference(
-            query_id=one.query_id, query_type="inference_query", answers=(references or {}).get(one.query_id, ())
-        )
-        for one in records
-    ]
-    scorer = build_scorer(SPEC, params, BareEvaluation(judge))
-    return score_all(scorer, gold, {(one.query_id, 0): one for one in records}, facts=facts)
+    """By RAG-Eval, or by G-Eval if the parameters are its own."""
+    spec = g_eval.SPEC if isinstance(params, g_eval.GEvalParams) else SPEC
+    assert record.prediction is not None
+    about: dict[str, Any] = {"question": record.query_id, "answers": references, "facts": facts}
+    found = score_one(spec, record.prediction, params=params, runtime=BareEvaluation(judge), **about)
+    return [*found.values()]
 
 
 def by_measure(scores: list[Score]) -> dict[str, Score]:
-    assert len({score.query_id for score in scores}) == 1
     return {score.measure: score for score in scores}
 
 
@@ -146,9 +144,7 @@ def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
     answered: MakeRecord, fault: Exception, first: float | None
 ) -> None:
     record = answered("Who did it?", "Ann did.", "It was Ann.")
-    gold = [Reference(query_id=record.query_id, query_type="inference_query", answers=())]
-    scorer = build_scorer(g_eval.SPEC, g_eval.GEvalParams(), BareEvaluation(Faulty(fault)))
-    scores = score_all(scorer, gold, {(record.query_id, 0): record})
+    scores = scores_of(Faulty(fault), record, params=g_eval.GEvalParams())
     assert [score.value for score in scores] == [first, 0.2, 0.2, 0.2]
     assert len({score.explanation for score in scores[1:]} - {scores[0].explanation}) == 1
 
@@ -165,10 +161,7 @@ def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
 def test_g_eval_weighs_scores_by_probability_and_otherwise_takes_the_stated_one(
     answered: MakeRecord, judge: Chat, params: g_eval.GEvalParams, value: float
 ) -> None:
-    record = answered("Who did it?", "Ann did.", "It was Ann.")
-    gold = [Reference(query_id=record.query_id, query_type="inference_query", answers=())]
-    scorer = build_scorer(g_eval.SPEC, params, BareEvaluation(judge))
-    scores = score_all(scorer, gold, {(record.query_id, 0): record})
+    scores = scores_of(judge, answered("Who did it?", "Ann did.", "It was Ann."), params=params)
     assert [score.value for score in scores] == pytest.approx([value] * 4)
     assert [named_last(asked) for asked in judge.calls] == list(g_eval.METRICS)
     for asked in judge.calls:
@@ -243,25 +236,21 @@ def test_an_answer_or_contexts_that_say_nothing_are_worth_the_least_and_ask_nobo
     assert not judge.calls
 
 
-def test_an_abstention_is_neither_good_nor_bad(answered: MakeRecord) -> None:
-    judge = Chat(graded)
-    found = scores_of(judge, answered("q", "Insufficient information.", "text"), references={"q": ("Ann",)})
-    assert {(score.status, score.explanation) for score in found} == {("not_applicable", "the answer abstains")}
-    assert not judge.calls
-
-
 @pytest.mark.parametrize(
-    ("facts", "reason"),
+    ("answer", "facts", "reason"),
     [
-        (RunFacts(has_generator=False), "the run has no generator"),
-        (RunFacts(has_contexts=False), "the contexts are not recorded"),
+        ("Insufficient information.", None, "the answer abstains"),
+        ("Ann did.", RunFacts(has_generator=False), "the run has no generator"),
+        ("Ann did.", RunFacts(has_contexts=False), "the contexts are not recorded"),
     ],
 )
-def test_a_run_without_answers_or_contexts_is_not_graded(
-    answered: MakeRecord, facts: RunFacts, reason: str
+def test_an_abstention_and_a_run_without_answers_or_contexts_are_not_graded(
+    answered: MakeRecord, answer: str, facts: RunFacts | None, reason: str
 ) -> None:
-    found = scores_of(Chat(graded), answered("q", "Ann did.", "text"), facts=facts)
+    judge = Chat(graded)
+    found = scores_of(judge, answered("q", answer, "text"), references=("Ann",), facts=facts)
     assert {(score.status, score.explanation) for score in found} == {("not_applicable", reason)}
+    assert not judge.calls
 
 
 LONG = ("first " * 1_500, "second " * 1_500)

@@ -10,8 +10,7 @@ from typing import Any, get_args
 import pytest
 from judges import ScriptedJudge, WordEmbedder
 
-from harness.evaluators.ragas import load_ragas
-from harness.evaluators.ragas_metrics import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
 from harness.models.fake_model import example_of
 
 pytestmark = pytest.mark.slow
@@ -31,7 +30,7 @@ ROWS = [
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """scripts/bench/ragas_evaluate.py, which calls ragas.evaluate()."""
-    load_ragas()
+    importlib.import_module("harness.evaluators.ragas_metrics.metrics")
     return importlib.import_module("ragas_evaluate")
 
 
@@ -58,8 +57,9 @@ def _with_verdicts(schema: Any) -> Any:
 
 async def by_us(judge: ScriptedJudge, name: RagasMetric, row: RagasRow) -> float:
     from harness.evaluators.ragas_metrics.llm import UnusableReply
+    from harness.evaluators.ragas_metrics.metrics import Ragas
 
-    ragas = load_ragas()(Asking(judge, WordEmbedder(), strictness=1, constrained=False))
+    ragas = Ragas(judge, WordEmbedder(), strictness=1, constrained=False)
     try:
         return (await ragas.score(name, row))[0]
     except UnusableReply:

@@ -12,8 +12,8 @@ from judges import Reply, ScriptedJudge, WordEmbedder, input_of
 from scoring import BareEvaluation, build_scorer
 
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
-from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
-from harness.evaluators.ragas_metrics import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas import SPEC, RagasParams
+from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
 from harness.evaluators.run_scoring import score_run
 from harness.store import SampleRow
 
@@ -259,8 +259,10 @@ async def test_a_failed_judgement_leaves_no_call_behind() -> None:
             raise RuntimeError("HTTP 400")
         return claims(prompt)
 
+    from harness.evaluators.ragas_metrics.metrics import Ragas
+
     judge = Slow({**SCRIPT, CLAIMS: refused})
-    ragas = load_ragas()(Asking(judge, None, strictness=1, constrained=True))
+    ragas = Ragas(judge, None, strictness=1, constrained=True)
     with pytest.raises(RuntimeError, match="HTTP 400"):
         await ragas.score("factual_correctness", RagasRow(QUESTION, ANSWER, CONTEXTS, REFERENCE))
     # The claims of both texts were asked for side by side; verdicts on the reference's claims no more.

@@ -1,16 +1,23 @@
-"""Retrieval measures worked by hand, to which queries each applies, and what is said about them."""
+"""Retrieval measures worked by hand, to which queries each applies, what is said about them; and how much of the
+evidence is within the first characters of the prompt, where naming documents is worth nothing.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
-from records import FAILED, run_record
-from scoring import build_scorer, score_all
+from records import FAILED
+from scoring import score_one
 
 from harness.core import errors
 from harness.core.errors import MissingDependency
-from harness.core.records import Context, Evidence, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, ContextKind, Prediction, Score
+from harness.evaluators.gold_ranks import FactFinder, without_punctuation
+from harness.evaluators.prompt_sizes import facts_within, prompt_contexts
 from harness.evaluators.retrieval import SPEC, RetrievalParams
+from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import RunFacts
 
 Gold = Sequence[tuple[str, str]]
@@ -23,25 +30,15 @@ def passage(doc_ids: str, text: str = "") -> Context:
     return Context(text=text, doc_ids=tuple(doc_ids.split()))
 
 
-def reference(*gold: tuple[str, str], query_id: str = "q") -> Reference:
-    evidence = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in gold)
-    return Reference(query_id=query_id, query_type="inference", answers=("x",), evidence=evidence)
-
-
-def record(contexts: Sequence[Context] | None, *, query_id: str = "q") -> RunRecord:
-    """None: the query failed."""
-    said = FAILED if contexts is None else Prediction(answer=None, contexts=tuple(contexts))
-    return run_record(query_id, said)
-
-
 def scores_of(
     gold: Gold,
     contexts: Sequence[Context] | None,
     params: RetrievalParams | None = None,
     facts: RunFacts | None = None,
 ) -> dict[str, Score]:
-    scores = score_all(build_scorer(SPEC, params), [reference(*gold)], {("q", 0): record(contexts)}, facts=facts)
-    return {score.measure: score for score in scores}
+    """`contexts` None: the query failed."""
+    said = FAILED if contexts is None else Prediction(answer=None, contexts=tuple(contexts))
+    return score_one(SPEC, said, evidence=gold, params=params, facts=facts)
 
 
 def values(scores: Mapping[str, Score], *names: str) -> list[float | None]:
@@ -61,12 +58,6 @@ def test_documents_are_ranked_where_they_are_named_first_and_counted_once() -> N
     assert scores["MRR@4"].value == pytest.approx(1 / 2)
     assert scores["MAP@4"].value == pytest.approx((1 / 2 + 2 / 4) / 3)
     assert scores["nDCG@4"].value == pytest.approx((0.63093 + 0.43068) / (1 + 0.63093 + 0.5), abs=1e-5)
-
-
-def test_map_divides_by_all_gold_documents_even_where_k_is_smaller() -> None:
-    scores = scores_of([("a", "f"), ("b", "f")], [passage("a b")], RetrievalParams(ks=(1,)))
-    assert scores["MAP@1"].value == 0.5
-    assert scores["nDCG@1"].value == 1
 
 
 def test_triplets_and_summaries_are_scored_through_their_provenance_in_its_own_order() -> None:
@@ -194,6 +185,8 @@ def test_the_explanation_says_how_much_was_found_within_k_and_where_it_begins() 
     assert scores["Hit@1"].explanation == "0 of 3 gold documents in the first 1; first at 2"
     assert scores["AllHit"].explanation == "2 of 3 gold documents; first at 2"
     assert scores["fact_Hit@4"].explanation == "0 of 4 gold facts in the first 4"
+    fewer = scores_of(GOLD, DOCUMENTS[:2])
+    assert fewer["Hit@10"].explanation == "1 of 3 gold documents in the first 10 (there are 2); first at 2"
 
 
 SIZES = (1000, 2000, 4000, 8000, 16000)
@@ -232,3 +225,89 @@ def test_without_ir_measures_one_line_says_what_to_install(monkeypatch: pytest.M
     assert SPEC.preflight is not None
     with pytest.raises(MissingDependency, match=r"pip install 'rag-bench-harness\[evaluator-retrieval\]'"):
         SPEC.preflight(RetrievalParams())
+
+
+# Within the first characters of what the generator saw.
+
+
+MANY = tuple(f"d{number}" for number in range(200))
+SHOWN_GOLD = (("d3", "Ann founded Acme."), ("d7", "Acme began in 1990."))
+
+
+def shown(text: str, *doc_ids: str, kind: ContextKind = "passage") -> Context:
+    return Context(text=text, doc_ids=doc_ids, kind=kind)
+
+
+@pytest.mark.parametrize("kind", ["summary", "triplet", "passage"])
+def test_one_text_that_names_every_document_has_recalled_all_and_shown_nothing(kind: ContextKind) -> None:
+    found = scores_of(SHOWN_GOLD, [shown("The reports are about companies.", *MANY, kind=kind)])
+    assert found["Recall"].value == found["AllHit"].value == 1.0
+    assert found["Precision"].value == len(SHOWN_GOLD) / len(MANY)
+    assert found["documents_named"].value == len(MANY)
+    within = {name: score.value for name, score in found.items() if name.endswith("c") and name != EXPECTED}
+    assert len(within) == 4 * len(RetrievalParams().sizes)
+    assert set(within.values()) == {0.0}
+
+
+def test_a_fact_counts_from_the_size_at_which_its_last_letter_was_shown() -> None:
+    contexts = [shown("Cats purr.", "x"), shown("Well: Ann founded\n Acme. And more.", "d3")]
+    whole = answer_messages("?", contexts, "short")[1].content.split("Passages:\n\n")[1]
+    end = whole.index("Acme.") + len("Acme")
+    found = scores_of(SHOWN_GOLD, contexts, RetrievalParams(sizes=(end - 1, end)))
+    assert found[f"fact_Recall@{end - 1}c"].value == 0
+    assert found[f"fact_Recall@{end}c"].value == 0.5
+    assert found[f"fact_Recall@{end}c"].explanation == (
+        f"1 of 2 gold facts within the first {end} of {prompt_contexts(contexts).length} characters; "
+        f"first at {end}"
+    )
+
+
+def test_a_document_counts_from_the_size_at_which_its_text_begins() -> None:
+    contexts = [
+        shown("Cats purr.", "x"),
+        shown("Whatever.", "d3"),
+        shown("(a)-[is]->(b)", "d7", kind="triplet"),
+    ]
+    begin = len("[1] Cats purr.\n\n[2] ") + 1
+    found = scores_of(SHOWN_GOLD, contexts, RetrievalParams(sizes=(begin - 1, begin, 1_000)))
+    assert [found[f"Recall@{size}c"].value for size in (begin - 1, begin, 1_000)] == [0, 0.5, 0.5]
+
+
+def test_what_the_generator_saw_is_measured_as_the_prompt_has_it() -> None:
+    contexts = [shown(" one \n", "a"), shown("", "b"), shown("three", "c")]
+    block = "[1] one\n\n[2] \n\n[3] three"
+    assert block in answer_messages("?", contexts, "short")[1].content
+    assert scores_of(SHOWN_GOLD, contexts)["context_characters"].value == len(block)
+    assert scores_of(SHOWN_GOLD, [])["context_characters"].value == 0
+
+
+@given(st.lists(st.text(max_size=30), max_size=6), st.integers(0, 5), st.text(max_size=10))
+def test_each_text_stands_where_it_is_said_to(texts: list[str], place: int, extra: str) -> None:
+    contexts = [shown(f"{text}{extra}" if number == place else text) for number, text in enumerate(texts)]
+    what = prompt_contexts(contexts)
+    block = answer_messages("?", contexts, "short")[1].content.removeprefix("Passages:\n\n")
+    for text, start in zip(what.texts, what.starts, strict=True):
+        assert block[start : start + len(text)] == text
+    assert block[what.length :].startswith("\n\nQuestion: ") or not contexts
+
+
+@given(
+    st.lists(st.text(alphabet="ab \n", max_size=12), min_size=1, max_size=4),
+    st.text(alphabet="ab", min_size=1, max_size=3),
+)
+def test_a_fact_within_n_is_one_that_the_prompt_cut_at_n_still_states(texts: list[str], fact: str) -> None:
+    """Held against cutting the prompt itself, context by context."""
+    contexts = [shown(text) for text in texts]
+    what = prompt_contexts(contexts)
+    found = facts_within(FactFinder(without_punctuation).find([fact], texts), what)
+    for size in range(what.length + 2):
+        left = [text[: max(size - start, 0)] for text, start in zip(what.texts, what.starts, strict=True)]
+        assert found.within(size) == any(fact in without_punctuation(text) for text in left)
+
+
+def test_curves_of_recall_lie_along_the_sizes() -> None:
+    panels = [one.panel for one in SPEC.measures(RetrievalParams()) if one.name.endswith("c") and one.panel]
+    assert {panel.figure.stem for panel in panels} == {"retrieval_at_size"}
+    for curve in ("All", "Recall"):
+        at = [panel.at for panel in panels if (panel.row, panel.curve) == ("facts", curve)]
+        assert at == [1000, 2000, 4000, 8000, 16000]

@@ -252,33 +252,20 @@ def test_a_measure_says_to_which_queries_it_applies(queries: Queries, of_null: s
 
 
 @pytest.mark.parametrize(
-    ("answer", "contexts", "status", "value"),
+    ("answer", "contexts", "is_wrong", "status"),
     [
-        ("  ", ("a text",), "scored", 0.0),
-        ("Insufficient information.", ("a text",), "not_applicable", None),
-        ("Apple", (), "scored", 0.0),
-        ("Apple", (" ", "\n"), "scored", 0.0),
+        ("  ", ("a text",), False, "scored"),
+        ("Insufficient information.", ("a text",), False, "not_applicable"),
+        ("I don't know.", ("a text",), True, "scored"),
+        ("Apple", (), False, "scored"),
+        ("Apple", (" ", "\n"), False, "scored"),
     ],
 )
-def test_a_side_that_says_nothing_settles_the_score(
-    answer: str, contexts: tuple[str, ...], status: str, value: float | None
+@pytest.mark.parametrize("worst", [0.0, 1.0])
+def test_a_side_that_says_nothing_is_worth_what_a_failure_is_and_an_abstention_only_where_it_is_wrong(
+    answer: str, contexts: tuple[str, ...], is_wrong: bool, status: str, worst: float
 ) -> None:
-    score = score_without_reading(case(answer, *contexts), MEASURE)
+    measure = replace(MEASURE, failure_value=worst, higher_is_better=not worst)
+    score = score_without_reading(case(answer, *contexts), measure, abstention_is_wrong=is_wrong)
     assert score is not None
-    assert (score.status, score.value) == (status, value)
-
-
-def test_an_abstention_is_wrong_where_the_measure_knows_the_reference() -> None:
-    score = score_without_reading(case("I don't know."), reading("answer"), abstention_is_wrong=True)
-    assert score is not None
-    assert score.value == 0.0
-
-
-@pytest.mark.parametrize(
-    ("answer", "contexts"), [("  ", ("a text",)), ("Apple", ()), ("I don't know.", ("a text",))]
-)
-def test_what_is_worth_the_least_is_worth_what_a_failure_is(answer: str, contexts: tuple[str, ...]) -> None:
-    worst_is_one = replace(MEASURE, failure_value=1.0, higher_is_better=False)
-    score = score_without_reading(case(answer, *contexts), worst_is_one, abstention_is_wrong=True)
-    assert score is not None
-    assert score.value == 1.0
+    assert (score.status, score.value) == (status, worst if status == "scored" else None)

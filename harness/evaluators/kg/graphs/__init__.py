@@ -36,30 +36,7 @@ Details that the paper leaves open:
   statement and its copy. For `a is a` against itself it does, and both scores are 0.
 - A negative cosine, possible only with a negative tau, has weight 0 in communities.
 
-`kg_scores` computes everything. For existing vectors, call its parts: `TripletSide.of` (a text's triplets),
+`scores.kg_scores` computes everything. For existing vectors, call its parts: `TripletSide.of` (a text's triplets),
 `distinct_labels` (the labels to embed), `connect` (the graph), `scores_of` (its scores), and `paths` (the paths
 behind `multi_hop`).
 """
-
-from harness.evaluators.kg.graphs.graph import (
-    KgGraph,
-    SimilarEdge,
-    TripletSide,
-    connect,
-    distinct_labels,
-)
-from harness.evaluators.kg.graphs.multi_hop import Match, paths
-from harness.evaluators.kg.graphs.scores import KgScores, kg_scores, scores_of
-
-__all__ = [
-    "KgGraph",
-    "KgScores",
-    "Match",
-    "SimilarEdge",
-    "TripletSide",
-    "connect",
-    "distinct_labels",
-    "kg_scores",
-    "paths",
-    "scores_of",
-]

@@ -25,22 +25,16 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @dataclass(frozen=True)
 class KgScores:
-    """The shares of the input in the context, between 0 and 1, with the counts behind them."""
+    """The five scores of the package, between 0 and 1, with the counts behind them."""
 
     multi_hop: float
-    """Algorithm 2, as published: input entities that reach a context entity, from head to tail."""
     multi_hop_undirected: float
-    """The same, if triplets may also be followed from tail to head."""
     direct: float
-    """Input entities that have a SIMILAR edge themselves, whatever its cost."""
     community: float
-    """Formula 2, mean over the seeds: share of input entities in a community with a context entity."""
+    """Like the coverage a mean over the seeds, with their population standard deviation."""
     community_spread: float
-    """The population standard deviation over the seeds."""
     community_coverage: float
-    """Algorithm 3, mean over the seeds: communities with entities of both texts."""
     community_coverage_spread: float
-    """The population standard deviation over the seeds."""
     input_entities: int
     context_entities: int
     similar_edges: int

@@ -12,8 +12,9 @@ import pytest
 from judges import WordEmbedder
 
 from harness.display.plotting import PALETTE
-from harness.evaluators.kg.graphs import KgGraph, TripletSide, connect, distinct_labels, paths
 from harness.evaluators.kg.graphs.drawing import choose, draw_query_graph, graphml
+from harness.evaluators.kg.graphs.graph import KgGraph, TripletSide, connect, distinct_labels
+from harness.evaluators.kg.graphs.multi_hop import paths
 
 Triplets = list[tuple[str, str, str]]
 

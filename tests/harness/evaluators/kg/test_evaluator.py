@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, build_scorer, passages, score_all, score_one
 
 from harness.core import errors
 from harness.core.errors import MissingDependency
@@ -50,27 +50,18 @@ def text_of(asked: Asked) -> str:
     return quoted_in(asked.text, "text")
 
 
-@pytest.fixture
-def score(answered: MakeRecord, reference: Callable[..., Any]) -> Callable[..., Scores]:
-    """score(answer, *passages, spec=, chat=, ...): the scores of QUESTION by measure."""
-
-    def make(
-        answer: str | None,
-        *passages: str,
-        spec: EvaluatorSpec = SPEC,
-        chat: Any = None,
-        embedder: Any = None,
-        params: KgParams | None = None,
-        answers: Sequence[str] = (REFERENCE,),
-        facts: RunFacts | None = None,
-    ) -> Scores:
-        runtime = BareEvaluation(chat or judge(), embedder or WordEmbedder())
-        scorer = build_scorer(spec, params, runtime)
-        records = {(QUESTION, 0): answered(QUESTION, answer, *passages)}
-        found = score_all(scorer, [reference(QUESTION, *answers)], records, facts=facts)
-        return {one.measure: one for one in found}
-
-    return make
+def score(
+    answer: str | None,
+    *texts: str,
+    spec: EvaluatorSpec = SPEC,
+    chat: Any = None,
+    embedder: Any = None,
+    params: KgParams | None = None,
+) -> Scores:
+    """The scores of QUESTION by measure."""
+    runtime = BareEvaluation(chat or judge(), embedder or WordEmbedder())
+    said = Prediction(answer=answer, contexts=passages(*texts))
+    return score_one(spec, said, question=QUESTION, answers=(REFERENCE,), params=params, runtime=runtime)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +76,7 @@ def score(answered: MakeRecord, reference: Callable[..., Any]) -> Callable[..., 
         ("factual_correctness", 1.0, 1.0, 0.5),
     ],
 )
-def test_each_pair_as_counted_by_hand(
-    score: Callable[..., Scores], pair: str, multi_hop: float, undirected: float, direct: float
-) -> None:
+def test_each_pair_as_counted_by_hand(pair: str, multi_hop: float, undirected: float, direct: float) -> None:
     scores = score(ANSWER, *PASSAGES)
 
     assert scores[f"kg_multi_hop_{pair}"].value == multi_hop
@@ -96,7 +85,7 @@ def test_each_pair_as_counted_by_hand(
     assert scores[f"kg_measurable_{pair}"].value == 1
 
 
-def test_an_explanation_names_what_is_not_found(score: Callable[..., Scores]) -> None:
+def test_an_explanation_names_what_is_not_found() -> None:
     scores = score(ANSWER, *PASSAGES)
 
     found = {
@@ -109,7 +98,7 @@ def test_an_explanation_names_what_is_not_found(score: Callable[..., Scores]) ->
     }
 
 
-def test_parameters_choose_measures_and_constants(score: Callable[..., Scores]) -> None:
+def test_parameters_choose_measures_and_constants() -> None:
     params = KgParams(pairs=("context_relevancy",), scores=("multi_hop_undirected", "direct"), delta=0.4, tau=0.8)
     scores = score(ANSWER, *PASSAGES, params=params)
 
@@ -124,9 +113,7 @@ def test_parameters_choose_measures_and_constants(score: Callable[..., Scores]) 
 
 
 @pytest.mark.parametrize(("tau", "near"), [(0.66, 1.0), (0.68, 0.0)])
-def test_whole_triplets_are_compared_where_the_parameters_say_so(
-    score: Callable[..., Scores], tau: float, near: float
-) -> None:
+def test_whole_triplets_are_compared_where_the_parameters_say_so(tau: float, near: float) -> None:
     # "Ann Smith leads Acme" and "Ann Smith runs Acme Corp" share 3 words: a cosine of 3 / sqrt(4 * 5).
     params = KgParams(pairs=("faithfulness",), scores=("triplet_similarity",), tau=tau)
     (found,) = score(ANSWER, *PASSAGES, params=params).values()
@@ -167,7 +154,7 @@ def test_a_measure_applies_where_both_of_its_sides_are_and_mean_something(
     assert found == {one.name for one in scorer.measures if any(pair in one.name for pair in applies)}
 
 
-def test_an_abstention_is_its_own_status_and_no_zero(score: Callable[..., Scores]) -> None:
+def test_an_abstention_is_its_own_status_and_no_zero() -> None:
     scores = score("Insufficient information.", *PASSAGES)
 
     reads_answer = [one for name, one in scores.items() if "context_relevancy" not in name]
@@ -175,7 +162,7 @@ def test_an_abstention_is_its_own_status_and_no_zero(score: Callable[..., Scores
     assert scores["kg_multi_hop_context_relevancy"].value == 0.5
 
 
-def test_an_empty_answer_and_no_contexts_are_zero_and_ask_nobody(score: Callable[..., Scores]) -> None:
+def test_an_empty_answer_and_no_contexts_are_zero_and_ask_nobody() -> None:
     chat = judge()
     scores = score(" ", chat=chat)
 
@@ -185,7 +172,7 @@ def test_an_empty_answer_and_no_contexts_are_zero_and_ask_nobody(score: Callable
     assert scores["kg_measurable_context_relevancy"].explanation == "no contexts were retrieved"
 
 
-def test_a_side_without_triplets_is_not_applicable_and_zero_as_published(score: Callable[..., Scores]) -> None:
+def test_a_side_without_triplets_is_not_applicable_and_zero_as_published() -> None:
     embedder = WordEmbedder()
     params = KgParams(pairs=("context_relevancy", "faithfulness"))
     scores = score(ANSWER, *PASSAGES, chat=judge({ANSWER: STATED[ANSWER]}), embedder=embedder, params=params)
@@ -204,7 +191,7 @@ def test_a_side_without_triplets_is_not_applicable_and_zero_as_published(score: 
     assert embedder.embedded == []
 
 
-def test_a_vector_that_is_none_fails_the_scores_that_need_vectors(score: Callable[..., Scores]) -> None:
+def test_a_vector_that_is_none_fails_the_scores_that_need_vectors() -> None:
     class Broken(WordEmbedder):
         async def embed_documents(self, texts: Sequence[str]) -> Any:
             rows = await super().embed_documents(texts)
@@ -218,7 +205,7 @@ def test_a_vector_that_is_none_fails_the_scores_that_need_vectors(score: Callabl
     assert scores["kg_direct_faithfulness"].explanation == "ValueError: the vector of 'Acme' holds NaN or infinity"
 
 
-def test_a_text_that_the_judge_cannot_read_fails_its_pairs_alone(score: Callable[..., Scores]) -> None:
+def test_a_text_that_the_judge_cannot_read_fails_its_pairs_alone() -> None:
     def reply(asked: Asked) -> str:
         return "sorry" if text_of(asked) == REFERENCE else json.dumps({"triplets": STATED[text_of(asked)]})
 
@@ -229,7 +216,7 @@ def test_a_text_that_the_judge_cannot_read_fails_its_pairs_alone(score: Callable
     assert "no JSON object" in scores["kg_measurable_factual_correctness"].explanation
 
 
-def test_each_text_is_read_once_and_each_pair_embedded_once(score: Callable[..., Scores]) -> None:
+def test_each_text_is_read_once_and_each_pair_embedded_once() -> None:
     chat, embedder = judge(), WordEmbedder()
     score(ANSWER, *PASSAGES, PASSAGES[0], chat=chat, embedder=embedder)
 
@@ -238,20 +225,15 @@ def test_each_text_is_read_once_and_each_pair_embedded_once(score: Callable[...,
     assert len(embedder.embedded) == 6 + 3 + 5 + 3
 
 
-def test_the_sentence_behind_a_triplet_is_read_and_a_bare_triplet_asks_nobody(
-    answered: MakeRecord, reference: Callable[..., Any]
-) -> None:
+def test_the_sentence_behind_a_triplet_is_read_and_a_bare_triplet_asks_nobody() -> None:
     led = Triplet("Acme", "LED_BY", "Carl")
 
     def faithfulness(text: str) -> tuple[float | None, list[str]]:
-        chat = judge()
+        runtime = BareEvaluation(chat := judge(), WordEmbedder())
         context = Context(text=text, doc_ids=("d",), kind="triplet", triplets=(led,))
-        scorer = build_scorer(SPEC, KgParams(pairs=("faithfulness",)), BareEvaluation(chat, WordEmbedder()))
-        record = answered(QUESTION, ANSWER)
-        record = record.model_copy(update={"prediction": Prediction(answer=ANSWER, contexts=(context,))})
-        scores = score_all(scorer, [reference(QUESTION)], {(QUESTION, 0): record})
-        found = {one.measure: one.value for one in scores}
-        return found["kg_direct_faithfulness"], [text_of(asked) for asked in chat.calls]
+        params, said = KgParams(pairs=("faithfulness",)), Prediction(answer=ANSWER, contexts=(context,))
+        found = score_one(SPEC, said, question=QUESTION, params=params, runtime=runtime)
+        return found["kg_direct_faithfulness"].value, [text_of(asked) for asked in chat.calls]
 
     # Ann Smith stands in the sentence alone.
     bare = "(Acme)-[LED_BY]->(Carl)"
@@ -273,7 +255,7 @@ def test_without_igraph_it_is_refused_before_anything_is_paid(monkeypatch: pytes
 class TestParsed:
     """`kg_nlp` with the real parser."""
 
-    def test_rules_find_what_the_answer_shares_with_the_contexts(self, score: Callable[..., Scores]) -> None:
+    def test_rules_find_what_the_answer_shares_with_the_contexts(self) -> None:
         scores = score(
             "Google bought YouTube.", "Google bought YouTube. Bob left.", "Apple sued Samsung.", spec=NLP_SPEC
         )

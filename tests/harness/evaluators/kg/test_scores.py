@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kg_samples import sample
 
 from harness.core.errors import MissingDependency
-from harness.evaluators.kg.graphs import KgGraph, KgScores, SimilarEdge, TripletSide, connect, kg_scores, paths
 from harness.evaluators.kg.graphs import graph as graph_module
+from harness.evaluators.kg.graphs.graph import KgGraph, SimilarEdge, TripletSide, connect
+from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.scores import KgScores, kg_scores
 
 Vector = Sequence[float]
 EAST, NORTH, UP, DOWN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)
@@ -74,19 +75,6 @@ def test_the_two_community_measures_have_different_denominators() -> None:
     assert (found.input_entities, found.context_entities, found.similar_edges) == (4, 4, 2)
 
 
-def test_a_spread_is_the_standard_deviation_over_the_seeds_from_0_on() -> None:
-    made = sample(10, 60, dimensions=24)
-    means = [
-        kg_scores(made.inputs, made.contexts, made.embed, seeds=seeds).community_coverage for seeds in range(1, 6)
-    ]
-    by_seed = np.diff([one * seeds for seeds, one in enumerate(means, start=1)], prepend=0)
-
-    found = kg_scores(made.inputs, made.contexts, made.embed, seeds=5)
-
-    assert found.community_coverage_spread == pytest.approx(np.std(by_seed))
-    assert found.community_coverage_spread > 0
-
-
 @pytest.mark.parametrize(("inputs", "contexts"), [([], [("a", "b", "c")]), ([("a", "b", "c")], []), ([], [])])
 def test_a_side_without_triplets_scores_0_and_embeds_nothing(inputs: Any, contexts: Any) -> None:
     found = kg_scores(inputs, contexts, lambda labels: pytest.fail("nothing to embed"))
@@ -142,6 +130,8 @@ def test_vectors_of_different_lengths_are_refused_by_label() -> None:
         connect(*sides, {"a": [1], "b": [1, 2], "c": [1], "d": [1]})
     with pytest.raises(ValueError, match="input vectors have 1 dimensions, context vectors 2"):
         connect(*sides, {"a": [1], "b": [1], "c": [1, 2], "d": [1, 2]})
+    with pytest.raises(ValueError, match="not 2 parts"):
+        TripletSide.of([("a", "b")])
 
 
 @pytest.mark.parametrize(
@@ -151,11 +141,6 @@ def test_vectors_of_different_lengths_are_refused_by_label() -> None:
 def test_parameters_that_cannot_be_are_refused_whatever_the_triplets(wrong: Any, triplets: Any) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         kg_scores(triplets, triplets, lambda labels: np.eye(len(labels)), **wrong)
-
-
-def test_a_triplet_has_three_parts() -> None:
-    with pytest.raises(ValueError, match="not 2 parts"):
-        TripletSide.of([("a", "b")])
 
 
 def test_more_similar_edges_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,11 +191,6 @@ def test_a_path_names_its_triplets_its_similar_edge_and_its_cost(graph: KgGraph)
     )
     assert (middle.path, middle.cost) == (("b", "met", "c", "x"), 0.3)
     assert (end.path, end.triplets, end.cost) == (("c", "x"), (), 0.1)
-
-
-def test_what_lies_beyond_delta_has_no_path(graph: KgGraph) -> None:
-    assert [match.entity for match in paths(graph, delta=0.3)] == ["b", "c"]
-    assert paths(graph, delta=0.05) == []
 
 
 def test_of_two_equally_cheap_paths_the_one_with_fewer_triplets_is_named() -> None:

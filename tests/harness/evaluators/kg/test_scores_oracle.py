@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_samples import Sample, sample
 
-from harness.evaluators.kg.graphs import KgScores, TripletSide, connect, kg_scores, paths
+from harness.evaluators.kg.graphs.graph import TripletSide, connect
+from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.scores import KgScores, kg_scores
 
 Triplets = list[tuple[str, str, str]]
 Vectors = dict[str, oracle.Vector]

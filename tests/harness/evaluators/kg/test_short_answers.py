@@ -1,25 +1,22 @@
 """Answers in brief: a right one scores 1 and a wrong one 0, though neither states a triplet."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, passages, score_one
 
-from harness.core.records import Score
+from harness.core.records import Prediction, Score
 from harness.evaluators.kg.evaluator import SPEC
 from harness.evaluators.kg.graphs.graph import TripletSide, connect
 from harness.evaluators.kg.measures import KgParams
 from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike
 
-from ..conftest import MakeRecord, MakeReference
-
 SCORES = ("multi_hop", "multi_hop_undirected", "direct", "community", "community_coverage")
-Scored = Callable[..., Mapping[str, Score]]
 
 
 def judge(**triplets: list[tuple[str, str, str]]) -> Chat:
@@ -33,18 +30,11 @@ def judge(**triplets: list[tuple[str, str, str]]) -> Chat:
     return Chat(reply)
 
 
-@pytest.fixture
-def score(answered: MakeRecord, reference: MakeReference) -> Scored:
-    """score(answer, reference answer, *passages)."""
-
-    def make(
-        answer: str, right: str, *passages: str, chat: Chat | None = None, **params: Any
-    ) -> Mapping[str, Score]:
-        made = answered("q", answer, *passages)
-        scorer = build_scorer(SPEC, KgParams(**params), BareEvaluation(chat or judge(), WordEmbedder()))
-        return {one.measure: one for one in score_all(scorer, [reference("q", right)], {("q", 0): made})}
-
-    return make
+def score(answer: str, right: str, *texts: str, chat: Chat | None = None, **params: Any) -> Mapping[str, Score]:
+    """By measure, of an answer to a question with this right answer and these contexts."""
+    runtime = BareEvaluation(chat or judge(), WordEmbedder())
+    said = Prediction(answer=answer, contexts=passages(*texts))
+    return score_one(SPEC, said, answers=[right], params=KgParams(**params), runtime=runtime)
 
 
 def stands_in(name: str, other: str) -> bool:
@@ -76,7 +66,7 @@ def values(scores: Mapping[str, Score], pair: str = "factual_correctness") -> se
         ("Yes [2].", "Yes"),
     ],
 )
-def test_a_right_answer_in_brief_scores_one(score: Scored, answer: str, right: str) -> None:
+def test_a_right_answer_in_brief_scores_one(answer: str, right: str) -> None:
     scores = score(answer, right)
 
     assert values(scores) == {1.0}
@@ -96,14 +86,14 @@ def test_a_right_answer_in_brief_scores_one(score: Scored, answer: str, right: s
         ("10", "12"),
     ],
 )
-def test_a_wrong_answer_in_brief_scores_nothing(score: Scored, answer: str, right: str) -> None:
+def test_a_wrong_answer_in_brief_scores_nothing(answer: str, right: str) -> None:
     scores = score(answer, right)
 
     assert values(scores) == {0.0}
     assert scores["kg_measurable_factual_correctness"].value == 1.0
 
 
-def test_a_wrong_year_is_wrong_however_alike_the_vectors_are(score: Scored) -> None:
+def test_a_wrong_year_is_wrong_however_alike_the_vectors_are() -> None:
     # Two of three words, a cosine of 0.67: the numbers decide, not tau.
     assert values(score("March 5 2019", "March 5 2020", tau=0.5)) == {0.0}
     assert values(score("March 5 2019", "March 5 2019", tau=0.5)) == {1.0}
@@ -147,14 +137,14 @@ def test_a_number_stands_where_it_is_written_otherwise(one: str, other: str) -> 
     assert stands_in(one, other)
 
 
-def test_half_of_a_list_is_half_right(score: Scored) -> None:
+def test_half_of_a_list_is_half_right() -> None:
     scores = score("Google and Apple", "Google")
 
     assert scores["kg_multi_hop_factual_correctness"].value == 0.5
     assert scores["kg_direct_factual_correctness"].explanation.endswith("not: Apple")
 
 
-def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_question(score: Scored) -> None:
+def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_question() -> None:
     chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")])
     right = score("Sam Altman", "Sam Altman", "Altman leads OpenAI.", chat=chat)
     wrong = score("Google", "Sam Altman", "Altman leads OpenAI.", chat=chat)
@@ -166,14 +156,14 @@ def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_questio
     assert "the answer has no triplets" in relevancy.explanation
 
 
-def test_contexts_cannot_hold_a_bare_yes(score: Scored) -> None:
+def test_contexts_cannot_hold_a_bare_yes() -> None:
     chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")], Yes=[("Yes", "is", "answer")])
     one = score("Yes", "Yes", "Altman leads OpenAI.", chat=chat)["kg_multi_hop_faithfulness"]
 
     assert (one.status, one.explanation) == ("not_applicable", "the answer has no triplets")
 
 
-def test_names_are_not_sent_to_the_judge_unless_published_scores_are_asked_for(score: Scored) -> None:
+def test_names_are_not_sent_to_the_judge_unless_published_scores_are_asked_for() -> None:
     chat = judge()
     assert values(score("Sam Altman", "Sam Altman", chat=chat, scores=SCORES, pairs=("factual_correctness",))) == {
         1.0

@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from pydantic import ValidationError
 from scoring import build_scorer
 
 from harness.core.records import Reference
-from harness.evaluators.triplet import SPEC, TripletParams
+from harness.evaluators.triplet import SPEC
 from harness.protocols import RunFacts
 
 from .conftest import (
@@ -278,11 +277,3 @@ def test_what_applies_is_decided_by_the_gold_side_and_the_run(
     reference = Reference(query_id="q", query_type="inference_query", answers=answers)
     applies = [one for one in scorer.measures if not scorer.evaluator.not_applicable(reference, one, facts)]
     assert [measure.name for measure in applies] == [f"triplet_{name}" for name in left]
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"metrics": ()}, {"metrics": ("bleu",)}, {"questions": 0}, {"threshold": 2}, {"depth": 1}]
-)
-def test_parameters_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        TripletParams.model_validate(wrong)
