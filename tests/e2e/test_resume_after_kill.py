@@ -29,7 +29,9 @@ SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
 def test_kills_at_random_moments_change_nothing(
     cli: CommandLine, tmp_path: Path, serve: Any, system: str, kills: int, under_way: int
 ) -> None:
-    """`under_way`: calls at once, at most: queries side by side, or chunks being extracted."""
+    """`under_way`: calls at once, at most: queries side by side, or chunks being extracted. Many more kills, over
+    all stages, are made by scripts/research/kill_runs.py.
+    """
 
     def words(base: Any) -> list[str]:
         embedder = over_http("embedder", base, batch_size=2)
