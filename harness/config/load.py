@@ -150,7 +150,7 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     # Report an unknown key first: pydantic lists the union members one by one, so it may come late.
     details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
     detail = details[0]
-    path = [str(part) for part in detail["loc"] if not _is_union_tag(str(part))]
+    path = [str(part) for part in detail["loc"] if part != "SampleConfig" and not str(part).startswith("literal[")]
     key = ".".join([prefix, *path] if prefix else path)
     if detail["type"] == "extra_forbidden":
         return f"unknown key '{key}'", nearest(path[-1], _known_keys(model, path[:-1]))
@@ -160,10 +160,6 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     given = "" if _MAY_HOLD_KEYS.intersection(path) else f", not {str(detail['input'])[:80]!r}"
     where = f"{key}: " if key else ""
     return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
-
-
-def _is_union_tag(part: str) -> bool:
-    return part == "SampleConfig" or part.startswith("literal[")
 
 
 def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:

@@ -22,26 +22,16 @@ def expand(config: BenchConfig) -> list[BenchConfig]:
             f"the matrix has {n_cells:,} combinations",
             f"name at most {_MOST_CELLS:,} combinations of systems and values",
         )
-    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    _refuse_unknown_axes(config, axes)
-    kept = [point for point in points if not any(_fits(rule, point) for rule in config.exclude)]
-    if not kept:
-        raise ConfigError("nothing to run: `exclude` removes every combination", "remove a rule")
-    return [_at(config, point) for point in kept]
-
-
-def _fits(rule: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
-    return all(key in point and point[key] == value for key, value in rule.items())
-
-
-def _refuse_unknown_axes(config: BenchConfig, axes: Mapping[str, Any]) -> None:
     for rule in config.exclude:
         unknown = [key for key in rule if key not in axes]
         if unknown or not rule:
-            raise ConfigError(
-                f"exclude: '{', '.join(unknown) or 'an empty rule'}' is not an axis",
-                f"axes are: {', '.join(axes)}",
-            )
+            what = f"exclude: '{', '.join(unknown) or 'an empty rule'}' is not an axis"
+            raise ConfigError(what, f"axes are: {', '.join(axes)}")
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    kept = [point for point in points if not any(rule.items() <= point.items() for rule in config.exclude)]
+    if not kept:
+        raise ConfigError("nothing to run: `exclude` removes every combination", "remove a rule")
+    return [_at(config, point) for point in kept]
 
 
 def _at(config: BenchConfig, point: Mapping[str, Any]) -> BenchConfig:

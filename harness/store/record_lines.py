@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -115,15 +115,15 @@ class RecordLines:
         """The records at these byte offsets, in this order."""
         if not starts:
             return []
+        records = []
         with untrusted_file_reader.opened(self.path, atomic_files.MOVE_AWAY) as file:
-            return [self._at(file, start) for start in starts]
-
-    def _at(self, file: BinaryIO, start: int) -> RunRecord:
-        file.seek(start)
-        try:
-            return self._record(file.readline(untrusted_file_reader.LONGEST_LINE), set())
-        except ValueError as error:
-            raise self._damaged(error) from error
+            for start in starts:
+                file.seek(start)
+                try:
+                    records.append(self._record(file.readline(untrusted_file_reader.LONGEST_LINE), set()))
+                except ValueError as error:
+                    raise self._damaged(error) from error
+        return records
 
     def _damaged(self, error: ValueError, where: str = "") -> StoreError:
         return StoreError(
@@ -170,11 +170,9 @@ class RecordLines:
                 yield line, None
 
     def _lines(self) -> Iterator[bytes]:
-        if not self.path.exists():
-            return
-        yield from (
-            line for line in untrusted_file_reader.lines(self.path, atomic_files.MOVE_AWAY) if line.endswith(b"\n")
-        )
+        if self.path.exists():
+            lines = untrusted_file_reader.lines(self.path, atomic_files.MOVE_AWAY)
+            yield from (line for line in lines if line.endswith(b"\n"))
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
         record = RunRecord.model_validate_json(without_check(line, self._run_id))

@@ -102,7 +102,7 @@ class SpreadExecution(Execution):
                 todo,
                 ProgressCounter(bar, self.spending, expected - len(todo), expected),
             )
-            self.run.spread.keep(shards.n_workers)
+            self.run.keep_cluster_info(shards.n_workers)
             shards.run()
 
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:

@@ -237,28 +237,28 @@ def answered_run(
 
 
 def test_the_most_workers_that_ever_answered_at_once_are_kept(answered_run: RunDir) -> None:
-    assert answered_run.spread.read() is None
+    assert answered_run.cluster_info() is None
     for n_workers in (3, 8, 2):
-        answered_run.spread.keep(n_workers)
-    found = answered_run.spread.read()
+        answered_run.keep_cluster_info(n_workers)
+    found = answered_run.cluster_info()
     assert found is not None
     assert found.n_workers == 8
 
 
 def test_a_closed_run_is_closed_over_what_it_says_of_them(answered_run: RunDir) -> None:
-    answered_run.spread.keep(3)
+    answered_run.keep_cluster_info(3)
     answered_run.mark_done(ALL)
     assert answered_run.done() == ALL
-    answered_run.spread.path.unlink()
+    (answered_run.path / "spread.json").unlink()
     with pytest.raises(StoreError):
         RunDir(answered_run.path).done()
 
 
 def test_one_that_is_damaged_is_not_read_as_of_one_machine(answered_run: RunDir) -> None:
-    answered_run.spread.keep(3)
-    answered_run.spread.path.write_text("{}", encoding="utf-8")
+    answered_run.keep_cluster_info(3)
+    (answered_run.path / "spread.json").write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match=r"spread\.json"):
-        answered_run.spread.read()
+        answered_run.cluster_info()
 
 
 # What servers refuse, kept for every process of a folder of results, and with the run that it is part of.
