@@ -64,7 +64,8 @@ def plan(
     from harness.api.frames import data_frame
     from harness.api.run_status import PlannedCell, planned_cells
 
-    cells = planned_cells(_config(config, systems, (dataset, docs, questions), settings), Path(results))
+    resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
+    cells = planned_cells(resolved, Path(results))
     return data_frame(map(asdict, cells), [field.name for field in fields(PlannedCell)])
 
 
@@ -88,7 +89,7 @@ def estimate(
     from harness.runner.plan import plan_cells
     from harness.statistics.estimate import phases_left
 
-    resolved = _config(config, systems, (dataset, docs, questions), settings)
+    resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
     rows: list[Row] = []
     for one in Estimator(Path(results), price_table(resolved.prices)).estimate_all(plan_cells(resolved)):
         judging = {f"judging: {name}": phase for name, phase in one.judging.items()}
@@ -120,7 +121,7 @@ def run(
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
 
-    resolved = _config(config, systems, (dataset, docs, questions), settings)
+    resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
     bench = run_bench(resolved, options)
     outcomes = [(bench.outcome, resolved)] if bench.outcome else []
@@ -273,15 +274,17 @@ def load_system(
 def _config(
     source: ConfigSource,
     systems: Sequence[str],
-    dataset: tuple[str | None, str | Path | None, str | Path | None],
     settings: Mapping[str, Any] | None,
+    *,
+    dataset: str | None,
+    docs: str | Path | None,
+    questions: str | Path | None,
 ) -> BenchConfig:
-    """`dataset`: its name, documents and questions."""
     from harness.api.config_building import DatasetChoice, as_names, as_settings, bench_config
 
     if isinstance(source, str):
         source = Path(source)
-    chosen = DatasetChoice(*dataset)
+    chosen = DatasetChoice(dataset, docs, questions)
     return bench_config(source, systems=as_names(systems), dataset=chosen, settings=as_settings(settings or {}))
 
 

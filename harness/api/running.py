@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
-from harness.config import LOCAL_EXECUTOR, BenchConfig
+from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.dataset_loading import DatasetReader
@@ -23,12 +23,12 @@ from harness.runner.executing.execute import (
     check_needs,
     fetch_models,
 )
-from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
+from harness.runner.executing.schedule import run_cells
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
 from harness.runner.model_preflight import ask_models
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
-from harness.runner.progress import Reporter, SharedBars
+from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.store import RunDir, runs_called
 
@@ -134,8 +134,7 @@ def run_benches(
         raise ConfigError(
             "these configs name different `prices`", "name the same table in each, or run them separately"
         )
-    is_remote = any(config.runner.executor != LOCAL_EXECUTOR for config in configs)
-    reporter = SharedBars(quiet=options.quiet) if is_remote else Reporter(quiet=options.quiet)
+    reporter = Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
     with Executors(configs, options.results, reporter) as executors:
         all_checked = [_checked(config, options, reporter, executors) for config in configs]
@@ -225,8 +224,7 @@ def run_apart(config: BenchConfig, options: RunOptions, run_id: str, folder: Pat
 
 def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors: Executors) -> Benchmark:
     """Run all systems and score them. Neither a failed run nor a failed evaluator stops the rest."""
-    config, cells, spending = checked.config, checked.cells, checked.spending
-    race = checked.race
+    config, cells, spending, race = checked.config, checked.cells, checked.spending, checked.race
     if sum(not cell.spec.baseline for cell in cells) > 1:
         for line in pace_lines(race):
             reporter.say(line)
@@ -243,12 +241,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
         RerunOptions(failed=options.retry_failed, index=options.fresh_index),
     )
     took_turns = checked.executor is None and (race is not None or _is_interleaved(config, cells))
-    if checked.executor is not None:
-        results = run_on_executor(cells, context, checked.executor)
-    elif took_turns:
-        results = run_in_turns(cells, context, race, checked.evaluation)
-    else:
-        results = run_in_order(cells, context)
+    results = run_cells(cells, context, checked.evaluation, race, executor=checked.executor, in_turns=took_turns)
     keep_speeds(checked.unfinished, context.results, reporter)
     for result in results:
         if result.status == "failed":
