@@ -25,8 +25,8 @@ from harness.core.errors import ConfigError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from harness.api.frames import Runs
     from harness.api.loaded_system import LoadedSystem
-    from harness.api.runs import Runs
     from harness.config import BenchConfig
     from harness.report.verdict.types import Verdict
     from harness.store import RunDir
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> object:
     # Lazy, because every command imports this package on the way to one of its modules.
     if name != "Runs":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
 
     return Runs
 
@@ -118,8 +118,8 @@ def run(
     scores. The error of an evaluator that cannot run is raised at the end.
     """
     from harness.api.evaluating import refused, troubles
+    from harness.api.frames import Runs
     from harness.api.running import RunOptions, run_bench
-    from harness.api.runs import Runs
 
     resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
@@ -147,7 +147,7 @@ def evaluate(
     """
     from harness.api.config_building import as_names, as_settings
     from harness.api.evaluating import EvaluateOptions, evaluate_all, refused, troubles
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
 
     found = _found(runs, results)
     options = EvaluateOptions(
@@ -235,7 +235,7 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
     ConfigError: no such folder, no run in it, or a name without a match.
     """
     from harness.api.config_building import as_names
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
     from harness.store import RunDir, find_runs
 
     folder = Path(path)
@@ -289,7 +289,7 @@ def _config(
 
 
 def _found(runs: RunNames, results: str | Path) -> list[RunDir]:
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
     from harness.store import RunDir, find_runs
 
     if isinstance(runs, Runs):

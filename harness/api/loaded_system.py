@@ -63,8 +63,8 @@ class LoadedSystem:
     def answer(self, question: str) -> Answer:
         """HarnessError for an invalid question, or if it could not be answered."""
         record = self._thread.submit(self._system.answer, checked_question(question)).result()
-        told, self._system.messages[:] = tuple(self._system.messages), []
-        for line in told:
+        messages, self._system.messages[:] = tuple(self._system.messages), []
+        for line in messages:
             warnings.warn(line, UserWarning, stacklevel=2)
         found = record.prediction
         if found is None:

@@ -55,7 +55,6 @@ class _Example:
         return cls(folder, project["name"], registered)
 
     def files(self) -> dict[str, str]:
-        """Relative path -> text."""
         paths = {str(path.relative_to(self.folder)): path for path in sorted(self.folder.rglob("*"))}
         # Folders that start with . or _ hold tool output, such as compiled code.
         kept = {place: path for place, path in paths.items() if not re.search(r"(^|/)[._][^/]*/", place)}

@@ -99,7 +99,6 @@ def _checked(value: str, variable: str, host: str) -> Proxy:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host is the loopback."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -246,7 +246,6 @@ class Journal:
         return [*calls.usage(), *held]
 
     def close(self) -> None:
-        """Close the database."""
         self._db.close()
 
 

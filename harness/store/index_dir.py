@@ -47,7 +47,6 @@ class IndexDir:
         the same graph in another store), replays them instead of paying again."""
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
-        """Hold the lock of the index builder."""
         return lock.exclusive(self.path / ".lock", wait_s=wait_s)
 
     def record(self) -> IndexRecord | None:
@@ -161,7 +160,6 @@ class IndexDir:
             self.store.mkdir(parents=True)
 
     def bytes_on_disk(self) -> int:
-        """Total size of the system's files."""
         return sum(path.stat().st_size for path in self.store.rglob("*") if path.is_file())
 
     def finish(self, record: IndexRecord) -> None:

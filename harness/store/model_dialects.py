@@ -72,7 +72,6 @@ class Dialects:
 
     @classmethod
     def under(cls, results: Path) -> "Dialects":
-        """The dialects of a results folder."""
         return cls(results / "dialects.json")
 
     def of(self, server: str) -> Dialect:

@@ -250,7 +250,6 @@ class RunDir:
         return self._lines.since(start)
 
     def write_index(self, index: IndexRecord) -> None:
-        """Write index.json."""
         self._index.write(index)
 
     def index(self) -> IndexRecord | None:
@@ -287,11 +286,9 @@ class RunDir:
         return ScoreWriter(self._scores_path, evaluator)
 
     def evaluations(self) -> list[EvaluationRecord]:
-        """The evaluations of this run, by evaluator name."""
         return [one.evaluation for one in read_evaluations(self._scores_path, self._evaluate_again)]
 
     def scores(self) -> list[Score]:
-        """All scores of all evaluators."""
         return [score for batch in self.score_lines().batches() for score in batch.scores]
 
     def score_lines(self) -> ScoreLines:

@@ -152,7 +152,6 @@ class EvaluationModels(OpenedModels):
         return RemoteCallServer(call_context, called, {self._plan.judge.role: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
-        """Record calls from now on as paid by this run."""
         super().begin(run_id)
         for journal in self._journals:
             journal.payer = run_id
@@ -182,7 +181,6 @@ class EvaluationModels(OpenedModels):
         )
 
     def check_time(self) -> None:
-        """BudgetExhausted if the time is over."""
         self.budget.check_time()
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,12 +207,10 @@ class MeteredEvaluation:
 
     @property
     def judge(self) -> ChatModel:
-        """The judge."""
         return self._models.judge
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the evaluators."""
         return self._models.embedder
 
     @contextmanager
@@ -225,7 +221,6 @@ class MeteredEvaluation:
             yield
 
     def progress(self, done: int, total: int, doing: str) -> None:
-        """Report the progress of the evaluation."""
         self._tell(done, total, f"{doing}{self._part}")
 
     def begin(self, run_id: str) -> None:

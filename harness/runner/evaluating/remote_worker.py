@@ -74,7 +74,6 @@ class _RelayedModels(OpenedModels):
 
     @property
     def concurrency(self) -> int:
-        """The number of judgements to run in parallel."""
         return self._concurrency
 
     def check_time(self) -> None:

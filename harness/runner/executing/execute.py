@@ -29,7 +29,6 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    """The manifest of the configuration's run."""
     dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
     return Manifest(
         schema_version=SCHEMA_VERSION,

@@ -50,12 +50,10 @@ class InterleavedRun:
 
     @property
     def run_id(self) -> str:
-        """The id of its run."""
         return self.execution.run.run_id
 
     @property
     def n_left(self) -> int:
-        """Number of remaining answers."""
         return len(self._remaining_queries)
 
     @property
@@ -102,7 +100,6 @@ class InterleavedRun:
             self._worker = None
 
     def end(self) -> None:
-        """Kill the worker."""
         if self._worker:
             self._worker.end()
             self._worker = None

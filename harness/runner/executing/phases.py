@@ -223,7 +223,6 @@ class Execution:
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
     def job(self, phase: Phase, todo: Sequence[QueryTask]) -> Job:
-        """The job description for a worker."""
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         return Job(
