@@ -149,7 +149,7 @@ def evaluate(
     from harness.api.evaluating import EvaluateOptions, evaluate_all, refused, troubles
     from harness.api.frames import Runs
 
-    found = _found(runs, results)
+    run_dirs = _run_dirs(runs, results)
     options = EvaluateOptions(
         config=_path(config),
         evaluators=as_names(evaluators),
@@ -158,10 +158,10 @@ def evaluate(
         results=Path(results),
         quiet=quiet,
     )
-    evaluation = evaluate_all(found, options)
+    evaluation = evaluate_all(run_dirs, options)
     _warn(troubles(evaluation.outcomes))
     _raise(refused(evaluation.outcomes))
-    return Runs(found)
+    return Runs(run_dirs)
 
 
 def compare(
@@ -182,11 +182,11 @@ def compare(
     from harness.report.comparison.compare import ComparisonChoice, compare_runs
     from harness.report.verdict.findings import evidence_that_ranks
 
-    others = _found(against, results)[:1] if against is not None else []
+    others = _run_dirs(against, results)[:1] if against is not None else []
     choice = ComparisonChoice(as_names(measures), query_type, next(iter(others), None), margin)
-    found = _found(runs, results)
-    table = prices_of_runs([*found, *others], _path(prices))
-    return comparison_frame(compare_runs(found, table, choice, evidence_that_ranks))
+    run_dirs = _run_dirs(runs, results)
+    table = prices_of_runs([*run_dirs, *others], _path(prices))
+    return comparison_frame(compare_runs(run_dirs, table, choice, evidence_that_ranks))
 
 
 def verdicts(
@@ -203,8 +203,8 @@ def verdicts(
     from harness.api.config_building import prices_of_runs
     from harness.report import load_chapters
 
-    found = _found(runs, results)
-    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure, margin)
+    run_dirs = _run_dirs(runs, results)
+    chapters = load_chapters(run_dirs, prices_of_runs(run_dirs, _path(prices)), measure, margin)
     return [chapter.findings.verdict for chapter in chapters]
 
 
@@ -224,8 +224,8 @@ def report(
     from harness.report import check_report, load_chapters, write_report
 
     check_report()
-    found = _found(runs, results)
-    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure, margin)
+    run_dirs = _run_dirs(runs, results)
+    chapters = load_chapters(run_dirs, prices_of_runs(run_dirs, _path(prices)), measure, margin)
     return write_report(chapters, Path(out))
 
 
@@ -243,12 +243,12 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
         raise ConfigError(f"no folder {folder}", "name a results folder or a run directory")
     if (folder / "manifest.json").exists() and not names:
         return Runs([RunDir(folder.resolve())])
-    found = find_runs(folder, as_names(names))
-    if not found:
+    run_dirs = find_runs(folder, as_names(names))
+    if not run_dirs:
         raise ConfigError(f"no runs under {folder}", "name a results folder, or create runs: rag-harness run")
-    for one in found:
+    for one in run_dirs:
         one.manifest()  # Rejects a run of a newer version early.
-    return Runs(found)
+    return Runs(run_dirs)
 
 
 def load_system(
@@ -288,7 +288,7 @@ def _config(
     return bench_config(source, systems=as_names(systems), dataset=chosen, settings=as_settings(settings or {}))
 
 
-def _found(runs: RunNames, results: str | Path) -> list[RunDir]:
+def _run_dirs(runs: RunNames, results: str | Path) -> list[RunDir]:
     from harness.api.frames import Runs
     from harness.store import RunDir, find_runs
 

@@ -86,15 +86,9 @@ class Benchmark:
         return ", ".join(f"{n:,} of {of:,} queries" for n, of in held.values())
 
     @property
-    def shortened_by(self) -> str:
-        """Which limit of the budget was exhausted."""
-        return next((result.ended_by.what for result in self.results if result.ended_by), "")
-
-    @property
-    def flags_for_larger(self) -> str:
-        """The flags that give interleaved runs a larger budget; empty if the same command continues them."""
-        ended = next((result.ended_by for result in self.results if result.ended_by), None)
-        return self.spending.flags_for_larger(ended) if ended else ""
+    def ended_by(self) -> BudgetExhausted | None:
+        """The limit of the budget that ended interleaved runs early."""
+        return next((result.ended_by for result in self.results if result.ended_by), None)
 
     @property
     def progress(self) -> str:

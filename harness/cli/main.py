@@ -381,12 +381,12 @@ def doctor(results: options.ResultsOption = Path("results")) -> None:
 def main() -> None:
     """The console script. Exit 2 with one line for errors that the user can fix, 130 when interrupted."""
     with errors_as_exit_codes():
-        own = [
+        built_in = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
         ]
         asked = next(iter(sys.argv[1:2]), None)
-        if asked not in own:
-            add_plugged(app, own, asked)
+        if asked not in built_in:
+            add_plugged(app, built_in, asked)
         app()
 
 

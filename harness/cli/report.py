@@ -57,12 +57,12 @@ class ReportOptions:
 def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOptions) -> str:
     """Identifies the content of a report; empty if a run is open or the harness has uncommitted changes."""
     commit = git_commit()
-    found = [run.fingerprint() for run in runs]
-    if commit.endswith("-dirty") or not all(found):
+    fingerprints = [run.fingerprint() for run in runs]
+    if commit.endswith("-dirty") or not all(fingerprints):
         return ""
     # The verdicts also depend on prices and on earlier runs beside these.
     verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
-    return short_digest([__version__, commit, found, verdicts, list(options.formats), options.beside])
+    return short_digest([__version__, commit, fingerprints, verdicts, list(options.formats), options.beside])
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:

@@ -76,10 +76,11 @@ def run_all(
 def _say_shortened(benches: Sequence[Benchmark]) -> None:
     """Which limit ended interleaved runs early, and how to resume them."""
     for bench in benches:
-        if bench.shortened:
+        if ended := bench.ended_by:
             who = "every system has answered the same" if len(bench.runs) > 1 else "answered"
-            go_on = " ".join(filter(None, (same_command(), bench.flags_for_larger)))
-            complain(f"budget exhausted ({bench.shortened_by}): {who} {bench.shortened}. To resume: {go_on}")
+            # Without flags if the same command continues them.
+            go_on = " ".join(filter(None, (same_command(), bench.spending.flags_for_larger(ended))))
+            complain(f"budget exhausted ({ended.what}): {who} {bench.shortened}. To resume: {go_on}")
 
 
 def _as_json(result: CellResult) -> dict[str, object]:

@@ -35,26 +35,26 @@ class AttemptStatus(NamedTuple):
 Attempted = TypeVar("Attempted", RunRecord, AttemptStatus)
 
 
-def keep_latest(found: dict[RecordKey, Attempted], key: RecordKey, one: Attempted) -> None:
+def keep_latest(latest: dict[RecordKey, Attempted], key: RecordKey, one: Attempted) -> None:
     """Keep a record under its key, unless one of a later attempt, or an earlier one of the same, is there."""
-    if key not in found or one.attempt > found[key].attempt:
-        found[key] = one
+    if key not in latest or one.attempt > latest[key].attempt:
+        latest[key] = one
 
 
 def latest_records(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
     """The record with the highest attempt for each query and repeat; `records` are in the order written."""
-    found: dict[RecordKey, RunRecord] = {}
+    latest: dict[RecordKey, RunRecord] = {}
     for record in records:
-        keep_latest(found, (record.query_id, record.repeat), record)
-    return found
+        keep_latest(latest, (record.query_id, record.repeat), record)
+    return latest
 
 
 def latest_statuses(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptStatus]:
     """The same without content; keeps only one record in memory at a time."""
-    found: dict[RecordKey, AttemptStatus] = {}
+    latest: dict[RecordKey, AttemptStatus] = {}
     for record in records:
-        keep_latest(found, (record.query_id, record.repeat), AttemptStatus(record.attempt, record.status))
-    return found
+        keep_latest(latest, (record.query_id, record.repeat), AttemptStatus(record.attempt, record.status))
+    return latest
 
 
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
@@ -68,11 +68,11 @@ def with_check(record: BaseModel, run_id: str) -> bytes:
 
 def without_check(line: bytes, run_id: Callable[[], str]) -> bytes:
     """The JSON of a line. ValueError if it has no checksum, or does not match it."""
-    found = _CHECK.search(line.rstrip(b"\n"))
-    if not found:
+    check = _CHECK.search(line.rstrip(b"\n"))
+    if not check:
         raise ValueError("it has no checksum")
-    body = line[: found.start()] + b"}"
-    if int(found[1], 16) != _check_of(body, run_id()):
+    body = line[: check.start()] + b"}"
+    if int(check[1], 16) != _check_of(body, run_id()):
         raise ValueError("it does not match its checksum, or belongs to another run")
     return body
 

@@ -23,10 +23,10 @@ def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
     if not names:
         copies = {copy for copy, _ in _copies(known)}
         return [RunDir(path) for path in known if path not in copies]
-    found = [_find_run(results, known, name) for name in names]
-    for copy, first in _copies([run.path for run in found]):
+    runs = [_find_run(results, known, name) for name in names]
+    for copy, first in _copies([run.path for run in runs]):
         raise ConfigError(f"{copy} is a copy of {first}", "name one of them: a copy is not a second measurement")
-    return found
+    return runs
 
 
 def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
@@ -48,7 +48,9 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
     if len(fitting) == 1:
         return RunDir(fitting[0])
     if fitting:
-        listed = ", ".join(f"{path.name} ({own})" if (own := names.get(path)) else path.name for path in fitting)
+        listed = ", ".join(
+            f"{path.name} ({label})" if (label := names.get(path)) else path.name for path in fitting
+        )
         raise ConfigError(f"'{name}' matches {len(fitting)} runs", f"name one: {listed}")
     every = [*(path.name for path in known), *filter(None, names.values())]
     if close := difflib.get_close_matches(name, every, n=1, cutoff=0.5):

@@ -172,7 +172,11 @@ class EarlierRuns:
             done = _read(run.run, RunDir.done)
             for record in _read(run.run, RunDir.evaluations) or []:
                 played, cost = record.models, record.cost
-                same = all(_is_same(played.get(role) or {}, model) for role, model in models.items())
+                same = all(
+                    (played.get(role) or {}).get(key) == model.get(key)
+                    for role, model in models.items()
+                    for key in ("provider", "model")
+                )
                 if record.evaluator != planned.spec.name or not same or not done or not done.n_ok:
                     continue
                 usage = {GENERATOR: cost.usage.get("judge", Usage())}
@@ -223,7 +227,3 @@ def _read(of: R, what: Callable[[R], T]) -> T | None:
         return what(of)
     except (HarnessError, ValidationError, KeyError, TypeError, ValueError):
         return None
-
-
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(key) == other.get(key) for key in ("provider", "model"))

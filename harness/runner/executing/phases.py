@@ -170,7 +170,7 @@ class Execution:
         return [
             one
             for one in batch
-            if (found := endings.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
+            if (ending := endings.get((one.query_id, one.repeat))) is None or ending.attempt < one.attempt
         ]
 
     def record_unanswered(self, todo: QueryTask, status: RunStatus, message: str) -> None:

@@ -124,7 +124,7 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
     place = cell.config.dataset.path
     if place is None or run.intact_statuses():
         return
-    own = {**cell.identity, "dataset": None}
+    identity = {**cell.identity, "dataset": None}
     for path in sorted(run.path.parent.glob(f"{cell.dataset.name_in_runs}--*/manifest.json"), reverse=True):
         other = RunDir(path.parent)
         try:
@@ -133,7 +133,7 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
             continue
         then = manifest.config.get("dataset") or {}
         has_changed = manifest.dataset.get("corpus_digest") not in {None, cell.corpus_digest}
-        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == own:
+        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == identity:
             what = f"the files in {place} have changed since {other.run_id}"
             yield f"{what}: this is a new run, the other one is kept"
             return

@@ -29,7 +29,7 @@ from harness.core.records import OWN_MODELS, Cost, Query, RunRecord, Usage
 from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
-from harness.models.metering import LOADING, Meter, current_meter, metered
+from harness.models.metering import Meter, current_meter, metered
 from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
 from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
@@ -117,8 +117,7 @@ class Worker(JobWorker):
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
         with self._system(self._call_context(self._run.journal_path)) as opened:
-            with metered(Meter(LOADING)):
-                await opened.system.load()
+            await opened.load()
             self._note_opened()
             # Loaded modules and indexes stay in memory. Scanning them in each garbage collection would stop every
             # query for about a tenth of a second.
@@ -243,7 +242,9 @@ def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteC
 
 def _first_harness_error(error: BaseException) -> HarnessError | None:
     if isinstance(error, BaseExceptionGroup):
-        return next((found for inner in error.exceptions if (found := _first_harness_error(inner))), None)
+        return next(
+            (harness_error for inner in error.exceptions if (harness_error := _first_harness_error(inner))), None
+        )
     return error if isinstance(error, HarnessError) else None
 
 

@@ -44,14 +44,9 @@ def refusal(path: Path | None, *settings: str) -> str:
 
 
 @pytest.mark.parametrize("name", SHIPPED, ids=str)
-def test_every_shipped_config_loads_and_spans_at_least_one_cell(name: Path) -> None:
+def test_every_shipped_config_spans_a_cell_and_comes_back_from_its_dump(name: Path, write: Write) -> None:
     config = load_config(CONFIGS / name)
     assert expand(config)
-
-
-@pytest.mark.parametrize("name", SHIPPED, ids=str)
-def test_every_shipped_config_comes_back_from_its_own_dump(name: Path, write: Write) -> None:
-    config = load_config(CONFIGS / name)
     assert load_config(write(yaml.safe_dump(config.model_dump(mode="json")))) == config
 
 
