@@ -16,13 +16,7 @@ from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import (
-    CellResult,
-    RerunOptions,
-    RunContext,
-    check_needs,
-    fetch_models,
-)
+from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
 from harness.runner.executing.schedule import run_cells
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines

@@ -7,13 +7,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from harness.config import (
-    BenchConfig,
-    EmbedderConfig,
-    GeneratorConfig,
-    ModelConfig,
-    expand,
-)
+from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, ModelConfig, expand
 from harness.config.load import explain, value_at
 from harness.config.schema import NO_MODEL
 from harness.core.errors import ConfigError, nearest

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -135,7 +135,6 @@ class RunDir:
         return list(self.iter_sample())
 
     def iter_sample(self) -> Iterator[SampleRow]:
-        """The same, one at a time."""
         reached = self._reached()
         return self._drawn() if reached is None else self._reached_rows(reached)
 
@@ -273,9 +272,8 @@ class RunDir:
         return self._resources_path
 
     def write_scores(self, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
-        """Write scores/<evaluator>.jsonl sorted, so that equal scores give equal bytes.
-
-        The evaluation is written next to it as .json, with the checksum of the scores.
+        """Write scores/<evaluator>.jsonl sorted, so that equal scores give equal bytes, and beside it as .json the
+        evaluation with their checksum.
         """
         with self.scores_to_write(evaluation.evaluator) as writer:
             writer.add(sorted(scores, key=score_key))
@@ -330,11 +328,8 @@ class RunDir:
         return self._cluster.read()
 
     def write_race(self, race: RaceRecord | None) -> None:
-        """Save the result of a race, or delete an earlier one."""
-        if race is not None:
-            self._race.write(race)
-        else:
-            self._race.remove()
+        """Save the result of a race; None: delete an earlier one."""
+        self._race.write(race)
 
     def race(self) -> RaceRecord | None:
         """The result of the race in which the run was closed; None if there is none, or the run is open."""
@@ -383,10 +378,9 @@ class RunDir:
 
     def is_closed(self) -> bool:
         """Whether the run is done and intact."""
-        try:
+        with suppress(StoreError):
             return self.done() is not None
-        except StoreError:
-            return False
+        return False
 
     def reopen(self) -> None:
         """Make a finished run resumable again, to retry its failed queries."""

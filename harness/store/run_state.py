@@ -32,9 +32,12 @@ class StateFile(Generic[R]):
         """None if there is no file. StoreError if it is damaged."""
         return atomic_files.read_json(self.path, self._kind, self._fix) if self.path.exists() else None
 
-    def write(self, record: R) -> None:
-        """Replace the file atomically."""
-        atomic_files.write_json(self.path, record)
+    def write(self, record: R | None) -> None:
+        """Replace the file atomically. None: delete it."""
+        if record is None:
+            self.remove()
+        else:
+            atomic_files.write_json(self.path, record)
 
     def remove(self) -> None:
         """Delete the file, if there is one."""

@@ -17,12 +17,7 @@ from harness.models.weights import cache_dir, missing_bytes
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.estimate_text import budget_text, in_one_line, likely_answers
-from harness.runner.estimating.model_speed import (
-    ModelSpeed,
-    calibrate,
-    keep_measured,
-    stored_speed,
-)
+from harness.runner.estimating.model_speed import ModelSpeed, calibrate, keep_measured, stored_speed
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Reporter
