@@ -25,8 +25,8 @@ from harness.core.errors import ConfigError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from harness.api.frames import Runs
     from harness.api.loaded_system import LoadedSystem
-    from harness.api.runs import Runs
     from harness.config import BenchConfig
     from harness.report.verdict.types import Verdict
     from harness.store import RunDir
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> object:
     # Lazy, because every command imports this package on the way to one of its modules.
     if name != "Runs":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
 
     return Runs
 
@@ -64,7 +64,8 @@ def plan(
     from harness.api.frames import data_frame
     from harness.api.run_status import PlannedCell, planned_cells
 
-    cells = planned_cells(_config(config, systems, (dataset, docs, questions), settings), Path(results))
+    resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
+    cells = planned_cells(resolved, Path(results))
     return data_frame(map(asdict, cells), [field.name for field in fields(PlannedCell)])
 
 
@@ -88,7 +89,7 @@ def estimate(
     from harness.runner.plan import plan_cells
     from harness.statistics.estimate import phases_left
 
-    resolved = _config(config, systems, (dataset, docs, questions), settings)
+    resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
     rows: list[Row] = []
     for one in Estimator(Path(results), price_table(resolved.prices)).estimate_all(plan_cells(resolved)):
         judging = {f"judging: {name}": phase for name, phase in one.judging.items()}
@@ -117,10 +118,10 @@ def run(
     scores. The error of an evaluator that cannot run is raised at the end.
     """
     from harness.api.evaluating import refused, troubles
+    from harness.api.frames import Runs
     from harness.api.running import RunOptions, run_bench
-    from harness.api.runs import Runs
 
-    resolved = _config(config, systems, (dataset, docs, questions), settings)
+    resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
     bench = run_bench(resolved, options)
     outcomes = [(bench.outcome, resolved)] if bench.outcome else []
@@ -146,9 +147,9 @@ def evaluate(
     """
     from harness.api.config_building import as_names, as_settings
     from harness.api.evaluating import EvaluateOptions, evaluate_all, refused, troubles
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
 
-    found = _found(runs, results)
+    run_dirs = _run_dirs(runs, results)
     options = EvaluateOptions(
         config=_path(config),
         evaluators=as_names(evaluators),
@@ -157,10 +158,10 @@ def evaluate(
         results=Path(results),
         quiet=quiet,
     )
-    evaluation = evaluate_all(found, options)
+    evaluation = evaluate_all(run_dirs, options)
     _warn(troubles(evaluation.outcomes))
     _raise(refused(evaluation.outcomes))
-    return Runs(found)
+    return Runs(run_dirs)
 
 
 def compare(
@@ -181,11 +182,11 @@ def compare(
     from harness.report.comparison.compare import ComparisonChoice, compare_runs
     from harness.report.verdict.findings import evidence_that_ranks
 
-    others = _found(against, results)[:1] if against is not None else []
+    others = _run_dirs(against, results)[:1] if against is not None else []
     choice = ComparisonChoice(as_names(measures), query_type, next(iter(others), None), margin)
-    found = _found(runs, results)
-    table = prices_of_runs([*found, *others], _path(prices))
-    return comparison_frame(compare_runs(found, table, choice, evidence_that_ranks))
+    run_dirs = _run_dirs(runs, results)
+    table = prices_of_runs([*run_dirs, *others], _path(prices))
+    return comparison_frame(compare_runs(run_dirs, table, choice, evidence_that_ranks))
 
 
 def verdicts(
@@ -202,8 +203,8 @@ def verdicts(
     from harness.api.config_building import prices_of_runs
     from harness.report import load_chapters
 
-    found = _found(runs, results)
-    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure, margin)
+    run_dirs = _run_dirs(runs, results)
+    chapters = load_chapters(run_dirs, prices_of_runs(run_dirs, _path(prices)), measure, margin)
     return [chapter.findings.verdict for chapter in chapters]
 
 
@@ -223,8 +224,8 @@ def report(
     from harness.report import check_report, load_chapters, write_report
 
     check_report()
-    found = _found(runs, results)
-    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure, margin)
+    run_dirs = _run_dirs(runs, results)
+    chapters = load_chapters(run_dirs, prices_of_runs(run_dirs, _path(prices)), measure, margin)
     return write_report(chapters, Path(out))
 
 
@@ -234,7 +235,7 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
     ConfigError: no such folder, no run in it, or a name without a match.
     """
     from harness.api.config_building import as_names
-    from harness.api.runs import Runs
+    from harness.api.frames import Runs
     from harness.store import RunDir, find_runs
 
     folder = Path(path)
@@ -242,12 +243,12 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
         raise ConfigError(f"no folder {folder}", "name a results folder or a run directory")
     if (folder / "manifest.json").exists() and not names:
         return Runs([RunDir(folder.resolve())])
-    found = find_runs(folder, as_names(names))
-    if not found:
+    run_dirs = find_runs(folder, as_names(names))
+    if not run_dirs:
         raise ConfigError(f"no runs under {folder}", "name a results folder, or create runs: rag-harness run")
-    for one in found:
+    for one in run_dirs:
         one.manifest()  # Rejects a run of a newer version early.
-    return Runs(found)
+    return Runs(run_dirs)
 
 
 def load_system(
@@ -273,20 +274,22 @@ def load_system(
 def _config(
     source: ConfigSource,
     systems: Sequence[str],
-    dataset: tuple[str | None, str | Path | None, str | Path | None],
     settings: Mapping[str, Any] | None,
+    *,
+    dataset: str | None,
+    docs: str | Path | None,
+    questions: str | Path | None,
 ) -> BenchConfig:
-    """`dataset`: its name, documents and questions."""
     from harness.api.config_building import DatasetChoice, as_names, as_settings, bench_config
 
     if isinstance(source, str):
         source = Path(source)
-    chosen = DatasetChoice(*dataset)
+    chosen = DatasetChoice(dataset, docs, questions)
     return bench_config(source, systems=as_names(systems), dataset=chosen, settings=as_settings(settings or {}))
 
 
-def _found(runs: RunNames, results: str | Path) -> list[RunDir]:
-    from harness.api.runs import Runs
+def _run_dirs(runs: RunNames, results: str | Path) -> list[RunDir]:
+    from harness.api.frames import Runs
     from harness.store import RunDir, find_runs
 
     if isinstance(runs, Runs):

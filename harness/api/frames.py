@@ -1,8 +1,8 @@
-"""Run directories as pandas frames."""
+"""Runs as pandas frames that are read on demand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,6 @@ class ReadRun:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The manifest of the run."""
         return self.run.manifest()
 
     @cached_property
@@ -103,7 +102,6 @@ def read_runs(runs: Sequence[RunDir]) -> list[ReadRun]:
 
 
 def run_row(read: ReadRun) -> Row:
-    """A row of `Runs.runs`."""
     manifest, records = read.manifest, read.records
     models = manifest.models
     repeats = int(manifest.identity.get("repeats", 1))
@@ -125,7 +123,6 @@ def run_row(read: ReadRun) -> Row:
 
 
 def record_rows(read: ReadRun) -> Iterator[Row]:
-    """Rows of `Runs.records`."""
     for record in read.records:
         prediction, cost, failure = record.prediction, record.cost, record.failure
         row = read.sample.get(record.query_id)
@@ -153,7 +150,6 @@ def record_rows(read: ReadRun) -> Iterator[Row]:
 
 
 def context_rows(read: ReadRun) -> Iterator[Row]:
-    """Rows of `Runs.contexts`."""
     for record in read.records:
         for rank, context in enumerate(record.prediction.contexts if record.prediction else (), start=1):
             span = context.span
@@ -172,7 +168,6 @@ def context_rows(read: ReadRun) -> Iterator[Row]:
 
 
 def score_rows(read: ReadRun) -> Iterator[Row]:
-    """Rows of `Runs.scores`."""
     owners = {measure: one.evaluator for one in read.run.evaluations() for measure in one.measures}
     for score in read.run.scores():
         yield {
@@ -185,7 +180,6 @@ def score_rows(read: ReadRun) -> Iterator[Row]:
 
 
 def estimate_rows(estimate: Estimate, phases: Mapping[str, Any]) -> Iterator[Row]:
-    """One row per phase of an estimate."""
     for phase_name, phase in phases.items():
         yield {
             "run_id": estimate.run_id,
@@ -193,6 +187,69 @@ def estimate_rows(estimate: Estimate, phases: Mapping[str, Any]) -> Iterator[Row
             **phase.model_dump(include={"calls", "basis"}),
             **{f"{name}_{end}": getattr(getattr(phase, name), end, None) for name in RANGES for end in _ENDS},
         }
+
+
+class Runs:
+    """A collection of run directories. Every frame begins with `run_id`, `label` (as in a report), `system` and
+    `dataset`. An unknown value is missing, never 0.
+    """
+
+    def __init__(self, directories: Sequence[RunDir]) -> None:
+        self.directories = list({run.path.resolve(): run for run in directories}.values())
+        """The run directories, without duplicates, in the given order."""
+
+    @cached_property
+    def runs(self) -> DataFrame:
+        """One row per run: models, numbers of answered and failed queries, whether it is finished."""
+        return data_frame(map(run_row, self._read), RUN_COLUMNS)
+
+    @cached_property
+    def records(self) -> DataFrame:
+        """One row per query and repeat, including failed ones: question, references, answer, cost."""
+        return self._frame(record_rows, RECORD_COLUMNS)
+
+    @cached_property
+    def contexts(self) -> DataFrame:
+        """One row per context, by rank from 1: kind, documents, score, span, text."""
+        return self._frame(context_rows, CONTEXT_COLUMNS)
+
+    @cached_property
+    def scores(self) -> DataFrame:
+        """One row per score.
+
+        A failed query (status `imputed`) has the metric's worst value. `value` is missing if the metric does not
+        apply, the evaluator failed or the run is unfinished: check `status` before you take a mean. With repeats,
+        average the repeats of each query first.
+        """
+        return self._frame(score_rows, SCORE_COLUMNS)
+
+    @cached_property
+    def scored_records(self) -> DataFrame:
+        """`records` with a column for each metric, by its name in full: the value, missing where it has none."""
+        keys = ["run_id", "query_id", "repeat"]
+        return self.records.join(self.scores.pivot(index=keys, columns="measure", values="value"), on=keys)
+
+    def __len__(self) -> int:
+        return len(self.directories)
+
+    def __iter__(self) -> Iterator[RunDir]:
+        return iter(self.directories)
+
+    def __add__(self, other: Runs) -> Runs:
+        return Runs([*self.directories, *other.directories])
+
+    def __repr__(self) -> str:
+        return f"Runs({[run.run_id for run in self.directories]})"
+
+    def _repr_html_(self) -> str:
+        return str(self.runs.to_html())
+
+    @cached_property
+    def _read(self) -> list[ReadRun]:
+        return read_runs(self.directories)
+
+    def _frame(self, rows: Callable[[ReadRun], Iterable[Row]], columns: Sequence[str]) -> DataFrame:
+        return data_frame((row for read in self._read for row in rows(read)), columns)
 
 
 def comparison_frame(comparison: Comparison) -> DataFrame:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.api.config_building import as_settings, bench_config
 from harness.api.untrusted_config import reject_untrusted_system
@@ -40,7 +39,7 @@ class Answer:
     """None: not measured, such as for an answer that the journal replayed."""
 
 
-class LoadedSystem:
+class LoadedSystem(AbstractContextManager["LoadedSystem"]):
     """Answers one question at a time. A context manager; `close` ends the servers that were started for it.
 
     It works in a thread of its own, so a program with an event loop, such as a notebook or a web service, can use
@@ -63,8 +62,8 @@ class LoadedSystem:
     def answer(self, question: str) -> Answer:
         """HarnessError for an invalid question, or if it could not be answered."""
         record = self._thread.submit(self._system.answer, checked_question(question)).result()
-        told, self._system.messages[:] = tuple(self._system.messages), []
-        for line in told:
+        messages, self._system.messages[:] = tuple(self._system.messages), []
+        for line in messages:
             warnings.warn(line, UserWarning, stacklevel=2)
         found = record.prediction
         if found is None:
@@ -78,12 +77,7 @@ class LoadedSystem:
         self._thread.submit(self._stack.close).result()
         self._thread.shutdown()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
-from harness.config import LOCAL_EXECUTOR, BenchConfig
+from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.dataset_loading import DatasetReader
@@ -16,19 +16,13 @@ from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import (
-    CellResult,
-    RerunOptions,
-    RunContext,
-    check_needs,
-    fetch_models,
-)
-from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
+from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
+from harness.runner.executing.schedule import run_cells
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
 from harness.runner.model_preflight import ask_models
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
-from harness.runner.progress import Reporter, SharedBars
+from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.store import RunDir, runs_called
 
@@ -86,15 +80,9 @@ class Benchmark:
         return ", ".join(f"{n:,} of {of:,} queries" for n, of in held.values())
 
     @property
-    def shortened_by(self) -> str:
-        """Which limit of the budget was exhausted."""
-        return next((result.ended_by.what for result in self.results if result.ended_by), "")
-
-    @property
-    def flags_for_larger(self) -> str:
-        """The flags that give interleaved runs a larger budget; empty if the same command continues them."""
-        ended = next((result.ended_by for result in self.results if result.ended_by), None)
-        return self.spending.flags_for_larger(ended) if ended else ""
+    def ended_by(self) -> BudgetExhausted | None:
+        """The limit of the budget that ended interleaved runs early."""
+        return next((result.ended_by for result in self.results if result.ended_by), None)
 
     @property
     def progress(self) -> str:
@@ -134,8 +122,7 @@ def run_benches(
         raise ConfigError(
             "these configs name different `prices`", "name the same table in each, or run them separately"
         )
-    is_remote = any(config.runner.executor != LOCAL_EXECUTOR for config in configs)
-    reporter = SharedBars(quiet=options.quiet) if is_remote else Reporter(quiet=options.quiet)
+    reporter = Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
     with Executors(configs, options.results, reporter) as executors:
         all_checked = [_checked(config, options, reporter, executors) for config in configs]
@@ -225,8 +212,7 @@ def run_apart(config: BenchConfig, options: RunOptions, run_id: str, folder: Pat
 
 def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors: Executors) -> Benchmark:
     """Run all systems and score them. Neither a failed run nor a failed evaluator stops the rest."""
-    config, cells, spending = checked.config, checked.cells, checked.spending
-    race = checked.race
+    config, cells, spending, race = checked.config, checked.cells, checked.spending, checked.race
     if sum(not cell.spec.baseline for cell in cells) > 1:
         for line in pace_lines(race):
             reporter.say(line)
@@ -243,12 +229,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
         RerunOptions(failed=options.retry_failed, index=options.fresh_index),
     )
     took_turns = checked.executor is None and (race is not None or _is_interleaved(config, cells))
-    if checked.executor is not None:
-        results = run_on_executor(cells, context, checked.executor)
-    elif took_turns:
-        results = run_in_turns(cells, context, race, checked.evaluation)
-    else:
-        results = run_in_order(cells, context)
+    results = run_cells(cells, context, checked.evaluation, race, executor=checked.executor, in_turns=took_turns)
     keep_speeds(checked.unfinished, context.results, reporter)
     for result in results:
         if result.status == "failed":

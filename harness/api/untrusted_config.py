@@ -86,10 +86,10 @@ def reject_untrusted_system(run: RunDir, live: "LiveRun") -> None:
         named["systems"] = [live.spec.name]
     for role, model in live.answering.items():
         own = _below(live.manifest.config, "models", role)
-        told = {key: own.get(key) for key in ("base_url", "api_key_env", "options") if own.get(key)}
+        settings = {key: own.get(key) for key in ("base_url", "api_key_env", "options") if own.get(key)}
         if _is_place(model.model or ""):
-            told["model"] = model.model
-        named |= {f"models.{role}.{key}": value for key, value in told.items()}
+            settings["model"] = model.model
+        named |= {f"models.{role}.{key}": value for key, value in settings.items()}
     for half, params in (("index", live.index_params), ("answer", live.answer_params)):
         unlike = _unlike(params.model_dump(mode="json"), type(params)().model_dump(mode="json"), f"{half}.")
         named |= {key: value for key, value in unlike.items() if isinstance(value, str) and _is_place(value)}

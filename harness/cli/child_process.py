@@ -24,19 +24,19 @@ def run_in_child() -> int | None:
     """Run the same command in a child process and return its exit code; return None in the child, which then does
     the work. ServiceUnavailable if the child died before it finished.
     """
-    if told := os.environ.pop(ENV, None):
-        _exit_with_parent(*map(int, told.split()))
+    if pipes := os.environ.pop(ENV, None):
+        _exit_with_parent(*map(int, pipes.split()))
         return None
     is_here, stays = os.pipe()
     ended, ends = os.pipe()
     command = python_command("harness.cli.main", *sys.argv[1:])
     env = python_environment(**{ENV: f"{is_here} {ends}"})
-    with _SignalForwarder() as handed:
+    with _SignalForwarder() as forwarder:
         # In a session of its own, so that Ctrl-C in a terminal reaches only this process.
         with subprocess.Popen(command, env=env, pass_fds=(is_here, ends), start_new_session=True) as process:
             os.close(is_here)
             os.close(ends)
-            handed.to(process)
+            forwarder.to(process)
             code = process.wait()
         os.close(stays)
         os.set_blocking(ended, False)
@@ -44,8 +44,8 @@ def run_in_child() -> int | None:
             has_ended = pipe.read(1) == _ENDED
         if has_ended:
             return code
-        if handed.number and code == -handed.number:
-            return 128 + handed.number
+        if forwarder.number and code == -forwarder.number:
+            return 128 + forwarder.number
     how = f"exit {code}" if code >= 0 else f"signal {-code}"
     raise ServiceUnavailable(
         f"lost the Ray cluster, the worker process ended early ({how}): its head node may be down",

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -25,44 +24,40 @@ from harness.store.annotations import read_preferences
 from harness.store.run_lookup import is_being_written
 
 
-@dataclass(frozen=True)
-class CompareOptions:
-    """The options of the command."""
-
-    measures: tuple[str, ...]
-    query_type: str | None
-    against: str | None
-    out: Path | None
-    results: Path
-    as_json: bool
-    prices: Path | None = None
-    """A price table of the user."""
-    margin: float | None = None
-    """In points. None: from the configs of the runs."""
-    full: bool = False
-    """Print every metric and note."""
-
-
-def compare(names: Sequence[str], options: CompareOptions) -> None:
+def compare(
+    names: Sequence[str],
+    measures: Sequence[str],
+    *,
+    query_type: str | None,
+    against: str | None,
+    margin: float | None,
+    out: Path | None,
+    prices: Path | None,
+    results: Path,
+    as_json: bool,
+    full: bool,
+) -> None:
     """Compare the named runs, print the comparison, and write it to the folder `out` if given. The votes of
     people on their answers, from `try`, are printed beside it; alone for runs without answers of their own.
+
+    `margin`: in points; None: from the configs of the runs. `full`: print every metric and note.
     """
-    against = find_runs(options.results, [options.against]) if options.against is not None else []
-    choice = ComparisonChoice(options.measures, options.query_type, next(iter(against), None), options.margin)
-    runs = find_runs(options.results, names)
-    console, votes = open_console(), votes_between([*runs, *against], read_preferences(options.results))
-    if votes and not any(run.is_closed() or is_being_written(run) for run in (*runs, *against)):
-        _print_votes(console, votes, as_json=options.as_json)
+    other = find_runs(results, [against]) if against is not None else []
+    choice = ComparisonChoice(tuple(measures), query_type, next(iter(other), None), margin)
+    runs = find_runs(results, names)
+    console, votes = open_console(), votes_between([*runs, *other], read_preferences(results))
+    if votes and not any(run.is_closed() or is_being_written(run) for run in (*runs, *other)):
+        _print_votes(console, votes, as_json=as_json)
         return
-    _refuse_running(runs, against)
-    prices = prices_of_runs([*runs, *against], options.prices)
-    comparison = compare_runs(runs, prices, choice, evidence_that_ranks)
-    written = write_comparison(comparison, options.out) if options.out else None
-    if options.as_json:
+    _refuse_running(runs, other)
+    table = prices_of_runs([*runs, *other], prices)
+    comparison = compare_runs(runs, table, choice, evidence_that_ranks)
+    written = write_comparison(comparison, out) if out else None
+    if as_json:
         value = {**comparison_json(comparison), "votes": [one.as_value() for one in votes]}
         console.print(json.dumps(value, indent=2), soft_wrap=True)
         return
-    render_comparison(comparison, console, full=options.full)
+    render_comparison(comparison, console, full=full)
     _print_votes(console, votes)
     if written:
         console.print(f"comparison: {written}", soft_wrap=True)

@@ -62,20 +62,17 @@ class PluggedRuntime:
     """Implements `harness.protocols.CommandRuntime`."""
 
     def scored_by(self, run: str, results: Path) -> frozenset[str]:
-        """The evaluators that have scored a run."""
         from harness.store import find_runs
 
         found = find_runs(results, [run])[0]
         return frozenset(evaluation.evaluator for evaluation in found.evaluations())
 
     def open(self, choice: AnswerChoice) -> AbstractContextManager[OpenedAnswer]:
-        """Open the answer together with the models of its evaluator."""
         from harness.api.evaluating import open_answer
 
         return open_answer(choice)
 
     def say(self, line: str) -> None:
-        """Print one plain line."""
         open_console().print(line, soft_wrap=True)
 
 

@@ -60,7 +60,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     for estimate in estimates:
         phases = phases_left(estimate)
         without = {"index": "shared" if estimate.index_is_shared and phases else "done", "answer": "done"}
-        cells = [_minutes(phases[name]) if name in phases else text for name, text in without.items()]
+        cells = [_sums([phases[name]])[0] if name in phases else text for name, text in without.items()]
         rows.append((names[estimate.run_id], *cells, *_sums(phases.values(), [estimate])))
     judging = [phase for estimate in estimates for phase in estimate.judging.values()]
     for name, judged in _by_evaluator(estimates).items():
@@ -70,22 +70,14 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     width = min(_WIDTH, console.width)
     needed = _LEAST_NAME + sum(1 + max(map(len, column)) for column in list(zip(*rows, strict=True))[1:])
     for row in rows:
-        shown = row if needed <= width else (row[0], *map(_folded, row[1:]))
+        # A long range is broken between its bounds.
+        shown = row if needed <= width else (row[0], *(text.replace(" - ", " -\n") for text in row[1:]))
         table.add_row(*shown, style="bold" if row is rows[-1] else None)
     console.print(table, width=width)
     for line in dict.fromkeys(line for config, own in estimated for line in _limits(config, own)):
         console.print(line, soft_wrap=True)
     for note in dict.fromkeys((*left_out, *_notes(estimates, names), *size_lines(sizes), *race)):
         console.print(f"note: {note}", soft_wrap=True)
-
-
-def _minutes(phase: PhaseEstimate) -> str:
-    return minutes_text(totals([phase])["seconds"]) or NOTHING
-
-
-def _folded(text: str) -> str:
-    """A long range on two lines, broken between its bounds."""
-    return text.replace(" - ", " -\n")
 
 
 def _sums(phases: Iterable[PhaseEstimate], started: Sequence[Estimate] = ()) -> list[str]:

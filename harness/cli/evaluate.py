@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from harness.api.evaluating import (
-    EvaluateOptions,
-    Outcomes,
-    evaluate_all,
-    needs_child_process,
-    refused,
-    troubles,
-)
+from harness.api.evaluating import EvaluateOptions, Outcomes, evaluate_all, needs_child_process, refused, troubles
 from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.core.current_process import count_stops

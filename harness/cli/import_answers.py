@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,10 +18,6 @@ from harness.cli.options import (
     words,
 )
 from harness.display.text_format import counted
-
-if TYPE_CHECKING:
-    from harness.runner.importing.imported_run import ImportRequest
-    from harness.runner.importing.importer import ImportResult
 
 
 def import_command(
@@ -72,6 +68,7 @@ def import_command(
       rag-harness import answers.jsonl --docs papers --questions asked.jsonl -n my-agent
     """
     from harness.runner.importing.imported_run import ImportRequest
+    from harness.runner.importing.importer import import_run
     from harness.store import find_runs
 
     request = ImportRequest(
@@ -90,31 +87,19 @@ def import_command(
         skip_unknown=skip_unknown,
         only_answered=only_answered,
     )
-    import_file(request, results)
-
-
-def import_file(request: "ImportRequest", results: Path) -> None:
-    """Import the answers, print the result and the next command."""
-    from harness.runner.importing.importer import import_run
-
     result = import_run(request, results)
-    console = open_console()
-    for line in [_said(request, result), *_notes(result), f"next: {_next(result, results)}"]:
-        console.print(line, soft_wrap=True)
-
-
-def _said(request: "ImportRequest", result: "ImportResult") -> str:
+    run_id, failed = result.run.run_id, ""
+    if result.n_failed:
+        failed = f", {counted(result.n_failed, 'query', 'queries')} failed"
+    headline = f"imported {counted(result.n_answers, 'answer')} of {name}{failed}: {run_id}"
     if result.was_complete:
-        return f"{result.run.run_id} already has these answers: nothing to do"
-    failed = f", {counted(result.n_failed, 'query', 'queries')} failed" if result.n_failed else ""
-    return f"imported {counted(result.n_answers, 'answer')} of {request.label}{failed}: {result.run.run_id}"
-
-
-def _notes(result: "ImportResult") -> list[str]:
-    notes = () if result.was_complete else result.notes
-    return [f"  note: {note}" for note in (*result.mended, *notes)]
-
-
-def _next(result: "ImportResult", results: Path) -> str:
+        headline = f"{run_id} already has these answers: nothing to do"
+    notes = (*result.mended, *(() if result.was_complete else result.notes))
     elsewhere = [] if results == Path("results") else ["--results", str(results)]
-    return shlex.join(["rag-harness", "evaluate", result.run.run_id, *elsewhere])
+    console = open_console()
+    for line in (
+        headline,
+        *(f"  note: {note}" for note in notes),
+        f"next: {shlex.join(['rag-harness', 'evaluate', run_id, *elsewhere])}",
+    ):
+        console.print(line, soft_wrap=True)

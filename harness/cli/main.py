@@ -4,50 +4,14 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from harness.cli import options
 from harness.cli.console import note_usage_data
 from harness.cli.contributed_commands import CommandsByJob, add_plugged
 from harness.cli.import_answers import import_command
-from harness.cli.options import (
-    AgainstOption,
-    BesideOption,
-    ConfigsOption,
-    Creatable,
-    DatasetOption,
-    DocsOption,
-    EvaluatorsOption,
-    ExecutorOption,
-    FieldOption,
-    FiguresOption,
-    FreshIndexOption,
-    FullOption,
-    IncludeOption,
-    JsonOption,
-    Listed,
-    MarginOption,
-    MeasuresOption,
-    PathOnlyOption,
-    PricesOption,
-    QuestionsOption,
-    QuietOption,
-    RankOption,
-    RayAddressOption,
-    RecordsOnlyOption,
-    ReportFolderOption,
-    ResultsOption,
-    RetryOption,
-    RunNameOption,
-    RunsArgument,
-    SetOption,
-    SystemOption,
-    VersionOption,
-    chosen_configs,
-    executor_settings,
-    words,
-)
 from harness.cli.process_start import errors_as_exit_codes
 from harness.core.errors import EXIT_CODES, HarnessError
 
@@ -62,10 +26,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+Listed = Literal["systems", "datasets", "evaluators", "measures", "providers"]
+
 
 @app.callback()
-def options(
-    version: VersionOption = False,  # noqa: ARG001 - the callback prints it
+def prepare(
+    version: options.VersionOption = False,  # noqa: ARG001 - the callback prints it
 ) -> None:
     """Compare RAG architectures on your data: accuracy, retrieval, cost, latency, CPU and RAM."""
     from harness.models.weights import cache_dir
@@ -86,7 +52,7 @@ def init(
 
     Example: rag-harness init my-bench.yaml
     """
-    from harness.cli.init import begin_config
+    from harness.cli.new import begin_config
 
     begin_config(file)
 
@@ -107,28 +73,31 @@ def demo(
 
 
 @app.command("list", rich_help_panel="extend")
-def list_command(kind: Annotated[Listed, typer.Argument()], as_json: JsonOption = False) -> None:
+def list_command(
+    kind: Annotated[Literal["systems", "datasets", "evaluators", "measures", "providers"], typer.Argument()],
+    as_json: options.JsonOption = False,
+) -> None:
     """List installed plug-ins: systems, data sets, metrics and more.
 
     Example: rag-harness list measures
     """
     from harness.cli.list_plugins import print_list
 
-    print_list(kind.value, as_json=as_json)
+    print_list(kind, as_json=as_json)
 
 
 @app.command(rich_help_panel="decide")
 def plan(
-    config: ConfigsOption = None,
-    system: SystemOption = None,
-    dataset: DatasetOption = None,
-    docs: DocsOption = None,
-    questions: QuestionsOption = None,
-    field: FieldOption = None,
-    include: IncludeOption = None,
-    settings: SetOption = None,
-    results: ResultsOption = Path("results"),
-    as_json: JsonOption = False,
+    config: options.ConfigsOption = None,
+    system: options.SystemOption = None,
+    dataset: options.DatasetOption = None,
+    docs: options.DocsOption = None,
+    questions: options.QuestionsOption = None,
+    field: options.FieldOption = None,
+    include: options.IncludeOption = None,
+    settings: options.SetOption = None,
+    results: options.ResultsOption = Path("results"),
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show which runs a config contains, and which are done.
 
@@ -136,24 +105,26 @@ def plan(
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
+    from harness.api.config_building import bench_configs
     from harness.cli.plan import print_plan
 
-    resolved = chosen_configs(config, system, (dataset, docs, questions, include, field), settings)
+    data = options.chosen_dataset(dataset, docs, questions, include, field)
+    resolved = bench_configs(config, systems=system or (), dataset=data, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)
 
 
 @app.command(rich_help_panel="decide")
 def estimate(
-    config: ConfigsOption = None,
-    system: SystemOption = None,
-    dataset: DatasetOption = None,
-    docs: DocsOption = None,
-    questions: QuestionsOption = None,
-    field: FieldOption = None,
-    include: IncludeOption = None,
-    settings: SetOption = None,
-    results: ResultsOption = Path("results"),
-    as_json: JsonOption = False,
+    config: options.ConfigsOption = None,
+    system: options.SystemOption = None,
+    dataset: options.DatasetOption = None,
+    docs: options.DocsOption = None,
+    questions: options.QuestionsOption = None,
+    field: options.FieldOption = None,
+    include: options.IncludeOption = None,
+    settings: options.SetOption = None,
+    results: options.ResultsOption = Path("results"),
+    as_json: options.JsonOption = False,
     calibrate: Annotated[
         bool,
         typer.Option("--calibrate/--no-calibrate", help="Measure the speed of local models first, in seconds."),
@@ -167,34 +138,36 @@ def estimate(
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
+    from harness.api.config_building import bench_configs
     from harness.cli.estimate import print_estimate
 
-    resolved = chosen_configs(config, system, (dataset, docs, questions, include, field), settings)
+    data = options.chosen_dataset(dataset, docs, questions, include, field)
+    resolved = bench_configs(config, systems=system or (), dataset=data, settings=settings or ())
     print_estimate(resolved, results, as_json=as_json, calibrate=calibrate)
 
 
 @app.command(rich_help_panel="decide")
 def run(
-    config: ConfigsOption = None,
-    system: SystemOption = None,
-    dataset: DatasetOption = None,
-    docs: DocsOption = None,
-    questions: QuestionsOption = None,
-    field: FieldOption = None,
-    include: IncludeOption = None,
-    measure: RankOption = None,
-    settings: SetOption = None,
-    name: RunNameOption = None,
-    results: ResultsOption = Path("results"),
-    retry_failed: RetryOption = False,
-    fresh_index: FreshIndexOption = False,
-    records_only: RecordsOnlyOption = False,
-    executor: ExecutorOption = None,
-    ray_address: RayAddressOption = None,
-    out: ReportFolderOption = None,
-    as_json: JsonOption = False,
-    quiet: PathOnlyOption = False,
-    full: FullOption = False,
+    config: options.ConfigsOption = None,
+    system: options.SystemOption = None,
+    dataset: options.DatasetOption = None,
+    docs: options.DocsOption = None,
+    questions: options.QuestionsOption = None,
+    field: options.FieldOption = None,
+    include: options.IncludeOption = None,
+    measure: options.RankOption = None,
+    settings: options.SetOption = None,
+    name: options.RunNameOption = None,
+    results: options.ResultsOption = Path("results"),
+    retry_failed: options.RetryOption = False,
+    fresh_index: options.FreshIndexOption = False,
+    records_only: options.RecordsOnlyOption = False,
+    executor: options.ExecutorOption = None,
+    ray_address: options.RayAddressOption = None,
+    out: options.ReportFolderOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.PathOnlyOption = False,
+    full: options.FullOption = False,
 ) -> None:
     """Run systems on sampled queries, score them, write a report.
 
@@ -226,14 +199,15 @@ def run(
 
       open $(rag-harness run -q -c rag-harness.yaml)
     """
+    from harness.api.config_building import bench_configs
     from harness.api.running import RunOptions
-    from harness.cli.run import RunOutput, default_data_note, run_all
+    from harness.cli.run import default_data_note, run_all
 
-    said = [*(settings or ()), *executor_settings(executor, ray_address)]
-    chosen = (dataset, docs, questions, include, field)
-    resolved = chosen_configs(config, system, chosen, said, measure=measure, name=name)
+    said = [*(settings or ()), *options.executor_settings(executor, ray_address)]
+    data = options.chosen_dataset(dataset, docs, questions, include, field)
+    resolved = bench_configs(config, systems=system or (), dataset=data, measure=measure, name=name, settings=said)
     is_named = config or dataset or docs or any("dataset." in one for one in said)
-    options = RunOptions(
+    chosen = RunOptions(
         results,
         retry_failed=retry_failed,
         fresh_index=fresh_index,
@@ -241,7 +215,7 @@ def run(
         quiet=quiet,
         note="" if is_named else default_data_note(resolved[0].dataset.name),
     )
-    raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json, full)))
+    raise typer.Exit(run_all(resolved, chosen, out=out, as_json=as_json, full=full))
 
 
 app.command("import", rich_help_panel="keep")(import_command)
@@ -249,18 +223,18 @@ app.command("import", rich_help_panel="keep")(import_command)
 
 @app.command(rich_help_panel="keep")
 def evaluate(
-    runs: RunsArgument,
-    evaluators: EvaluatorsOption = None,
+    runs: options.RunsArgument,
+    evaluators: options.EvaluatorsOption = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="Config with evaluators, judges and prices.")
     ] = None,
-    settings: SetOption = None,
-    prices: PricesOption = None,
-    results: ResultsOption = Path("results"),
-    executor: ExecutorOption = None,
-    ray_address: RayAddressOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    settings: options.SetOption = None,
+    prices: options.PricesOption = None,
+    results: options.ResultsOption = Path("results"),
+    executor: options.ExecutorOption = None,
+    ray_address: options.RayAddressOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Score saved answers again, without calling any system.
 
@@ -283,23 +257,23 @@ def evaluate(
     from harness.api.evaluating import EvaluateOptions
     from harness.cli.evaluate import evaluate_named
 
-    said = (*(settings or ()), *executor_settings(executor, ray_address))
-    options = EvaluateOptions(config, words(evaluators), said, prices, results, quiet)
-    raise typer.Exit(evaluate_named(runs, options, as_json=as_json))
+    said = (*(settings or ()), *options.executor_settings(executor, ray_address))
+    chosen = EvaluateOptions(config, options.words(evaluators), said, prices, results, quiet)
+    raise typer.Exit(evaluate_named(runs, chosen, as_json=as_json))
 
 
 @app.command(rich_help_panel="decide")
 def report(
-    runs: RunsArgument,
-    measure: RankOption = None,
-    margin: MarginOption = None,
-    out: ReportFolderOption = None,
-    prices: PricesOption = None,
-    results: ResultsOption = Path("results"),
-    figures: FiguresOption = None,
-    full: FullOption = False,
-    as_json: JsonOption = False,
-    beside: BesideOption = None,
+    runs: options.RunsArgument,
+    measure: options.RankOption = None,
+    margin: options.MarginOption = None,
+    out: options.ReportFolderOption = None,
+    prices: options.PricesOption = None,
+    results: options.ResultsOption = Path("results"),
+    figures: options.FiguresOption = None,
+    full: options.FullOption = False,
+    as_json: options.JsonOption = False,
+    beside: options.BesideOption = None,
 ) -> None:
     """Say what to choose, and write a report: page, figures and tables.
 
@@ -316,22 +290,22 @@ def report(
     from harness.cli.report import ReportOptions, report_runs
 
     formats = tuple(one.value for one in figures or ())
-    options = ReportOptions(out, results, prices, measure, margin, full, as_json, formats=formats, beside=beside)
-    report_runs(runs, options)
+    chosen = ReportOptions(out, results, prices, measure, margin, full, as_json, formats=formats, beside=beside)
+    report_runs(runs, chosen)
 
 
 @app.command(rich_help_panel="decide")
 def compare(
-    runs: RunsArgument,
-    measures: MeasuresOption = None,
+    runs: options.RunsArgument,
+    measures: options.MeasuresOption = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
-    against: AgainstOption = None,
-    margin: MarginOption = None,
+    against: options.AgainstOption = None,
+    margin: options.MarginOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
-    prices: PricesOption = None,
-    results: ResultsOption = Path("results"),
-    as_json: JsonOption = False,
-    full: FullOption = False,
+    prices: options.PricesOption = None,
+    results: options.ResultsOption = Path("results"),
+    as_json: options.JsonOption = False,
+    full: options.FullOption = False,
 ) -> None:
     """Compare runs query by query, with intervals and tests.
 
@@ -339,21 +313,30 @@ def compare(
 
     Example: rag-harness compare demo--naive demo--recursive --measures accuracy,latency_s
     """
-    from harness.cli.compare import CompareOptions
     from harness.cli.compare import compare as compare_named
 
-    options = CompareOptions(words(measures), query_type, against, out, results, as_json, prices, margin, full)
-    compare_named(runs, options)
+    compare_named(
+        runs,
+        options.words(measures),
+        query_type=query_type,
+        against=against,
+        margin=margin,
+        out=out,
+        prices=prices,
+        results=results,
+        as_json=as_json,
+        full=full,
+    )
 
 
 @app.command(rich_help_panel="understand")
 def show(
     run: Annotated[str, typer.Argument(help="Run id, name, unique part of one, or path.", metavar="RUN")],
     query_id: Annotated[str | None, typer.Argument(help="Query id; omit it to show the whole run.")] = None,
-    prices: PricesOption = None,
-    results: ResultsOption = Path("results"),
-    as_json: JsonOption = False,
-    full: FullOption = False,
+    prices: options.PricesOption = None,
+    results: options.ResultsOption = Path("results"),
+    as_json: options.JsonOption = False,
+    full: options.FullOption = False,
 ) -> None:
     """Show a run or one query: answer, contexts, scores.
 
@@ -366,7 +349,7 @@ def show(
 
 @app.command(rich_help_panel="extend")
 def new(
-    kind: Annotated[Creatable, typer.Argument()],
+    kind: Annotated[Literal["system", "dataset", "evaluator"], typer.Argument()],
     name: Annotated[str, typer.Argument(help="Lower-case letters, digits and dashes.", metavar="NAME")],
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Parent folder of the package.")] = Path(),
 ) -> None:
@@ -384,11 +367,11 @@ def new(
     """
     from harness.cli.new import create
 
-    create(kind.value, name, into)
+    create(kind, name, into)
 
 
 @app.command(rich_help_panel="extend")
-def doctor(results: ResultsOption = Path("results")) -> None:
+def doctor(results: options.ResultsOption = Path("results")) -> None:
     """Check the installation and show how to fix it."""
     from harness.cli.doctor import print_checkup
 
@@ -398,12 +381,12 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 def main() -> None:
     """The console script. Exit 2 with one line for errors that the user can fix, 130 when interrupted."""
     with errors_as_exit_codes():
-        own = [
+        built_in = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
         ]
         asked = next(iter(sys.argv[1:2]), None)
-        if asked not in own:
-            add_plugged(app, own, asked)
+        if asked not in built_in:
+            add_plugged(app, built_in, asked)
         app()
 
 

@@ -1,4 +1,4 @@
-"""`rag-harness new`: creates a plug-in package from the example of its kind."""
+"""`rag-harness init` and `new`: write a config, or a plug-in package like the example of its kind, to change."""
 
 import keyword
 import re
@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.cli.console import open_console
 from harness.config.shipped_files import shipped_examples
+from harness.config.template import template
 from harness.core.errors import ConfigError, explained_io
 from harness.display import printable
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
@@ -20,6 +21,22 @@ _LONGEST = 50
 _KINDS: dict[str, PluginKind[Any]] = {"system": SYSTEMS, "dataset": DATASETS, "evaluator": EVALUATORS}
 _CHOICES = {"system": "--system {}", "dataset": "--dataset {}", "evaluator": "--set evaluators=[{}]"}
 """The options of `run` that select a plug-in."""
+
+
+def begin_config(file: Path) -> None:
+    """Write the file and print the next commands. ConfigError if it exists, StoreError if it cannot be written."""
+    with explained_io("write", file):
+        try:
+            with file.open("x", encoding="utf-8") as opened:
+                opened.write(template(file.name))
+        except FileExistsError as error:
+            raise ConfigError(
+                f"{file} already exists", "choose another name: rag-harness init other.yaml"
+            ) from error
+    console, named = open_console(), shlex.quote(str(file))
+    console.print(f"wrote {file}", soft_wrap=True)
+    for what in ("plan", "run"):
+        console.print(f"next: rag-harness {what} -c {named}", soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -38,7 +55,6 @@ class _Example:
         return cls(folder, project["name"], registered)
 
     def files(self) -> dict[str, str]:
-        """Relative path -> text."""
         paths = {str(path.relative_to(self.folder)): path for path in sorted(self.folder.rglob("*"))}
         # Folders that start with . or _ hold tool output, such as compiled code.
         kept = {place: path for place, path in paths.items() if not re.search(r"(^|/)[._][^/]*/", place)}

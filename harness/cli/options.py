@@ -3,32 +3,14 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from harness.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from harness.config import BenchConfig
-
-
-class Listed(StrEnum):
-    """Kinds of plug-ins that `list` accepts."""
-
-    systems = "systems"
-    datasets = "datasets"
-    evaluators = "evaluators"
-    measures = "measures"
-    providers = "providers"
-
-
-class Creatable(StrEnum):
-    """Kinds of plug-ins that `new` can create."""
-
-    system = "system"
-    dataset = "dataset"
-    evaluator = "evaluator"
+    from harness.api.config_building import DatasetChoice
 
 
 class FigureFormat(StrEnum):
@@ -38,14 +20,8 @@ class FigureFormat(StrEnum):
     pdf = "pdf"
 
 
-class CostName(StrEnum):
-    """Costs of a query that a command can weigh."""
-
-    tokens = "tokens"
-    usd = "usd"
-    latency_s = "latency_s"
-
-
+CostName = Literal["tokens", "usd", "latency_s"]
+"""Costs of a query that a command can weigh."""
 ConfigsOption = Annotated[
     list[Path] | None,
     typer.Option("--config", "-c", metavar="FILE", help="YAML config; repeat to run several in turn."),
@@ -169,20 +145,14 @@ def executor_settings(executor: str | None, ray_address: str | None) -> list[str
     return [f"runner.{key}={value}" for key, value in named.items() if value is not None]
 
 
-def chosen_configs(
-    files: list[Path] | None,
-    systems: list[str] | None,
-    data: "tuple[str | None, Path | None, Path | None, list[str] | None, list[str] | None]",
-    settings: list[str] | None,
-    *,
-    measure: str | None = None,
-    name: str | None = None,
-) -> "list[BenchConfig]":
-    """The configs of a command. `data`: --dataset, --docs, --questions, --include and --field."""
-    from harness.api.config_building import DatasetChoice, bench_configs
+def chosen_dataset(
+    name: str | None,
+    docs: Path | None,
+    questions: Path | None,
+    include: list[str] | None,
+    field: list[str] | None,
+) -> "DatasetChoice":
+    """The data set that `--dataset`, `--docs`, `--questions`, `--include` and `--field` name."""
+    from harness.api.config_building import DatasetChoice
 
-    dataset, docs, questions, include, field = data
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
-    return bench_configs(
-        files, systems=systems or (), dataset=chosen, measure=measure, name=name, settings=settings or ()
-    )
+    return DatasetChoice(name, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))

@@ -76,7 +76,6 @@ class _Output(io.FileIO):
     """
 
     def write(self, content: Any, /) -> int:
-        """Write as `io.RawIOBase.write` does."""
         try:
             return super().write(content)
         except OSError as error:

@@ -57,16 +57,12 @@ class ReportOptions:
 def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOptions) -> str:
     """Identifies the content of a report; empty if a run is open or the harness has uncommitted changes."""
     commit = git_commit()
-    found = [run.fingerprint() for run in runs]
-    if commit.endswith("-dirty") or not all(found):
+    fingerprints = [run.fingerprint() for run in runs]
+    if commit.endswith("-dirty") or not all(fingerprints):
         return ""
     # The verdicts also depend on prices and on earlier runs beside these.
     verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
-    return short_digest([__version__, commit, found, verdicts, list(options.formats), options.beside])
-
-
-def _runs_of(chapter: Chapter) -> set[str]:
-    return {view.run.run_id for view in chapter.group.views}
+    return short_digest([__version__, commit, fingerprints, verdicts, list(options.formats), options.beside])
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -82,12 +78,12 @@ def print_report(
     prices: Prices,
     console: Console,
     *,
-    told: Collection[str] = (),
+    reported: Collection[str] = (),
     is_last: bool = True,
 ) -> Path:
     """Write the report to `options.folder` and print the verdict. Returns the path of the page.
 
-    A group of runs whose verdict the command already printed (`told`) is one line. `is_last`: whether the next
+    A group of runs whose verdict the command already printed (`reported`) is one line. `is_last`: whether the next
     command is printed.
     """
     folder = options.folder(runs)
@@ -102,7 +98,10 @@ def print_report(
         verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
         sys.stdout.write(json.dumps(verdicts, indent=2) + "\n")
     else:
-        new = [chapter for chapter in chapters if not _runs_of(chapter) <= set(told)] or chapters
+        runs_of = [{view.run.run_id for view in chapter.group.views} for chapter in chapters]
+        new = [
+            chapter for chapter, ids in zip(chapters, runs_of, strict=True) if not ids <= set(reported)
+        ] or chapters
         for chapter in chapters:
             if chapter not in new:
                 console.print(f"{chapter.findings.verdict.dataset}: its verdict is above", soft_wrap=True)

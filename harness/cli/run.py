@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.api.running import Benchmark, RunOptions, run_benches
@@ -16,16 +15,6 @@ from harness.runner.executing.execute import CellResult
 from harness.runner.executor import needs_own_process
 
 
-@dataclass(frozen=True)
-class RunOutput:
-    """What the command prints, and the folder for its report."""
-
-    out: Path | None
-    as_json: bool
-    full: bool = False
-    """Print all tables and notes."""
-
-
 def default_data_note(dataset: str) -> str:
     """What runs if no data was named."""
     return (
@@ -34,64 +23,64 @@ def default_data_note(dataset: str) -> str:
     )
 
 
-def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutput) -> int:
-    """Run all configs, evaluate, write one report. Returns the exit code."""
+def run_all(
+    configs: Sequence[BenchConfig], options: RunOptions, *, out: Path | None, as_json: bool, full: bool
+) -> int:
+    """Run all configs, evaluate, write one report to the folder `out`. `full`: print all tables and notes.
+    Returns the exit code.
+    """
     if not options.records_only:
         from harness.report import check_report
 
         check_report()
     if needs_own_process(configs) and (code := run_in_child()) is not None:
         return code
-    told: list[Benchmark] = []
+    reported: list[str] = []
 
-    def tell_stage(stage: Benchmark) -> None:
+    def report(benches: Sequence[Benchmark], *, is_last: bool) -> None:
+        from harness.cli.report import ReportOptions, print_report
+
+        page = print_report(
+            [run for bench in benches for run in bench.runs],
+            ReportOptions(out if is_last else None, options.results, full=full, keep_current=True),
+            benches[-1].spending.prices,
+            open_console(stderr=as_json, quiet=options.quiet),
+            reported=reported,
+            is_last=is_last,
+        )
+        if is_last and options.quiet and not as_json:
+            # The only output, so that a shell can open the page; printed unchanged.
+            sys.stdout.write(f"{page}\n")
+
+    def report_stage(stage: Benchmark) -> None:
         """Print its verdict before the next one begins, which may take minutes and a download."""
-        told.append(stage)
-        _report([stage], options, replace(shown, out=None), is_last=False)
+        report([stage], is_last=False)
+        reported.extend(run.run_id for run in stage.runs)
 
     with resumable("all answers are kept"):
-        benches = run_benches(configs, options, tell_stage)
+        benches = run_benches(configs, options, report_stage)
         if any(bench.outcome for bench in benches):
-            _report(benches, options, shown, [run.run_id for stage in told for run in stage.runs])
-    if shown.as_json:
+            report(benches, is_last=True)
+    if as_json:
         runs = [_as_json(result) for bench in benches for result in bench.results]
         sys.stdout.write(json.dumps({"runs": runs}) + "\n")
     code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
-    for bench in benches:
-        if bench.shortened and not options.quiet:
-            who = "every system has answered the same" if len(bench.runs) > 1 else "answered"
-            go_on = " ".join(filter(None, (same_command(), bench.flags_for_larger)))
-            complain(f"budget exhausted ({bench.shortened_by}): {who} {bench.shortened}. To resume: {go_on}")
+    if not options.quiet:
+        _say_shortened(benches)
     *_, last = benches
     if last.stopped:
         return say_stopped(last.stopped, last.spending, last.progress)
     return EXIT_TOLERANCE if any(bench.failed for bench in benches) else code
 
 
-def _report(
-    benches: Sequence[Benchmark],
-    options: RunOptions,
-    shown: RunOutput,
-    told: Collection[str] = (),
-    *,
-    is_last: bool = True,
-) -> None:
-    """`told`: the runs whose verdict was printed."""
-    from harness.cli.report import ReportOptions, print_report
-
-    console = open_console(stderr=shown.as_json, quiet=options.quiet)
-    runs = [run for bench in benches for run in bench.runs]
-    page = print_report(
-        runs,
-        ReportOptions(shown.out, options.results, full=shown.full, keep_current=True),
-        benches[-1].spending.prices,
-        console,
-        told=told,
-        is_last=is_last,
-    )
-    if is_last and options.quiet and not shown.as_json:
-        # The only output, so that a shell can open the page; printed unchanged.
-        sys.stdout.write(f"{page}\n")
+def _say_shortened(benches: Sequence[Benchmark]) -> None:
+    """Which limit ended interleaved runs early, and how to resume them."""
+    for bench in benches:
+        if ended := bench.ended_by:
+            who = "every system has answered the same" if len(bench.runs) > 1 else "answered"
+            # Without flags if the same command continues them.
+            go_on = " ".join(filter(None, (same_command(), bench.spending.flags_for_larger(ended))))
+            complain(f"budget exhausted ({ended.what}): {who} {bench.shortened}. To resume: {go_on}")
 
 
 def _as_json(result: CellResult) -> dict[str, object]:

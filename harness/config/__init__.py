@@ -1,7 +1,6 @@
 """Reads YAML and `--set` into a validated `BenchConfig`, and expands a matrix into single configs."""
 
-from harness.config.load import load_config
-from harness.config.matrix import expand
+from harness.config.load import expand, load_config
 from harness.config.schema import (
     DATASET_PLACES,
     LOCAL_EXECUTOR,

@@ -1,7 +1,9 @@
-"""Loads a `BenchConfig` from YAML and `--set`; every mistake is a ConfigError of one line."""
+"""Reads a `BenchConfig` from YAML and `--set`, and expands its matrix; a mistake is a ConfigError of one line."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from math import prod
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +17,7 @@ from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError, nearest
 
 Tree = dict[str, Any]
+_MOST_CELLS = 10_000
 _MAY_HOLD_KEYS = frozenset({"base_url", "api_key_env", "extra", "request", "headers", "url_parameters"})
 """Config keys whose values may contain a password or a key. They are not repeated."""
 
@@ -145,12 +148,45 @@ def build_config(tree: Tree) -> BenchConfig:
         raise ConfigError(*explain(error, BenchConfig)) from error
 
 
+def expand(config: BenchConfig) -> list[BenchConfig]:
+    """One config per combination, in a stable order. Each has exactly one system and no matrix."""
+    axes: dict[str, tuple[Any, ...]] = {"system": config.systems, **config.matrix}
+    if not all(axes.values()):
+        raise ConfigError("nothing to run: an empty list of systems or matrix values", "name at least one")
+    if (n_cells := prod(map(len, axes.values()))) > _MOST_CELLS:
+        raise ConfigError(
+            f"the matrix has {n_cells:,} combinations",
+            f"name at most {_MOST_CELLS:,} combinations of systems and values",
+        )
+    for rule in config.exclude:
+        unknown = [key for key in rule if key not in axes]
+        if unknown or not rule:
+            what = f"exclude: '{', '.join(unknown) or 'an empty rule'}' is not an axis"
+            raise ConfigError(what, f"axes are: {', '.join(axes)}")
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    kept = [point for point in points if not any(rule.items() <= point.items() for rule in config.exclude)]
+    if not kept:
+        raise ConfigError("nothing to run: `exclude` removes every combination", "remove a rule")
+    return [_at(config, point) for point in kept]
+
+
+def _at(config: BenchConfig, point: Mapping[str, Any]) -> BenchConfig:
+    tree = config.model_dump(mode="json")
+    for key, value in point.items():
+        if key == "system":
+            tree["systems"] = [value]
+        else:
+            set_value(tree, key, value)
+    tree["matrix"], tree["exclude"] = {}, ()
+    return build_config(tree)
+
+
 def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") -> tuple[str, str]:
     """Describe the first mistake of a validation error as (what, fix), with keys as in the config file."""
     # Report an unknown key first: pydantic lists the union members one by one, so it may come late.
     details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
     detail = details[0]
-    path = [str(part) for part in detail["loc"] if not _is_union_tag(str(part))]
+    path = [str(part) for part in detail["loc"] if part != "SampleConfig" and not str(part).startswith("literal[")]
     key = ".".join([prefix, *path] if prefix else path)
     if detail["type"] == "extra_forbidden":
         return f"unknown key '{key}'", nearest(path[-1], _known_keys(model, path[:-1]))
@@ -160,10 +196,6 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     given = "" if _MAY_HOLD_KEYS.intersection(path) else f", not {str(detail['input'])[:80]!r}"
     where = f"{key}: " if key else ""
     return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
-
-
-def _is_union_tag(part: str) -> bool:
-    return part == "SampleConfig" or part.startswith("literal[")
 
 
 def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:

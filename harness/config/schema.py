@@ -3,9 +3,9 @@
 import json
 import os
 import re
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.core.bounded_files import without_home
 from harness.core.records import AnswerStyle
@@ -16,30 +16,6 @@ class ConfigSection(BaseModel):
     """Base of every section: immutable, rejects unknown keys and NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def check_extra(extra: dict[str, Any]) -> dict[str, Any]:
-    """Validate additional request parameters; ValueError if one is reserved or contains a key."""
-    for name in extra:
-        if name in _SET_BY:
-            raise ValueError(f"must not contain '{name}': {_SET_BY[name]}")
-    try:
-        written = json.dumps(extra, allow_nan=False)
-    except (TypeError, ValueError):
-        raise ValueError("must contain only JSON values: texts, numbers, lists, mappings") from None
-    if without_keys(written) != written:
-        raise ValueError(f"must not contain a key: {OWN_PLACE}")
-    return extra
-
-
-def check_names(send_as: dict["Sendable", str | None]) -> dict["Sendable", str | None]:
-    """Validate the names under which our parameters are sent; ValueError for a wrong one."""
-    if "max_tokens" in send_as and send_as["max_tokens"] is None:
-        raise ValueError("must give max_tokens a name: without it the cost of a reply has no limit")
-    taken = [name for name in send_as.values() if name in _SET_BY and name not in send_as]
-    if taken and taken != ["max_completion_tokens"]:
-        raise ValueError(f"must not send anything as '{taken[0]}', which is a parameter of its own")
-    return send_as
 
 
 _SET_BY = {
@@ -123,9 +99,9 @@ class ModelConfig(ConfigSection):
     """For the names: `rag-harness list providers`."""
     model: str | None = None
     """Name of the model at the provider; None: the provider's default."""
-    base_url: str | None = None
+    base_url: Annotated[str | None, AfterValidator(check_url)] = None
     """URL of the server; None: the provider's own."""
-    api_key_env: str | None = None
+    api_key_env: Annotated[str | None, AfterValidator(check_variable)] = None
     """Name of the environment variable with the key. The key itself must not be in a config."""
     timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
     """Time limit of one HTTP request."""
@@ -164,20 +140,19 @@ class ModelConfig(ConfigSection):
         """`embedder MODEL at URL`."""
         return f"{self.role} {self.model} at {self.base_url}"
 
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str | None) -> str | None:
-        return check_url(url)
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _name_of_a_variable(cls, name: str | None) -> str | None:
-        return check_variable(name)
-
     @field_validator("extra")
     @classmethod
-    def _not_our_own(cls, extra: dict[str, Any]) -> dict[str, Any]:
-        return check_extra(extra)
+    def _neither_reserved_nor_secret(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        for name in extra:
+            if name in _SET_BY:
+                raise ValueError(f"must not contain '{name}': {_SET_BY[name]}")
+        try:
+            written = json.dumps(extra, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError("must contain only JSON values: texts, numbers, lists, mappings") from None
+        if without_keys(written) != written:
+            raise ValueError(f"must not contain a key: {OWN_PLACE}")
+        return extra
 
 
 class GeneratorConfig(ModelConfig):
@@ -221,7 +196,12 @@ class GeneratorConfig(ModelConfig):
     @field_validator("send_as")
     @classmethod
     def _bounded_and_free(cls, send_as: dict[Sendable, str | None]) -> dict[Sendable, str | None]:
-        return check_names(send_as)
+        if "max_tokens" in send_as and send_as["max_tokens"] is None:
+            raise ValueError("must give max_tokens a name: without it the cost of a reply has no limit")
+        taken = [name for name in send_as.values() if name in _SET_BY and name not in send_as]
+        if taken and taken != ["max_completion_tokens"]:
+            raise ValueError(f"must not send anything as '{taken[0]}', which is a parameter of its own")
+        return send_as
 
 
 class EmbedderConfig(ModelConfig):

@@ -7,17 +7,14 @@ _FOLDER = "configs"
 
 
 def shipped_configs() -> Path:
-    """The folder of the shipped configs."""
     return _shipped(_FOLDER, _FOLDER)
 
 
 def shipped_examples() -> Path:
-    """The folder of the example plug-in packages, one for each kind."""
     return _shipped("examples", "docs/examples")
 
 
 def shipped_report() -> Path:
-    """The finished report of the demo."""
     return _shipped("demo", "results/published/demo") / "report.html"
 
 

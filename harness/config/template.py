@@ -4,8 +4,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import yaml
 from pydantic import BaseModel
@@ -46,45 +45,27 @@ def template(name: str) -> str:
 
 def _section(kind: type[BaseModel], path: str, depth: int) -> Iterator[str]:
     documented, defaults = _docstrings(), kind().model_dump(mode="json")
-    for key in _keys(kind, path):
+    shown = {"provider", *kind.__annotations__} if path.rstrip(".") in _LIKE else set(kind.model_fields)
+    for key in (name for name in kind.model_fields if name in shown):
         own, field = f"{path}{key}", kind.model_fields[key]
         below = field.annotation
+        own_texts = (documented.get(base.__name__, {}).get(key) for base in kind.__mro__)
         is_section = isinstance(below, type) and issubclass(below, BaseModel)
-        text = _doc_of(kind, key, documented) or (inspect.getdoc(below) or "" if is_section else "")
+        text = next(filter(None, own_texts), "") or (inspect.getdoc(below) or "" if is_section else "")
         if own in _LIKE:
             text = f"{text} The other keys are those of {_LIKE[own]}."
+        # On one line, with YAML's word for None.
+        in_yaml = re.sub(r"\bNone\b", "null", " ".join(text.split()))
         yield from ([""] if depth == 0 else [])
         indent = "  " * depth
-        yield from textwrap.wrap(
-            _in_yaml(text), _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# "
-        )
+        yield from textwrap.wrap(in_yaml, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
         mark = "" if own in _SET else "#"
         if is_section and isinstance(below, type):
             yield f"{indent}{mark}{key}:"
             yield from _section(below, f"{own}.", depth + 1)
         else:
-            yield f"{indent}{mark}{key}: {_value(defaults[key])}"
-
-
-def _keys(kind: type[BaseModel], path: str) -> list[str]:
-    fields = list(kind.model_fields)
-    own = {"provider", *kind.__annotations__}
-    return [key for key in fields if key in own] if path.rstrip(".") in _LIKE else fields
-
-
-def _value(default: Any) -> str:
-    """A value as one line of YAML."""
-    return yaml.safe_dump(default, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
-
-
-def _in_yaml(text: str) -> str:
-    """A docstring on one line, with YAML's word for None."""
-    return re.sub(r"\bNone\b", "null", " ".join(text.split()))
-
-
-def _doc_of(kind: type[BaseModel], key: str, documented: Mapping[str, Mapping[str, str]]) -> str:
-    found = (documented.get(base.__name__, {}).get(key) for base in kind.__mro__)
-    return next(filter(None, found), "")
+            value = yaml.safe_dump(defaults[key], default_flow_style=True, width=10_000)
+            yield f"{indent}{mark}{key}: " + value.removesuffix("...\n").strip()
 
 
 def _docstrings() -> dict[str, dict[str, str]]:

@@ -82,7 +82,6 @@ class Stopwatch:
 
     @property
     def cpu_s(self) -> float:
-        """CPU time of this process."""
         return time.process_time() - self._cpu
 
 

@@ -45,18 +45,15 @@ EXIT_CODES = {
 """What each exit code means; printed by `--help`."""
 
 
-def _bounded(text: str) -> str:
-    """The start and the end of a long text; long texts are usually names given by others."""
-    return text if len(text) <= 2000 else f"{text[:1500]} … {text[-400:]}"
-
-
 class HarnessError(Exception):
     """A problem that the user can fix. `what` happened and how to `fix` it are printed as one line, exit 2. Keys
     and control characters are removed from both.
     """
 
     def __init__(self, what: str, fix: str = "") -> None:
-        what, fix = cleaned(_bounded(what)), cleaned(fix)
+        # Long texts are usually names given by others.
+        bounded = what if len(what) <= 2000 else f"{what[:1500]} … {what[-400:]}"
+        what, fix = cleaned(bounded), cleaned(fix)
         super().__init__(what, fix)
         self.what = what
         self.fix = fix

@@ -67,7 +67,11 @@ def proxy_of(url: str) -> Proxy | None:
     if is_this_machine(host) or _is_excluded(host, port, given.get("no", "")):
         return None
     kind = next((kind for kind in (parts.scheme, "all") if given.get(kind)), None)
-    return _checked(given[kind], _variable(kind), host) if kind else None
+    if kind is None:
+        return None
+    names = (f"{kind}_proxy", f"{kind}_proxy".upper())
+    variable = next((name for name in names if os.environ.get(name)), f"the system's {kind} proxy")
+    return _checked(given[kind], variable, host)
 
 
 def _checked(value: str, variable: str, host: str) -> Proxy:
@@ -94,13 +98,7 @@ def _checked(value: str, variable: str, host: str) -> Proxy:
     return Proxy(url, variable, host)
 
 
-def _variable(kind: str) -> str:
-    names = (f"{kind}_proxy", f"{kind}_proxy".upper())
-    return next((name for name in names if os.environ.get(name)), f"the system's {kind} proxy")
-
-
 def is_this_machine(host: str) -> bool:
-    """Whether a host is the loopback."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -129,7 +129,6 @@ class Places(Record):
         return cls(doc_ids=tuple(numbers), at=" ".join(at))
 
     def __len__(self) -> int:
-        """The number of passages."""
         return self.at.count(":")
 
     @model_validator(mode="after")
@@ -216,7 +215,6 @@ class Usage(Record):
 
     @property
     def has_tokens(self) -> bool:
-        """Whether any tokens were counted."""
         return bool(self.input_tokens or self.output_tokens)
 
     @property
@@ -235,10 +233,10 @@ class Usage(Record):
         return Usage.model_construct(**left)
 
 
-def subtract_usage(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """`usage` by model role minus the usages in `told`, at least 0."""
+def subtract_usage(usage: Mapping[str, Usage], others: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
+    """`usage` by model role minus the `others`, at least 0."""
     left = dict(usage)
-    for roles in told:
+    for roles in others:
         left.update({role: left[role] - used for role, used in roles.items() if role in left})
     return left
 
@@ -527,7 +525,6 @@ class Range(Record):
     high: float
 
     def __add__(self, other: "Range") -> "Range":
-        """The sum of both."""
         return Range(low=self.low + other.low, high=self.high + other.high)
 
     def times(self, low: float, high: float | None = None) -> "Range":

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import AnyStr
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 MASK = "***"
@@ -95,7 +96,7 @@ def secret_names() -> tuple[str, ...]:
 def without_keys(text: str) -> str:
     """The text without keys in any encoding: plain, in a URL, in JSON, HTML or base64."""
     named = (name for name in os.environ if says_secret(name) and not os.environ[name].startswith("/"))
-    return _forms(_values({*_names, *named})).taken_out(text)
+    return _masked(text, _forms(_values({*_names, *named})), MASK)
 
 
 def without_key_forms(text: str) -> str:
@@ -107,11 +108,11 @@ def reply_without_keys(content: bytes) -> bytes:
     """A model's reply without the keys of model roles. Other secrets are not removed: they were never sent to the
     server, and a password may be an ordinary word of an answer.
     """
-    forms = _forms(_values(_names))
+    forms, mask = [os.fsencode(form) for form in _forms(_values(_names))], MASK.encode()
     # JSON may encode a letter as \u0073. If that hides a key, the decoded form is used.
     spelled = _IN_CODE.sub(lambda code: bytes([int(code[1], 16)]), content) if b"\\u00" in content else content
-    read = forms.taken_out_of(spelled)
-    return forms.taken_out_of(content) if read == spelled else read
+    read = _masked(spelled, forms, mask)
+    return _masked(content, forms, mask) if read == spelled else read
 
 
 def path_part(name: str) -> str:
@@ -127,7 +128,9 @@ def visible(text: str) -> str:
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return "".join(_escaped(char) if is_hidden(char) and char not in "\n\t" else char for char in text)
+    return "".join(
+        char.encode("unicode_escape").decode() if is_hidden(char) and char not in "\n\t" else char for char in text
+    )
 
 
 def cleaned(text: str) -> str:
@@ -138,10 +141,6 @@ def cleaned(text: str) -> str:
 def is_hidden(char: str) -> bool:
     """Whether a character is a control, invisible or direction-changing one, or a Unicode line separator."""
     return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode()
 
 
 @lru_cache(maxsize=4096)
@@ -155,36 +154,23 @@ def _values(names: Iterable[str]) -> frozenset[str]:
     return frozenset(value for value in (*values, *_made) if len(value) >= _SHORTEST)
 
 
-class _Forms:
-    """All encodings of some keys."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        plain = {form for key in keys for form in _written(key)}
-        # Escaped once more: JSON that quotes JSON, a library's message that quotes bytes.
-        escaped = {again for form in plain for again in (form, _in_json(form), repr(form)[1:-1])}
-        written = {form.lower() for form in escaped | set(map(_in_json, escaped)) if len(form) >= _SHORTEST}
-        self._forms = sorted(written, key=len, reverse=True)
-
-    def taken_out(self, text: str) -> str:
-        """Mask the keys in a text, ignoring case."""
-        lower = text.lower()
-        for form in self._forms:
-            if form in lower:
-                text = re.sub(re.escape(form), MASK, text, flags=re.IGNORECASE)
-        return text
-
-    def taken_out_of(self, content: bytes) -> bytes:
-        """Mask the keys in bytes, without decoding them, so that everything else is unchanged."""
-        lower = content.lower()
-        for form in map(os.fsencode, self._forms):
-            if form in lower:
-                content = re.sub(re.escape(form), MASK.encode(), content, flags=re.IGNORECASE)
-        return content
-
-
 @lru_cache(maxsize=8)
-def _forms(keys: frozenset[str]) -> _Forms:
-    return _Forms(keys)
+def _forms(keys: frozenset[str]) -> tuple[str, ...]:
+    """All encodings of some keys in lower case, the longest first."""
+    plain = {form for key in keys for form in _written(key)}
+    # Escaped once more: JSON that quotes JSON, a library's message that quotes bytes.
+    escaped = {again for form in plain for again in (form, _in_json(form), repr(form)[1:-1])}
+    written = {form.lower() for form in escaped | set(map(_in_json, escaped)) if len(form) >= _SHORTEST}
+    return tuple(sorted(written, key=len, reverse=True))
+
+
+def _masked(content: AnyStr, forms: Iterable[AnyStr], mask: AnyStr) -> AnyStr:
+    """Mask the keys, ignoring case. Bytes are not decoded, so that everything else is unchanged."""
+    lower = content.lower()
+    for form in forms:
+        if form in lower:
+            content = re.sub(re.escape(form), mask, content, flags=re.IGNORECASE)
+    return content
 
 
 def _written(key: str) -> Iterator[str]:

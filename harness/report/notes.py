@@ -253,7 +253,7 @@ def _latency_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
             f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time, because throttling was not "
             "recorded separately. Do not compare seconds with later runs."
         )
-    if spread := run.spread.read():
+    if spread := run.cluster_info():
         yield (
             f"Answered on a cluster, by up to {counted(spread.n_workers, 'worker')} at once: latencies include "
             "the network and the load of the other workers, and CPU and RAM were not sampled. Do not compare "

@@ -36,13 +36,12 @@ def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
     """The sum of work that processes did in parallel in `wall_s` seconds. Throttled and saved seconds are unknown,
     because those of parallel processes overlap.
     """
-    measured = [cost.cpu_s for cost in costs if cost.cpu_s is not None]
     return Cost(
         wall_s=wall_s,
         throttled_s=None,
         usage=usage_together([cost.usage for cost in costs]),
-        cpu_s=sum(measured) if len(measured) == len(costs) else None,
-        peak_rss_bytes=max((cost.peak_rss_bytes or 0 for cost in costs), default=None),
+        cpu_s=sum_if_known([cost.cpu_s for cost in costs]),
+        peak_rss_bytes=largest_known([cost.peak_rss_bytes for cost in costs]),
         embedded_texts=sum(cost.embedded_texts for cost in costs),
         cached_texts=sum(cost.cached_texts for cost in costs),
         cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
@@ -50,6 +49,17 @@ def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
         replayed_from=by_payer([cost.replayed_from for cost in costs]),
         cached_usage=by_payer([cost.cached_usage for cost in costs]),
     )
+
+
+def sum_if_known(values: Sequence[float | None]) -> float | None:
+    """None if any value is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def largest_known(values: Sequence[int | None]) -> int | None:
+    """None if all values are unknown."""
+    return max((value for value in values if value is not None), default=None)
 
 
 def by_payer(used: Sequence[Mapping[str, Mapping[str, Usage]]]) -> dict[str, dict[str, Usage]]:

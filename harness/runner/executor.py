@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol
 
 from harness.config import LOCAL_EXECUTOR, BenchConfig, RunnerConfig
 from harness.core.errors import ConfigError
@@ -51,7 +51,7 @@ def needs_own_process(configs: Sequence[BenchConfig]) -> bool:
     return any(EXECUTORS.load(name).needs_own_process for name in _names(configs))
 
 
-class Executors:
+class Executors(AbstractContextManager["Executors"]):
     """Joins the executor of one command when the first config needs it; leaves it at the end of the `with`."""
 
     def __init__(self, configs: Sequence[BenchConfig], results: Path, reporter: Reporter) -> None:
@@ -72,9 +72,6 @@ class Executors:
                     "an interleaved schedule or a race runs on one machine only",
                     f"remove runner.executor: {config.runner.executor}, or the race and the schedule",
                 )
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -21,7 +21,7 @@ from harness.core.records import AnswerStyle, Query, RunRecord
 from harness.core.sanitize import secret_names
 from harness.models.budget import Budget
 from harness.models.llama_server import LocalServer
-from harness.models.metering import LOADING, Meter, metered
+from harness.models.metering import Meter
 from harness.models.model_endpoint import server_digests
 from harness.models.providers import check_reachable
 from harness.models.rerankers import reranker_files
@@ -134,7 +134,7 @@ def open_live(
                 open_system(job, IndexDir(live.results, job.index_id), call_context, around)
             )
             stack.callback(lambda: loop.run(opened.disconnect()))
-            loop.run(_load(opened))
+            loop.run(opened.load())
         for index in live.indexes:
             index.opened()
         yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, server, messages)
@@ -149,11 +149,6 @@ def _make_ready(live: LiveRun, reporter: Reporter) -> None:
     fetch_weights(reporter, *live.answering.values())
     for spec, _, answer_params in live.systems:
         fetch_files(reporter, reranker_files(spec.own_reranker(answer_params) or ""))
-
-
-async def _load(opened: OpenedSystem) -> None:
-    with metered(Meter(LOADING)):
-        await opened.system.load()
 
 
 def _call_context(

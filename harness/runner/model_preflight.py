@@ -5,6 +5,7 @@ bad key or model name fails early.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def ask_models(
                         budget=spending.budget(identities),
                         say=reporter.say,
                     )
-                    if warning := _ask(model, call_context):
+                    scope = f"{PREFLIGHT}/{datetime.now(UTC).date()}"
+                    if warning := run_to_end(partial(ask_once, model, call_context, scope)):
                         reporter.warn(f"warning: {warning}")
 
 
@@ -87,7 +89,3 @@ def _askable(
     if cells and evaluation is not None:
         judging = [one for one in (evaluation.judge, evaluation.embedder) if evaluation.needs(one.role)]
         yield judging, cells[0], evaluation.models, results / "judge" / "calls.sqlite"
-
-
-def _ask(model: ModelConfig, call_context: CallContext) -> str:
-    return run_to_end(lambda: ask_once(model, call_context, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))

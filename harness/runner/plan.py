@@ -7,13 +7,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from harness.config import (
-    BenchConfig,
-    EmbedderConfig,
-    GeneratorConfig,
-    ModelConfig,
-    expand,
-)
+from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, ModelConfig, expand
 from harness.config.load import explain, value_at
 from harness.config.schema import NO_MODEL
 from harness.core.errors import ConfigError, nearest
@@ -178,7 +172,9 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         if model is not None
     }
     if spec.own_models and "generator" not in models:
-        models["generator"] = _own_generator(config)
+        # If only retrieval is wanted, it has no generator either.
+        wants_none = config.models.generator.is_none
+        models["generator"] = {"provider": NO_MODEL} if wants_none else {"provider": OWN_MODELS, "model": None}
     style = config.answer_style or dataset.answer_style
     weights = spec.own_weights(index_params)
     generates = models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL
@@ -263,7 +259,20 @@ def models_of(
 
     ConfigError if it needs a model and the config says `none`.
     """
-    return _generator(config, spec, roles, index_params), _embedder(config, spec, roles)
+    generator, embedder, called = config.models.generator, config.models.embedder, roles.index | roles.answer
+    if generator.is_none and "generator" in roles.index:
+        raise ConfigError(
+            f"'{spec.name}' builds its index with a generator, and models.generator.provider is none",
+            f"choose a provider{_index_without_model(spec, index_params)}",
+        )
+    # A system with models of its own may embed with one of them.
+    embeds = "embedder" in called and not (embedder.is_none and spec.own_models)
+    if embeds and embedder.is_none:
+        raise ConfigError(f"'{spec.name}' embeds, and models.embedder.provider is none", "choose a provider")
+    return (
+        resolve_generator(generator) if "generator" in called else None,
+        resolve_embedder(embedder) if embeds else None,
+    )
 
 
 def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
@@ -274,13 +283,6 @@ def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetR
     return tuple(cells)
 
 
-def _own_generator(config: BenchConfig) -> dict[str, Any]:
-    """The identity of the generator of a system with its own models; none if only retrieval is wanted."""
-    if config.models.generator.is_none:
-        return {"provider": NO_MODEL}
-    return {"provider": OWN_MODELS, "model": None}
-
-
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     """Reranker and entailment model of the answers: name -> digest."""
     reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
@@ -288,19 +290,6 @@ def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     if entailment and entailment != BY_GENERATOR:
         weights["entailment"] = entailment_identity(entailment)
     return weights
-
-
-def _generator(
-    config: BenchConfig, spec: SystemSpec, roles: Roles, index_params: Params
-) -> GeneratorConfig | None:
-    if "generator" not in roles.index | roles.answer:
-        return None
-    if config.models.generator.is_none and "generator" in roles.index:
-        raise ConfigError(
-            f"'{spec.name}' builds its index with a generator, and models.generator.provider is none",
-            f"choose a provider{_index_without_model(spec, index_params)}",
-        )
-    return resolve_generator(config.models.generator)
 
 
 def _index_without_model(spec: SystemSpec, params: Params) -> str:
@@ -313,26 +302,12 @@ def _index_without_model(spec: SystemSpec, params: Params) -> str:
     return ""
 
 
-def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderConfig | None:
-    if "embedder" not in roles.index | roles.answer:
-        return None
-    if config.models.embedder.is_none and spec.own_models:
-        return None  # The system may embed with a model of its own.
-    if config.models.embedder.is_none:
-        raise ConfigError(f"'{spec.name}' embeds, and models.embedder.provider is none", "choose a provider")
-    return resolve_embedder(config.models.embedder)
-
-
 def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
     kind = _params_type(spec, half)
     shared = {key: value for key, value in getattr(config, half).items() if key in kind.model_fields}
-    own = [
-        getattr(overrides, half)
-        for name, overrides in config.per_system.items()
-        if _system(name).name == spec.name
-    ]
+    overrides = [getattr(own, half) for name, own in config.per_system.items() if _system(name).name == spec.name]
     try:
-        return kind.model_validate({key: value for given in (shared, *own) for key, value in given.items()})
+        return kind.model_validate({key: value for given in (shared, *overrides) for key, value in given.items()})
     except ValidationError as error:
         raise ConfigError(*explain(error, kind, prefix=half)) from error
 
@@ -367,11 +342,11 @@ def models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
 
 def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
     """Model -> bytes of weights that these runs will download."""
-    found = dict[str, int]()
+    sizes = dict[str, int]()
     for cell in cells:
         for model in models_left(cell, results).values():
-            found[model.label] = missing_bytes(provider_of(model).weights(model))
+            sizes[model.label] = missing_bytes(provider_of(model).weights(model))
         for one in (cell, *(routed.cell for routed in cell.routed)):
             name = one.spec.own_reranker(one.answer_params) or ""
-            found[name] = missing_bytes(reranker_files(name))
-    return {name: size for name, size in found.items() if size}
+            sizes[name] = missing_bytes(reranker_files(name))
+    return {name: size for name, size in sizes.items() if size}

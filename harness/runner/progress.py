@@ -32,13 +32,14 @@ class Bar(Protocol):
 
 
 class Reporter:
-    """Writes progress to standard error; standard output is for results."""
+    """Writes progress to standard error; standard output is for results. Parallel tasks may share one."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = SafeConsole(stderr=True, quiet=quiet)
         self.quiet = quiet
         self._shown: Progress | None = None
-        self._told = set[str]()
+        self._lock = threading.RLock()
+        self._said = set[str]()
 
     def say(self, line: str) -> None:
         """Print a line, unless quiet."""
@@ -46,8 +47,8 @@ class Reporter:
 
     def say_once(self, line: str) -> None:
         """Print a line that this command has not printed so before."""
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._said:
+            self._said.add(line)
             self.say(line)
 
     def warn(self, line: str) -> None:
@@ -60,16 +61,24 @@ class Reporter:
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
-        """A progress bar for the enclosed work."""
+        """A progress bar for the enclosed work, below those that are open. Thread-safe."""
         if self.quiet or not self.console.is_terminal:
             yield _PlainBar(label, self)
             return
-        with self._progress() as progress:
-            self._shown, around = progress, self._shown
-            try:
-                yield _RichBar(progress, progress.add_task(label, total=None, note="", count="", left=""))
-            finally:
-                self._shown = around
+        with self._lock:
+            if self._shown is None:
+                self._shown = self._progress()
+                self._shown.start()
+            progress = self._shown
+            task = progress.add_task(label, total=None, note="", count="", left="")
+        try:
+            yield _RichBar(progress, task)
+        finally:
+            with self._lock:
+                if len(progress.tasks) == 1:
+                    progress.stop()
+                    self._shown = None if self._shown is progress else self._shown
+                progress.remove_task(task)
 
     def _progress(self) -> Progress:
         columns = (
@@ -95,7 +104,7 @@ class Reporter:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Hide the bar while another library draws its own."""
-        shown = self._shown
+        shown, self._shown = self._shown, None
         if shown is None:
             yield
             return
@@ -103,6 +112,7 @@ class Reporter:
         try:
             yield
         finally:
+            self._shown = shown
             shown.start()
 
 
@@ -121,38 +131,6 @@ class _FactsColumn(ProgressColumn):
         texts = [" ".join(filter(None, facts)) for facts in choices]
         room = self._console.width - len(task.description) - _SHORTEST_BAR
         return Text(next((text for text in texts if len(text) <= room), texts[-1]))
-
-
-class SharedBars(Reporter):
-    """A reporter for parallel tasks: shows their bars below each other. Thread-safe."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        super().__init__(quiet=quiet)
-        self._lock = threading.RLock()
-        self._n_open = 0
-
-    @contextmanager
-    def bar(self, label: str) -> Iterator[Bar]:
-        """A progress bar for the enclosed work, below those that are open."""
-        if self.quiet or not self.console.is_terminal:
-            yield _PlainBar(label, self)
-            return
-        with self._lock:
-            self._n_open += 1
-            if self._shown is None:
-                self._shown = self._progress()
-                self._shown.start()
-            progress = self._shown
-            task = progress.add_task(label, total=None, note="", count="", left="")
-        try:
-            yield _RichBar(progress, task)
-        finally:
-            with self._lock:
-                progress.remove_task(task)
-                self._n_open -= 1
-                if not self._n_open:
-                    progress.stop()
-                    self._shown = None
 
 
 class _RichBar:

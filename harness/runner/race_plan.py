@@ -40,7 +40,10 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
         raise ConfigError(what, f"choose a metric that needs no judge: {_able(plan)}")
     margin = config.margin if config.race.margin is None else config.race.margin
     lowest = measure.ends[0] if measure.ends else 0.0
-    rules = RaceRules(margin, config.race.alpha, _bounded(measure, plan), measure.higher_is_better, lowest)
+    if (span := _span(measure)) is None:
+        what = f"'{measure.name}' has no known bounds, and the tests of a race need them"
+        raise ConfigError(what, f"choose another metric: {_able(plan)}")
+    rules = RaceRules(margin, config.race.alpha, span, measure.higher_is_better, lowest)
     return PlannedRace(racing, evaluator, measure, rules)
 
 
@@ -91,14 +94,6 @@ def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[Pl
 def _span(measure: Measure) -> float | None:
     """The largest possible difference of two values; None if unknown or unbounded."""
     return span_between(measure.ends) if measure.ends else None
-
-
-def _bounded(measure: Measure, plan: EvaluationPlan) -> float:
-    span = _span(measure)
-    if span is not None:
-        return span
-    what = f"'{measure.name}' has no known bounds, and the tests of a race need them"
-    raise ConfigError(what, f"choose another metric: {_able(plan)}")
 
 
 def _able(plan: EvaluationPlan) -> str:

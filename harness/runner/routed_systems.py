@@ -1,6 +1,5 @@
 """Routed systems: the systems to which a router sends queries, their indexes and costs."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ from harness.config import BenchConfig, SystemOverrides
 from harness.core.errors import ConfigError
 from harness.core.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work, subtract_usage
 from harness.protocols import Roles, Route, SystemSpec
-from harness.runner.costs import by_payer, usage_together
+from harness.runner.costs import by_payer, cost_together, largest_known, sum_if_known
 
 
 def refuse_unroutable(spec: SystemSpec) -> None:
@@ -111,21 +110,19 @@ def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
     costs = [one.cost for one in parts]
     # Parts that other runs built, by the run that paid.
     elsewhere = [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
-    return Cost(
-        wall_s=_sum([cost.wall_s for cost in costs]),
-        throttled_s=_sum([cost.throttled_s for cost in costs]),
-        stages_s=_added([cost.stages_s for cost in costs]),
-        usage=usage_together([cost.usage for cost in costs]),
-        cpu_s=_sum([cost.cpu_s for cost in costs]),
-        peak_rss_bytes=_most([cost.peak_rss_bytes for cost in costs]),
-        embedder_rss_bytes=_most([cost.embedder_rss_bytes for cost in costs]),
-        embedded_texts=sum(cost.embedded_texts for cost in costs),
-        cached_texts=sum(cost.cached_texts for cost in costs),
-        replayed_calls=sum(cost.replayed_calls for cost in costs),
-        saved_s=_saved(costs),
-        replayed_from=by_payer([*(cost.replayed_from for cost in costs), *elsewhere]),
-        cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
-        cached_usage=by_payer([cost.cached_usage for cost in costs]),
+    helped = [cost.saved_s for cost in costs if cost.replayed_calls or cost.cached_texts]
+    stages_s: dict[str, float] = {}
+    for name, seconds in (stage for cost in costs for stage in cost.stages_s.items()):
+        stages_s[name] = stages_s.get(name, 0.0) + seconds
+    # The parts were built one after another, so that all seconds add up.
+    return cost_together(costs, sum_if_known([cost.wall_s for cost in costs])).model_copy(
+        update={
+            "throttled_s": sum_if_known([cost.throttled_s for cost in costs]),
+            "stages_s": stages_s,
+            "embedder_rss_bytes": largest_known([cost.embedder_rss_bytes for cost in costs]),
+            "saved_s": sum_if_known(helped) if helped else None,
+            "replayed_from": by_payer([*(cost.replayed_from for cost in costs), *elsewhere]),
+        }
     )
 
 
@@ -133,26 +130,3 @@ def _own_usage(cost: Cost) -> dict[str, Usage]:
     """The usage without replayed calls and cached vectors of other runs."""
     left = subtract_usage(cost.usage, [roles for _, roles in cost.shared_usage])
     return {role: used for role, used in left.items() if used.is_used}
-
-
-def _added(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for stages in found:
-        for name, seconds in stages.items():
-            total[name] = total.get(name, 0.0) + seconds
-    return total
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _most(values: Sequence[int | None]) -> int | None:
-    return max((value for value in values if value is not None), default=None)
-
-
-def _saved(costs: Sequence[Cost]) -> float | None:
-    """None if nothing was saved or the time of some part is unknown."""
-    helped = [cost.saved_s for cost in costs if cost.replayed_calls or cost.cached_texts]
-    return _sum(helped) if helped else None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,6 +25,7 @@ _FOLDER, _VOTES = "annotations", "votes.jsonl"
 _FIX = "restore the file, or delete that line: only its label is lost"
 Said = tuple[str, str, str | None]
 """(query_id, annotator, dimension)."""
+R = TypeVar("R", bound=Record)
 
 
 class Preference(Record):
@@ -46,7 +47,7 @@ class Preference(Record):
 def read_annotations(run: RunDir) -> list[Annotation]:
     """The latest annotations, sorted by annotator and query. StoreError if a file is damaged."""
     folder = run.path / _FOLDER
-    found = [one for path in sorted(folder.glob("*.jsonl")) for one in _lines(path, _run_id(run))]
+    found = [one for path in sorted(folder.glob("*.jsonl")) for one in _lines(path, Annotation, _run_id(run))]
     return counting_annotations(found)
 
 
@@ -98,20 +99,10 @@ def read_preferences(results: Path) -> list[Preference]:
     """
     path = results / _VOTES
     last: dict[tuple[str, frozenset[str]], Preference] = {}
-    for number, line in enumerate(untrusted_file_reader.lines(path, _FIX) if path.exists() else (), start=1):
-        if not line.endswith(b"\n"):
-            break
-        try:
-            vote = Preference.model_validate_json(without_check(line, lambda: _VOTES))
-        except ValueError as error:
-            raise _damaged(path, number, error) from error
+    for vote in _lines(path, Preference, _VOTES) if path.exists() else ():
         # Other spacing or punctuation makes no other question.
         last[" ".join(re.findall(r"\w+", vote.question.casefold())), frozenset((vote.run_a, vote.run_b))] = vote
     return list(last.values())
-
-
-def _damaged(path: Path, number: int, error: ValueError) -> StoreError:
-    return StoreError(f"{path} line {number} is damaged ({atomic_files.reason_of(error)})", _FIX)
 
 
 def _path(run: RunDir, annotator: str) -> Path:
@@ -125,21 +116,19 @@ def _path(run: RunDir, annotator: str) -> Path:
     return run.path / _FOLDER / f"{annotator}.jsonl"
 
 
-def _lines(path: Path, run_id: str) -> Iterator[Annotation]:
+def _lines(path: Path, kind: type[R], of: str) -> Iterator[R]:
+    """The records of a file whose checksums are made with `of`, without a torn last line."""
     for number, line in enumerate(untrusted_file_reader.lines(path, _FIX), start=1):
         if not line.endswith(b"\n"):
             return
         try:
-            yield _annotation(line, run_id, path.stem)
+            one = kind.model_validate_json(without_check(line, lambda: of))
+            if isinstance(one, Annotation) and (one.run, one.annotator) != (of, path.stem):
+                raise ValueError(f"it belongs to annotator '{one.annotator}' and run {one.run}")
         except ValueError as error:
-            raise _damaged(path, number, error) from error
-
-
-def _annotation(line: bytes, run_id: str, annotator: str) -> Annotation:
-    one = Annotation.model_validate_json(without_check(line, lambda: run_id))
-    if (one.run, one.annotator) != (run_id, annotator):
-        raise ValueError(f"it belongs to annotator '{one.annotator}' and run {one.run}")
-    return one
+            reason = atomic_files.reason_of(error)
+            raise StoreError(f"{path} line {number} is damaged ({reason})", _FIX) from error
+        yield one
 
 
 def _run_id(run: RunDir) -> str:

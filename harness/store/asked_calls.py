@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.core.records import Usage
 from harness.store.atomic_files import open_to_read
-from harness.store.call_journal import ALL_CALLS, COLUMNS
+from harness.store.call_journal import ALL_CALLS, COLUMNS, TOKENS, unpacked
 from harness.store.checksums import row_check
 
 PREFLIGHT = "preflight"
@@ -26,7 +26,6 @@ _LONGEST_MS = 1e9
 
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
 _LATEST = f"{ALL_CALLS} WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
-_TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def timed_calls(path: Path) -> list[TimedCall]:
 def _timed(calls: Iterable[dict[str, Any]]) -> Iterator[TimedCall]:
     for call in calls:
         try:
-            tokens = {name: operator.index(call[name]) for name in _TOKENS}
+            tokens = {name: operator.index(call[name]) for name in TOKENS}
             usage = Usage(calls=1, unmetered_calls=int(not call["metered"]), **tokens)
             scope, role, model, started_at = (str(call[name]) for name in ("scope", "role", "model", "started_at"))
             yield TimedCall(scope, role, model, usage, started_at, float(call["wall_s"]))
@@ -121,12 +120,12 @@ def _rows(path: Path, query: str, values: tuple[object, ...] = ()) -> Iterator[A
 def _asked(calls: Iterable[dict[str, Any]]) -> Iterator[AskedCall]:
     for call in calls:
         try:
-            request = json.loads(_unpacked(call["request"]))
+            request = json.loads(unpacked(call["request"], _LONGEST_REQUEST))
             characters = sum(_characters(message) for message in request["messages"])
             limit = int(request.get("max_tokens") or 0)
             started_s = datetime.fromisoformat(call["started_at"]).timestamp()
             own = {name: call[name] for name in ("scope", "role", "model", "paid_by")}
-            own |= {name: operator.index(call[name]) for name in _TOKENS} | {"wall_s": float(call["wall_s"])}
+            own |= {name: operator.index(call[name]) for name in TOKENS} | {"wall_s": float(call["wall_s"])}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
         yield AskedCall(**own, **_timings(call), characters=characters, max_tokens=limit, started_s=started_s)
@@ -134,7 +133,7 @@ def _asked(calls: Iterable[dict[str, Any]]) -> Iterator[AskedCall]:
 
 def _timings(call: dict[str, Any]) -> dict[str, Any]:
     try:
-        return engine_timings(_unpacked(call["response"]))
+        return engine_timings(unpacked(call["response"], _LONGEST_REQUEST))
     except (ValueError, TypeError, zlib.error):
         return {}
 
@@ -150,14 +149,6 @@ def engine_timings(response: bytes) -> dict[str, Any]:
     if fresh < 1 or not all(0 < value < _LONGEST_MS for value in milliseconds):
         return {}
     return {"fresh_tokens": fresh, "prompt_s": milliseconds[0] / 1000, "completion_s": milliseconds[1] / 1000}
-
-
-def _unpacked(packed: bytes) -> bytes:
-    inflater = zlib.decompressobj()
-    request = inflater.decompress(packed, _LONGEST_REQUEST)
-    if inflater.unconsumed_tail:
-        raise ValueError("too long")
-    return request
 
 
 def _characters(message: Any) -> int:

@@ -26,7 +26,6 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def write_atomic(path: Path, text: str) -> None:
-    """Replace the text of `path` atomically."""
     write_atomic_bytes(path, text.encode())
 
 
@@ -120,7 +119,6 @@ def checked(path: Path, tree: dict[str, object], kind: type[R], fix: str = RUN_A
 
 
 def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
-    """Write one record per line, atomically."""
     write_atomic(path, "".join(record.model_dump_json() + "\n" for record in records))
 
 

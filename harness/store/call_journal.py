@@ -18,7 +18,7 @@ COLUMNS = (
     *("output_tokens", "cached_tokens", "metered", "wall_s", "started_at", "paid_by"),
 )
 """Columns of a call, in the order used by `row_check`."""
-_TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
+TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 _LONGEST_TEXT = 1 << 28
 """Largest request or response in bytes."""
 
@@ -38,7 +38,7 @@ class PaidCalls:
     def add(self, values: Sequence[Any], check: object) -> None:
         """Add a row. ValueError if its token counts are invalid."""
         call = dict(zip(COLUMNS, values, strict=True))
-        amounts = [call[name] for name in _TOKENS]
+        amounts = [call[name] for name in TOKENS]
         if check != row_check(values):
             self.n_damaged += 1
             amounts = _most_of(call) or amounts
@@ -50,7 +50,7 @@ class PaidCalls:
 
     def usage(self) -> Iterator[tuple[str, str, Usage]]:
         """(run, role, usage) for each run and role."""
-        names = ("calls", *_TOKENS)
+        names = ("calls", *TOKENS)
         for (run, role), sums in self._sums.items():
             yield run, role, Usage(**dict(zip(names, sums, strict=True)))
 
@@ -63,10 +63,10 @@ def _most_of(call: Mapping[str, Any]) -> list[int] | None:
         return None
 
 
-def unpacked(packed: bytes) -> bytes:
-    """Decompress a request or response. ValueError, TypeError or zlib.error if it is damaged or far too long."""
+def unpacked(packed: bytes, most_bytes: int = _LONGEST_TEXT) -> bytes:
+    """Decompress a request or response. ValueError, TypeError or zlib.error if it is damaged or too long."""
     inflater = zlib.decompressobj()
-    text = inflater.decompress(packed, _LONGEST_TEXT)
+    text = inflater.decompress(packed, most_bytes)
     if not inflater.eof:
         raise ValueError("incomplete or too long")
     return text
@@ -246,7 +246,6 @@ class Journal:
         return [*calls.usage(), *held]
 
     def close(self) -> None:
-        """Close the database."""
         self._db.close()
 
 

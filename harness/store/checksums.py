@@ -40,8 +40,8 @@ def stamp_of(paths: Iterable[Path]) -> Stamp:
     """The state of files, to detect changes."""
     stamps = []
     for path in paths:
-        found = path.stat() if path.exists() else None
-        stamps.append((path.name, *((found.st_mtime_ns, found.st_size, found.st_ino) if found else (0, 0, 0))))
+        state = path.stat() if path.exists() else None
+        stamps.append((path.name, *((state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0))))
     return tuple(stamps)
 
 
@@ -71,9 +71,9 @@ class Checksums(BaseModel):
 def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
     """The record as indented JSON with checksums, also of the files `closes` in the same folder."""
     tree: dict[str, Any] = json.loads(record.model_dump_json())
-    found = {path.name: _seal_of(path, _NO_FILE).model_dump() for path in closes if path.exists()}
-    seal = {"files": found} if found else {}
-    whole = {**tree, SEAL: {**seal, "sha256": digest([tree, found])}}
+    files = {path.name: _seal_of(path, _NO_FILE).model_dump() for path in closes if path.exists()}
+    seal = {"files": files} if files else {}
+    whole = {**tree, SEAL: {**seal, "sha256": digest([tree, files])}}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -102,18 +102,18 @@ def check_closed(path: Path, closes: Mapping[str, FileChecksum], by: str, fix: s
         raise StoreError(f"{by} has no checksum of {path}", fix)
     if not path.exists():
         raise StoreError(f"{path} is missing; according to {by} it had {seal.lines:,} lines", fix)
-    found = _seal_of(path, fix)
-    if found != seal:
-        lines = f" ({found.lines:,} of {seal.lines:,} lines)" if found.lines != seal.lines else ""
+    actual = _seal_of(path, fix)
+    if actual != seal:
+        lines = f" ({actual.lines:,} of {seal.lines:,} lines)" if actual.lines != seal.lines else ""
         raise StoreError(f"{path} does not match its checksum in {by}{lines}", fix)
 
 
 def row_check(values: Iterable[object]) -> int:
     """CRC-32 of the columns of a database row, stored in the row."""
-    found = 0
+    check = 0
     for value in values:
-        found = zlib.crc32((value if isinstance(value, bytes) else repr(value).encode()) + b"\0", found)
-    return found
+        check = zlib.crc32((value if isinstance(value, bytes) else repr(value).encode()) + b"\0", check)
+    return check
 
 
 def _seal_of(path: Path, fix: str) -> FileChecksum:

@@ -38,7 +38,6 @@ class CompressedRecords(Generic[T]):
             self.append(record)
 
     def append(self, record: T) -> None:
-        """Append a record."""
         self._open.append(record)
         if len(self._open) == KEPT + BLOCK:
             block, self._open = self._open[:BLOCK], self._open[BLOCK:]

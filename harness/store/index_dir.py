@@ -1,16 +1,35 @@
-"""Stored indexes and corpora, shared by the runs that need them."""
+"""Stored indexes and corpora, shared by the runs that need them.
+
+store.json has the names and checksums of the files of an index. Some stores write to their files when opened,
+but not when queried. So the files are recorded after the build, after a system has opened them, and after the last
+user has closed them. A run killed while answering leaves them as recorded; one killed while opening them may cause
+the index to be rebuilt.
+"""
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
 
 from harness.core import hashing
 from harness.core.errors import StoreError, explained_io
 from harness.core.records import Document, IndexRecord
 from harness.store import atomic_files, lock
-from harness.store.stored_files import Inventory
+
+_PASSING = (".lock", ".wal", "-wal", "-shm", "-journal")
+"""Extensions of temporary files of databases."""
+
+
+class StoredFiles(BaseModel):
+    """The content of store.json."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    digests: dict[str, str]
+    """SHA-256 by name within `store/`."""
 
 
 class IndexDir:
@@ -21,13 +40,13 @@ class IndexDir:
         self.index_id = index_id
         self.store = self.path / "store"
         """The folder with the system's files."""
-        self._inventory = Inventory(self.path, self.store)
+        self._users = self.path / ".users"
+        """Locked while a system uses the index."""
         self.journal_path = self.path.parent / "calls.sqlite"
         """The journal shared by all indexes, so that a killed build, or another index with the same calls (such as
         the same graph in another store), replays them instead of paying again."""
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
-        """Hold the lock of the index builder."""
         return lock.exclusive(self.path / ".lock", wait_s=wait_s)
 
     def record(self) -> IndexRecord | None:
@@ -48,7 +67,7 @@ class IndexDir:
             if record is None:
                 return ""
             lost = record.bytes_on_disk > 0 and not self.bytes_on_disk()
-            return "its files are missing" if lost else self._inventory.damage()
+            return "its files are missing" if lost else self._damaged_file()
         except StoreError as error:
             return error.what
 
@@ -60,13 +79,50 @@ class IndexDir:
         self.forget()
         return [f"the stored index {self.path} is built again, no call is paid twice: {damage}"]
 
-    def in_use(self) -> AbstractContextManager[None]:
+    def _damaged_file(self) -> str:
+        """What differs from the recorded files; empty if nothing does."""
+        try:
+            with lock.exclusive(self._users, wait_s=0.0):
+                return self._misfit()
+        except StoreError:
+            # A run uses the index and may be changing its files.
+            return self._misfit(by_name_alone=True)
+
+    def _misfit(self, *, by_name_alone: bool = False) -> str:
+        try:
+            recorded = atomic_files.read_json(self.path / "store.json", StoredFiles).digests
+            present = dict(self._files())
+            for name, digest in recorded.items():
+                if name not in present:
+                    return f"its file {name} is missing"
+                if not by_name_alone and hashing.file_digest(present[name]) != digest:
+                    return f"its file {name} is damaged"
+        except (StoreError, OSError) as error:
+            return str(getattr(error, "what", error))
+        return ""
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        """The files to record: those with content that are not temporary."""
+        with explained_io("read", self.store):
+            for path in sorted(self.store.rglob("*")):
+                if path.is_file() and not path.name.endswith(_PASSING) and path.stat().st_size:
+                    yield path.relative_to(self.store).as_posix(), path
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
         """Context in which a system answers from the index; its files may change."""
-        return self._inventory.in_use()
+        try:
+            with lock.shared(self._users):
+                yield
+        finally:
+            # If another run uses the index, that run records the files afterwards.
+            with suppress(StoreError), lock.exclusive(self._users, wait_s=0.0):
+                self.opened()
 
     def opened(self) -> None:
-        """Record the files again after a system has opened them."""
-        self._inventory.take()
+        """Record the files, after the build and again after a system has opened them."""
+        stored = StoredFiles(digests={name: hashing.file_digest(path) for name, path in self._files()})
+        atomic_files.write_json(self.path / "store.json", stored)
 
     def forget(self) -> None:
         """Discard the index, so that the next run builds it again. Runs that used it keep their copy of the
@@ -80,7 +136,11 @@ class IndexDir:
         one that counts as never built.
         """
         self._refuse_link()
-        with self.exclusive(wait_s=0.0), self._inventory.unused(), explained_io("remove", self.path):
+        with (
+            self.exclusive(wait_s=0.0),
+            lock.exclusive(self._users, wait_s=0.0),
+            explained_io("remove", self.path),
+        ):
             (self.path / "index.json").unlink(missing_ok=True)
             shutil.rmtree(self.path)
 
@@ -100,12 +160,11 @@ class IndexDir:
             self.store.mkdir(parents=True)
 
     def bytes_on_disk(self) -> int:
-        """Total size of the system's files."""
         return sum(path.stat().st_size for path in self.store.rglob("*") if path.is_file())
 
     def finish(self, record: IndexRecord) -> None:
         """Record the files and write index.json, which marks the index as finished."""
-        self._inventory.take()
+        self.opened()
         atomic_files.write_json(self.path / "index.json", record)
 
 

@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from harness.core.errors import StoreError, explained_io
@@ -46,26 +46,23 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def _held(path: Path, protected: Path, wait_s: float, how: int) -> Iterator[int]:
-    with explained_io("lock", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    try:
-        with explained_io("lock", path):
-            _acquire(descriptor, protected, wait_s, how)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _acquire(descriptor: int, protected: Path, wait_s: float, how: int) -> None:
     deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"another process is working in {protected}", "wait for it or stop it, then run again"
-                ) from None
-            time.sleep(0.1)
+    with ExitStack() as stack:
+        with explained_io("lock", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+            stack.callback(os.close, descriptor)
+            while not _is_acquired(descriptor, how):
+                if time.monotonic() > deadline:
+                    what = f"another process is working in {protected}"
+                    raise StoreError(what, "wait for it or stop it, then run again")
+                time.sleep(0.1)
+        yield descriptor
+
+
+def _is_acquired(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -33,6 +33,8 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "config.measure": (str, type(None)),
     "config.margin": (int, float),
     "dataset.name": str,
+    "dataset.subset": str,
+    "dataset.digest": str,
     "dataset.type_mix": dict,
     "dataset.n_queries": int,
     "dataset.n_documents": (int, type(None)),

@@ -1,6 +1,6 @@
 """Parameters that model servers reject or expect under another name: learnt once, shared by all processes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from filelock import FileLock
@@ -72,7 +72,6 @@ class Dialects:
 
     @classmethod
     def under(cls, results: Path) -> "Dialects":
-        """The dialects of a results folder."""
         return cls(results / "dialects.json")
 
     def of(self, server: str) -> Dialect:
@@ -94,11 +93,10 @@ class Dialects:
 
     def _change(self, server: str, change: Callable[[Dialect], Dialect]) -> Dialect:
         changed = change(self._known.servers.get(server, Dialect()))
-        servers: Mapping[str, Dialect] = {**self._known.servers, server: changed}
-        self._known = _Known(servers=dict(sorted(servers.items())))
+        self._known = _Known(servers=dict(sorted({**self._known.servers, server: changed}.items())))
         return changed
 
     def _read(self) -> _Known:
-        if self._path is None or not self._path.exists():
-            return self._known if self._path is None else _Known()
-        return atomic_files.read_json(self._path, _Known, _FIX)
+        if self._path is None:
+            return self._known
+        return atomic_files.read_json(self._path, _Known, _FIX) if self._path.exists() else _Known()

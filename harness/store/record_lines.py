@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -35,26 +35,26 @@ class AttemptStatus(NamedTuple):
 Attempted = TypeVar("Attempted", RunRecord, AttemptStatus)
 
 
-def keep_latest(found: dict[RecordKey, Attempted], key: RecordKey, one: Attempted) -> None:
+def keep_latest(latest: dict[RecordKey, Attempted], key: RecordKey, one: Attempted) -> None:
     """Keep a record under its key, unless one of a later attempt, or an earlier one of the same, is there."""
-    if key not in found or one.attempt > found[key].attempt:
-        found[key] = one
+    if key not in latest or one.attempt > latest[key].attempt:
+        latest[key] = one
 
 
 def latest_records(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
     """The record with the highest attempt for each query and repeat; `records` are in the order written."""
-    found: dict[RecordKey, RunRecord] = {}
+    latest: dict[RecordKey, RunRecord] = {}
     for record in records:
-        keep_latest(found, (record.query_id, record.repeat), record)
-    return found
+        keep_latest(latest, (record.query_id, record.repeat), record)
+    return latest
 
 
 def latest_statuses(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptStatus]:
     """The same without content; keeps only one record in memory at a time."""
-    found: dict[RecordKey, AttemptStatus] = {}
+    latest: dict[RecordKey, AttemptStatus] = {}
     for record in records:
-        keep_latest(found, (record.query_id, record.repeat), AttemptStatus(record.attempt, record.status))
-    return found
+        keep_latest(latest, (record.query_id, record.repeat), AttemptStatus(record.attempt, record.status))
+    return latest
 
 
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
@@ -68,11 +68,11 @@ def with_check(record: BaseModel, run_id: str) -> bytes:
 
 def without_check(line: bytes, run_id: Callable[[], str]) -> bytes:
     """The JSON of a line. ValueError if it has no checksum, or does not match it."""
-    found = _CHECK.search(line.rstrip(b"\n"))
-    if not found:
+    check = _CHECK.search(line.rstrip(b"\n"))
+    if not check:
         raise ValueError("it has no checksum")
-    body = line[: found.start()] + b"}"
-    if int(found[1], 16) != _check_of(body, run_id()):
+    body = line[: check.start()] + b"}"
+    if int(check[1], 16) != _check_of(body, run_id()):
         raise ValueError("it does not match its checksum, or belongs to another run")
     return body
 
@@ -115,15 +115,15 @@ class RecordLines:
         """The records at these byte offsets, in this order."""
         if not starts:
             return []
+        records = []
         with untrusted_file_reader.opened(self.path, atomic_files.MOVE_AWAY) as file:
-            return [self._at(file, start) for start in starts]
-
-    def _at(self, file: BinaryIO, start: int) -> RunRecord:
-        file.seek(start)
-        try:
-            return self._record(file.readline(untrusted_file_reader.LONGEST_LINE), set())
-        except ValueError as error:
-            raise self._damaged(error) from error
+            for start in starts:
+                file.seek(start)
+                try:
+                    records.append(self._record(file.readline(untrusted_file_reader.LONGEST_LINE), set()))
+                except ValueError as error:
+                    raise self._damaged(error) from error
+        return records
 
     def _damaged(self, error: ValueError, where: str = "") -> StoreError:
         return StoreError(
@@ -170,11 +170,9 @@ class RecordLines:
                 yield line, None
 
     def _lines(self) -> Iterator[bytes]:
-        if not self.path.exists():
-            return
-        yield from (
-            line for line in untrusted_file_reader.lines(self.path, atomic_files.MOVE_AWAY) if line.endswith(b"\n")
-        )
+        if self.path.exists():
+            lines = untrusted_file_reader.lines(self.path, atomic_files.MOVE_AWAY)
+            yield from (line for line in lines if line.endswith(b"\n"))
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
         record = RunRecord.model_validate_json(without_check(line, self._run_id))

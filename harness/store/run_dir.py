@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from harness.store.compressed_memory import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, RunDialects
 from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, latest_records, latest_statuses
-from harness.store.run_state import ClusterInfoFile, CompletionMarker, PartialRun, PartialRunFile, TagsFile
+from harness.store.run_state import ClusterInfo, CompletionMarker, NameAndTags, PartialRun, StateFile
 from harness.store.score_files import (
     ScoreLines,
     ScoreWriter,
@@ -28,8 +28,11 @@ from harness.store.score_files import (
 
 _Header = tuple[Manifest, Mapping[str, FileChecksum]]
 _NEW_MANIFEST = f"restore it, or delete it and {atomic_files.RUN_AGAIN}"
-_NEW_DIALECTS = "delete it and run the same command again: rejected parameters are learnt again"
 _NEW_INDEX = "delete it and run the same command again: it is copied from the stored index"
+_NEW_DIALECTS = "delete it and run the same command again: rejected parameters are learnt again"
+_NEW_REACH = "run the same command again: it continues with all of its queries"
+_NEW_CLUSTER = "delete it and run the same command again: the run then counts as answered on one machine"
+_NEW_TAGS = "delete it: the run then has the name of its config, and no tags"
 
 
 class RunDir:
@@ -46,18 +49,17 @@ class RunDir:
         self.log_path = path / "worker.log"
         self._manifest_path = path / "manifest.json"
         self._sample_path = path / "sample.jsonl"
-        self._index_path = path / "index.json"
+        self._index = StateFile(path / "index.json", IndexRecord, _NEW_INDEX)
         self._lines = RecordLines(path / "records.jsonl", lambda: self._manifest_run_id)
         self._resources_path = path / "resources.csv"
-        self._estimate_path = path / "estimate.json"
+        self._estimate = StateFile(path / "estimate.json", Estimate, "delete it: the run goes on without it")
         self._scores_path = path / "scores"
-        self._reach = PartialRunFile(path / "reach.json")
-        self._race_path = path / "race.json"
-        self._dialects_path = path / "dialects.json"
-        self.spread = ClusterInfoFile(path / "spread.json")
-        """Whether the run was answered on several machines."""
+        self._reach = StateFile(path / "reach.json", PartialRun, _NEW_REACH)
+        self._race = StateFile(path / "race.json", RaceRecord)
+        self._dialects = StateFile(path / "dialects.json", RunDialects, _NEW_DIALECTS)
+        self._cluster = StateFile(path / "spread.json", ClusterInfo, _NEW_CLUSTER)
+        self._tags = StateFile(path / "tags.json", NameAndTags, _NEW_TAGS)
         self._closing = CompletionMarker(path / "done.json")
-        self.tags = TagsFile(path / "tags.json")
         self._read_header = StatCache[_Header]()
         self._fitting_sample = StatCache[str]()
 
@@ -78,29 +80,23 @@ class RunDir:
                 raise StoreError(
                     f"{run.path} contains another run with the same id", "move it away or use another --results"
                 )
-            if lost := run._lost():
+            try:
+                run._check_sample()
+            except StoreError as error:
                 atomic_files.write_jsonl(run._sample_path, sample)
-                tell(f"{run.run_id}: {lost}; the sample is written again")
+                tell(f"{run.run_id}: {error.what}; the sample is written again")
             return run
         # The manifest is written last: if it exists, the sample is complete.
         atomic_files.write_jsonl(run._sample_path, sample)
         atomic_files.write_json(run._manifest_path, manifest, [run._sample_path])
         return run
 
-    def _lost(self) -> str:
-        """What is wrong with the saved sample; empty if nothing."""
-        try:
-            self._check_sample()
-        except StoreError as error:
-            return error.what
-        return ""
-
     def manifest(self) -> Manifest:
         """The manifest, with the name that `rename` gave the run; StoreError for another schema version."""
         return self._header()[0]
 
     def _header(self) -> _Header:
-        return self._read_header.get([self._manifest_path, self.tags.path], self._checked_header)
+        return self._read_header.get([self._manifest_path, self._tags.path], self._checked_header)
 
     def _checked_header(self) -> _Header:
         path = self._manifest_path
@@ -115,7 +111,7 @@ class RunDir:
             )
         tree, closes = checksums.opened(path, tree, _NEW_MANIFEST)
         manifest = atomic_files.checked(path, tree, Manifest, _NEW_MANIFEST)
-        if (name := self.tags.read().name) is not None:
+        if (name := self.name_and_tags().name) is not None:
             manifest = manifest.model_copy(update={"config": {**manifest.config, "name": name}})
         return manifest, closes
 
@@ -139,7 +135,6 @@ class RunDir:
         return list(self.iter_sample())
 
     def iter_sample(self) -> Iterator[SampleRow]:
-        """The same, one at a time."""
         reached = self._reached()
         return self._drawn() if reached is None else self._reached_rows(reached)
 
@@ -189,8 +184,7 @@ class RunDir:
             self.index()
         except StoreError as error:
             said.append(f"{error.what}; it is written again")
-            with explained_io("remove", self._index_path):
-                self._index_path.unlink(missing_ok=True)
+            self._index.remove()
         try:
             if reach := self._reach.read():
                 deque(self._reached_rows(frozenset(reach.query_ids)), maxlen=0)
@@ -255,17 +249,13 @@ class RunDir:
         return self._lines.since(start)
 
     def write_index(self, index: IndexRecord) -> None:
-        """Write index.json."""
-        atomic_files.write_json(self._index_path, index)
+        self._index.write(index)
 
     def index(self) -> IndexRecord | None:
         """index.json; None if the index is not built yet."""
-        path = self._index_path
-        if not path.exists():
-            return None
-        index = atomic_files.read_json(path, IndexRecord, _NEW_INDEX)
-        if self._manifest_path.exists() and index.index_id != self.manifest().index_id:
-            raise StoreError(f"{path} belongs to another index than manifest.json says", _NEW_INDEX)
+        index = self._index.read()
+        if index and self._manifest_path.exists() and index.index_id != self.manifest().index_id:
+            raise StoreError(f"{self._index.path} belongs to another index than manifest.json says", _NEW_INDEX)
         return index
 
     def append_resources(self, header: str, line: str) -> None:
@@ -282,9 +272,8 @@ class RunDir:
         return self._resources_path
 
     def write_scores(self, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
-        """Write scores/<evaluator>.jsonl sorted, so that equal scores give equal bytes.
-
-        The evaluation is written next to it as .json, with the checksum of the scores.
+        """Write scores/<evaluator>.jsonl sorted, so that equal scores give equal bytes, and beside it as .json the
+        evaluation with their checksum.
         """
         with self.scores_to_write(evaluation.evaluator) as writer:
             writer.add(sorted(scores, key=score_key))
@@ -295,11 +284,9 @@ class RunDir:
         return ScoreWriter(self._scores_path, evaluator)
 
     def evaluations(self) -> list[EvaluationRecord]:
-        """The evaluations of this run, by evaluator name."""
         return [one.evaluation for one in read_evaluations(self._scores_path, self._evaluate_again)]
 
     def scores(self) -> list[Score]:
-        """All scores of all evaluators."""
         return [score for batch in self.score_lines().batches() for score in batch.scores]
 
     def score_lines(self) -> ScoreLines:
@@ -312,39 +299,41 @@ class RunDir:
 
     def write_estimate(self, estimate: Estimate) -> None:
         """Save the estimate of the run, unless an earlier one exists."""
-        if not self._estimate_path.exists():
-            atomic_files.write_json(self._estimate_path, estimate)
+        if not self._estimate.path.exists():
+            self._estimate.write(estimate)
 
     def estimate(self) -> Estimate | None:
         """The estimate made when the run started; None if there is none."""
-        if not self._estimate_path.exists():
-            return None
-        return atomic_files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
+        return self._estimate.read()
 
     def keep_dialect(self, role: str, dialect: Dialect) -> None:
         """Save how calls to the model of a role differ from the config, for the whole run."""
         kept = self.dialects()
         if kept.get(role) != dialect:
-            atomic_files.write_json(self._dialects_path, RunDialects(roles={**kept, role: dialect}))
+            self._dialects.write(RunDialects(roles={**kept, role: dialect}))
 
     def dialects(self) -> Mapping[str, Dialect]:
         """Differences from the config in how models were called, by role."""
-        path = self._dialects_path
-        return atomic_files.read_json(path, RunDialects, _NEW_DIALECTS).roles if path.exists() else {}
+        kept = self._dialects.read()
+        return kept.roles if kept else {}
+
+    def keep_cluster_info(self, n_workers: int) -> None:
+        """Save on how many workers the run was answered, if they are more than before."""
+        before = self.cluster_info()
+        if before is None or before.n_workers < n_workers:
+            self._cluster.write(ClusterInfo(n_workers=n_workers))
+
+    def cluster_info(self) -> ClusterInfo | None:
+        """None: the run was answered on one machine."""
+        return self._cluster.read()
 
     def write_race(self, race: RaceRecord | None) -> None:
-        """Save the result of a race, or delete an earlier one."""
-        if race is not None:
-            atomic_files.write_json(self._race_path, race)
-        else:
-            with explained_io("remove", self._race_path):
-                self._race_path.unlink(missing_ok=True)
+        """Save the result of a race; None: delete an earlier one."""
+        self._race.write(race)
 
     def race(self) -> RaceRecord | None:
         """The result of the race in which the run was closed; None if there is none, or the run is open."""
-        if not self._race_path.exists() or not self.done():
-            return None
-        return atomic_files.read_json(self._race_path, RaceRecord)
+        return self._race.read() if self._race.path.exists() and self.done() else None
 
     def mark_done(self, done: Done, reached: Sequence[str] = (), why: str = "") -> None:
         """Write done.json, the completion marker, with the checksums of the other files.
@@ -352,7 +341,9 @@ class RunDir:
         `reached`: the queries over which the run is closed, if not all, and `why`. Records of other queries are
         hidden until the run is closed over them.
         """
-        self._reach.close(tuple(reached), why)
+        earlier = self._reach.read()
+        if earlier or reached:
+            self._reach.write((earlier or PartialRun()).closed_again(tuple(reached), why))
         self._closing.write(done, (*self._closed, self._resources_path))
 
     def done(self) -> Done | None:
@@ -361,8 +352,8 @@ class RunDir:
 
     @property
     def _closed(self) -> tuple[Path, ...]:
-        beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
-        return (self._manifest_path, self._index_path, self._lines.path, *beside)
+        beside = (self._reach.path, self._race.path, self._dialects.path, self._cluster.path)
+        return (self._manifest_path, self._index.path, self._lines.path, *beside)
 
     def records_checksum(self) -> str:
         """The checksum of records.jsonl of a closed run; empty if it is open."""
@@ -387,10 +378,9 @@ class RunDir:
 
     def is_closed(self) -> bool:
         """Whether the run is done and intact."""
-        try:
+        with suppress(StoreError):
             return self.done() is not None
-        except StoreError:
-            return False
+        return False
 
     def reopen(self) -> None:
         """Make a finished run resumable again, to retry its failed queries."""
@@ -399,4 +389,12 @@ class RunDir:
     def rename(self, name: str) -> None:
         """Give the run a name, also if it is finished. Hold the lock."""
         if self.manifest().name != name:
-            self.tags.change(name=name)
+            self.change_name_and_tags(name=name)
+
+    def name_and_tags(self) -> NameAndTags:
+        """StoreError if tags.json is damaged."""
+        return self._tags.read() or NameAndTags()
+
+    def change_name_and_tags(self, **changes: object) -> None:
+        """Replace some of the fields. Hold the lock. A crash leaves the old or the new ones."""
+        self._tags.write(self.name_and_tags().model_copy(update=changes))

@@ -2,7 +2,7 @@
 
 import difflib
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.core.errors import ConfigError, StoreError
@@ -23,10 +23,10 @@ def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
     if not names:
         copies = {copy for copy, _ in _copies(known)}
         return [RunDir(path) for path in known if path not in copies]
-    found = [_find_run(results, known, name) for name in names]
-    for copy, first in _copies([run.path for run in found]):
+    runs = [_find_run(results, known, name) for name in names]
+    for copy, first in _copies([run.path for run in runs]):
         raise ConfigError(f"{copy} is a copy of {first}", "name one of them: a copy is not a second measurement")
-    return found
+    return runs
 
 
 def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
@@ -38,12 +38,19 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
     if name and not fitting:
         names = {path: _name_of(path) for path in known}
         # A whole name, system or hash says more than a part of one.
-        for fits in (_is_name, _is_part, _is_end, _is_inside):
-            fitting = fitting or [path for path in known if fits(name, path.name, names[path])]
+        fits: tuple[Callable[[Path], bool], ...] = (
+            lambda path: name == names[path],
+            lambda path: name in path.name.split("--"),
+            lambda path: any(one.startswith(name) or one.endswith(name) for one in (path.name, names[path])),
+            lambda path: name in path.name or name in names[path],
+        )
+        fitting = next(filter(None, ([path for path in known if fit(path)] for fit in fits)), [])
     if len(fitting) == 1:
         return RunDir(fitting[0])
     if fitting:
-        listed = ", ".join(f"{path.name} ({own})" if (own := names.get(path)) else path.name for path in fitting)
+        listed = ", ".join(
+            f"{path.name} ({label})" if (label := names.get(path)) else path.name for path in fitting
+        )
         raise ConfigError(f"'{name}' matches {len(fitting)} runs", f"name one: {listed}")
     every = [*(path.name for path in known), *filter(None, names.values())]
     if close := difflib.get_close_matches(name, every, n=1, cutoff=0.5):
@@ -86,32 +93,12 @@ def _name_of(path: Path) -> str:
         return ""
 
 
-def _is_name(asked: str, _run_id: str, name: str) -> bool:
-    return asked == name
-
-
-def _is_part(asked: str, run_id: str, _name: str) -> bool:
-    return asked in run_id.split("--")
-
-
-def _is_end(asked: str, run_id: str, name: str) -> bool:
-    return any(word.startswith(asked) or word.endswith(asked) for word in (run_id, name))
-
-
-def _is_inside(asked: str, run_id: str, name: str) -> bool:
-    return asked in run_id or asked in name
-
-
 def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
     """Each copy, with the folder it is a copy of."""
     seen: dict[tuple[str, ...], Path] = {}
     for run in runs:
-        first = seen.setdefault(_moments(run), run)
+        # Manifest and done.json contain the start and the end of a run in microseconds.
+        files = (run / "manifest.json", run / "done.json")
+        first = seen.setdefault(tuple(file_digest(file) for file in files if file.is_file()), run)
         if first.resolve() != run.resolve():
             yield run, first
-
-
-def _moments(run: Path) -> tuple[str, ...]:
-    """Identifies a run: manifest and done.json contain its start and end times in microseconds."""
-    files = (run / "manifest.json", run / "done.json")
-    return tuple(file_digest(file) for file in files if file.is_file())

@@ -24,22 +24,22 @@ def own_folder(results: Path) -> Path:
     """The folder in a results folder for what is not a run; StoreError if it is a link, because files in it are
     deleted.
     """
-    own = results / ".runs"
-    for folder in (own, own / _WITH_CALLS, own / _WITHOUT_CALLS):
+    service_folder = results / ".runs"
+    for folder in (service_folder, service_folder / _WITH_CALLS, service_folder / _WITHOUT_CALLS):
         if folder.is_symlink():
             raise StoreError(f"{folder} is a link, and files in its target would be deleted", "delete the link")
-    return own
+    return service_folder
 
 
 @contextmanager
 def changing(results: Path) -> Iterator[None]:
     """Hold the lock under which runs are named, removed and received, and finish what a crash interrupted."""
-    own = own_folder(results)
-    with lock.exclusive(own / ".lock", of=results):
-        with explained_io("remove", own):
-            for left in (*own.glob(f"{_WITH_CALLS}/*"), *own.glob(f"{_WITHOUT_CALLS}/*")):
+    folder = own_folder(results)
+    with lock.exclusive(folder / ".lock", of=results):
+        with explained_io("remove", folder):
+            for left in (*folder.glob(f"{_WITH_CALLS}/*"), *folder.glob(f"{_WITHOUT_CALLS}/*")):
                 _delete(left, results)
-            for left in own.glob("staging-*"):
+            for left in folder.glob("staging-*"):
                 shutil.rmtree(left)
         yield
 

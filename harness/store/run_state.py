@@ -9,6 +9,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,11 +18,35 @@ from harness.store import atomic_files, checksums
 from harness.store.checksums import StatCache, stamp_of
 from harness.store.manifest import Done
 
-_FIX = "run the same command again: it continues with all of its queries"
+R = TypeVar("R", bound=BaseModel)
+
+
+class StateFile(Generic[R]):
+    """A JSON file of a run that holds one record, or is missing."""
+
+    def __init__(self, path: Path, kind: type[R], fix: str = atomic_files.RUN_AGAIN) -> None:
+        """`fix`: what the user does about a damaged file."""
+        self.path, self._kind, self._fix = path, kind, fix
+
+    def read(self) -> R | None:
+        """None if there is no file. StoreError if it is damaged."""
+        return atomic_files.read_json(self.path, self._kind, self._fix) if self.path.exists() else None
+
+    def write(self, record: R | None) -> None:
+        """Replace the file atomically. None: delete it."""
+        if record is None:
+            self.remove()
+        else:
+            atomic_files.write_json(self.path, record)
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        with explained_io("remove", self.path):
+            self.path.unlink(missing_ok=True)
 
 
 class PartialRun(BaseModel):
-    """The queries over which a run was closed, and why."""
+    """reach.json: the queries over which a run was closed, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,33 +57,31 @@ class PartialRun(BaseModel):
     looks: tuple[int, ...] = ()
     """Number of queries at each earlier closing, ascending. Each closing allowed a look at the results."""
 
+    def closed_again(self, query_ids: tuple[str, ...], why: str) -> "PartialRun":
+        """The same run, closed over other queries. The results of the earlier ones may have been looked at."""
+        n_before = len(self.query_ids)
+        looks = {*self.looks, n_before} if n_before not in {0, len(query_ids)} else self.looks
+        return PartialRun(query_ids=query_ids, why=why, looks=tuple(sorted(looks)))
 
-class PartialRunFile:
-    """Reads and writes reach.json of a run."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+class ClusterInfo(BaseModel):
+    """spread.json: how a run was distributed."""
 
-    def read(self) -> PartialRun | None:
-        """The content; None if there is no file. StoreError if it is damaged."""
-        return atomic_files.read_json(self.path, PartialRun, _FIX) if self.path.exists() else None
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def close(self, query_ids: tuple[str, ...], why: str) -> None:
-        """Record over which queries the run is closed. Writes nothing for a run that was never closed early."""
-        earlier = self.read()
-        if earlier is None and not query_ids:
-            return
-        looks: tuple[int, ...] = ()
-        if earlier is not None:
-            now = len(earlier.query_ids)
-            grown = now and now != len(query_ids)
-            looks = tuple(sorted({*earlier.looks, now})) if grown else earlier.looks
-        atomic_files.write_json(self.path, PartialRun(query_ids=query_ids, why=why, looks=looks))
+    n_workers: int = Field(ge=1)
+    """Largest number of workers that answered queries in parallel."""
 
-    def remove(self) -> None:
-        """Delete the file."""
-        with explained_io("remove", self.path):
-            self.path.unlink(missing_ok=True)
+
+class NameAndTags(BaseModel):
+    """tags.json: what a user calls a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str | None = None
+    """None: the name in its config."""
+    tags: tuple[str, ...] = ()
+    """Sorted."""
 
 
 class CompletionMarker:
@@ -66,7 +89,7 @@ class CompletionMarker:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fitting = StatCache[Done]()
+        self._intact = StatCache[Done]()
 
     def write(self, done: Done, closed: Iterable[Path]) -> None:
         """Write the marker with checksums of these files."""
@@ -78,7 +101,7 @@ class CompletionMarker:
             return None
         closed, stamp = list(closed), stamp_of([self._path])
         try:
-            return self._fitting.get((self._path, *closed), lambda: self._checked(closed))
+            return self._intact.get((self._path, *closed), lambda: self._checked(closed))
         except StoreError:
             if stamp_of([self._path]) != stamp:
                 # The run was reopened or closed meanwhile.
@@ -95,76 +118,16 @@ class CompletionMarker:
     def check(self, path: Path, fix: str) -> None:
         """Raise StoreError with `fix` if `path` has changed since the run was closed."""
         if self._path.exists():
-            _, closes = atomic_files.read_closing(self._path, Done)
-            if path.name in closes:
-                checksums.check_closed(path, closes, self._path.name, fix)
+            self._checked([path], fix)
 
     def remove(self) -> None:
         """Remove the marker, so that the run is open again."""
         with explained_io("reopen", self._path.parent):
             self._path.unlink(missing_ok=True)
 
-    def _checked(self, closed: Iterable[Path]) -> Done:
+    def _checked(self, closed: Iterable[Path], fix: str = atomic_files.RUN_AGAIN) -> Done:
         done, closes = atomic_files.read_closing(self._path, Done)
         for path in closed:
             if path.name in closes:
-                checksums.check_closed(path, closes, self._path.name, atomic_files.RUN_AGAIN)
+                checksums.check_closed(path, closes, self._path.name, fix)
         return done
-
-
-_COUNT_AS_ONE = "delete it and run the same command again: the run then counts as answered on one machine"
-
-
-class ClusterInfo(BaseModel):
-    """How a run was distributed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    n_workers: int = Field(ge=1)
-    """Largest number of workers that answered queries in parallel."""
-
-
-class ClusterInfoFile:
-    """Reads and writes spread.json of a run."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def read(self) -> ClusterInfo | None:
-        """The content; None if the run was answered on one machine. StoreError if it is damaged."""
-        return atomic_files.read_json(self.path, ClusterInfo, _COUNT_AS_ONE) if self.path.exists() else None
-
-    def keep(self, n_workers: int) -> None:
-        """Record the number of workers if it is larger than before."""
-        earlier = self.read()
-        if earlier is None or earlier.n_workers < n_workers:
-            atomic_files.write_json(self.path, ClusterInfo(n_workers=n_workers))
-
-
-_LOSE_TAGS = "delete it: the run then has the name of its config, and no tags"
-
-
-class NameAndTags(BaseModel):
-    """What a user calls a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str | None = None
-    """None: the name in its config."""
-    tags: tuple[str, ...] = ()
-    """Sorted."""
-
-
-class TagsFile:
-    """Reads and writes tags.json of a run. It alone changes, so that a crash leaves the old or the new name."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def read(self) -> NameAndTags:
-        """The content; StoreError if it is damaged."""
-        return atomic_files.read_json(self.path, NameAndTags, _LOSE_TAGS) if self.path.exists() else NameAndTags()
-
-    def change(self, **changes: object) -> None:
-        """Replace some of its fields. Hold the lock of the run."""
-        atomic_files.write_json(self.path, self.read().model_copy(update=changes))

@@ -8,13 +8,12 @@ represented by its offset, counted over all score files in sequence, until its e
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -28,7 +27,7 @@ ScoreKey = tuple[str, int, str]
 """(query_id, repeat, measure)."""
 
 
-class ScoreWriter:
+class ScoreWriter(AbstractContextManager["ScoreWriter"]):
     """Writes both files of an evaluator. A reader sees the old scores, the new ones, or a checksum error. Scores
     are added in parts, sorted by `score_key` over all parts, and appear only on `close`.
     """
@@ -39,12 +38,7 @@ class ScoreWriter:
         self._file: BinaryIO | None = None
         self._last: ScoreKey = ("", -1, "")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             Path(self._file.name).unlink(missing_ok=True)
             # Closing flushes the buffer, which fails again on a full disk.

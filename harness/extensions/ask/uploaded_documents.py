@@ -118,4 +118,4 @@ def index_documents(
         cells = plan_cells(config, progress)
     if len(cells) != 2:
         raise ConfigError(f"the settings give {len(cells)} configurations", "give two systems and no matrix")
-    return [build_index(cell, RunContext(results.resolve(), reporter), Stoppable) for cell in cells]
+    return [build_index(cell, RunContext(results.resolve(), reporter, make=Stoppable)) for cell in cells]

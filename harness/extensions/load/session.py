@@ -106,11 +106,11 @@ class _Samples:
 
     def __init__(self, servers: Servers) -> None:
         self._samples: list[ResourceSample] = []
-        self._sampler = ResourceSampler(self, "answer", _SAMPLED_EVERY_S, servers)
+        self._sampler = ResourceSampler(self._append, "answer", _SAMPLED_EVERY_S, servers)
         self._sampler.watch(os.getpid())
         self._ended = threading.Event()
 
-    def append_resources(self, _header: str, line: str) -> None:
+    def _append(self, _header: str, line: str) -> None:
         if sample := parse_sample(line.split(",")):
             self._samples.append(sample)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
@@ -24,7 +24,7 @@ from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, T
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.process_launcher import LaunchWorker, start_process
 from harness.runner.executing.remote_extraction import RULES
-from harness.runner.executing.resources import NoSampler
+from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.runner.plan import Cell
 from harness.store import IndexDir
@@ -49,17 +49,13 @@ def run_spread(
     """
     context = replace(context, spending=context.spending.shared_copy())
     with WorkerPool(start_worker, n_workers, context.spending.allowance(), ends_within_s) as workers:
-        make = partial(SpreadExecution, workers=workers)
-
-        def run(cell: Cell) -> CellResult:
-            return run_cell(cell, context, make)
-
+        context = replace(context, make=partial(SpreadExecution, workers=workers))
         # Cells that need a model server on this machine run one at a time. For others, enough to keep all workers
         # busy while some cells begin or end.
         served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
         n_side_by_side = 1 if served else min(len(cells), 2 * n_workers)
         with ThreadPoolExecutor(n_side_by_side) as pool:
-            running = [pool.submit(run, cell) for cell in cells]
+            running = [pool.submit(run_cell, cell, context) for cell in cells]
             with _stopping(workers, running):
                 wait(running, return_when=FIRST_EXCEPTION)
                 for cell in running:
@@ -80,12 +76,12 @@ def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> I
         raise
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SpreadExecution(Execution):
     """See `Execution`; its lock and its model server belong to this process."""
 
-    workers: WorkerPool = field(kw_only=True)
-    launch: LaunchWorker = field(kw_only=True, default=start_process)
+    workers: WorkerPool
+    launch: LaunchWorker = start_process
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo` in shards; other workers take over what a lost one had not answered."""
@@ -102,7 +98,7 @@ class SpreadExecution(Execution):
                 todo,
                 ProgressCounter(bar, self.spending, expected - len(todo), expected),
             )
-            self.run.spread.keep(shards.n_workers)
+            self.run.keep_cluster_info(shards.n_workers)
             shards.run()
 
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
@@ -113,7 +109,7 @@ class SpreadExecution(Execution):
         def heard(event: Event) -> None:
             on_event(event.model_copy(update={"spent": self.workers.spent}))
 
-        at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.launch)
+        at = WorkerEnvironment(self.run.log_path, Sampler(), self.lock_fd, self.launch)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
         job = self.job(phase, todo)
         # Calls, servers and costs are handled by this process.
@@ -135,7 +131,7 @@ class SpreadExecution(Execution):
         job = ExtractionJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
-        at = WorkerEnvironment(self.run.log_path, NoSampler(), -1, launcher.start)
+        at = WorkerEnvironment(self.run.log_path, Sampler(), -1, launcher.start)
         with RemoteReaders(self.workers, job, at, self.reporter.warn) as readers:
             launcher.serve(RULES, readers)
             yield

@@ -23,7 +23,7 @@ from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.evaluating.scoring import Scoring, Tell, is_worth_a_worker
 from harness.runner.executing.messages import QueryTask, ScoringJob, Turn
-from harness.runner.executing.resources import NoSampler
+from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironment
 from harness.store import RunDir
 
@@ -61,7 +61,7 @@ class SpreadScoring:
             WorkerPool(self.make, self.n_workers, Allowance()) as workers,
             workers.launcher_with(lambda loop: models.call_server(roles, server, loop)) as launcher,
         ):
-            at = WorkerEnvironment(log, NoSampler(), lock_fd=-1, launch=launcher.start)
+            at = WorkerEnvironment(log, Sampler(), lock_fd=-1, launch=launcher.start)
             scorers = _Scorers(self._job(planned, models), at, self, workers.stop)
             try:
                 yield _Elsewhere(scorers, models, tell)

@@ -21,9 +21,7 @@ def route(
             help="Points to subtract for 1,000 tokens (a cent, a second).",
         ),
     ] = 0.0,
-    cost: Annotated[
-        CostName, typer.Option("--cost", help="The cost that --cost-weight applies to.")
-    ] = CostName.tokens,
+    cost: Annotated[CostName, typer.Option("--cost", help="The cost that --cost-weight applies to.")] = "tokens",
     splits: Annotated[
         int, typer.Option("--splits", min=10, max=10_000, help="Number of random splits into halves.")
     ] = 100,
@@ -55,7 +53,7 @@ def route(
     from harness.extensions.routing.output import print_routes
     from harness.extensions.routing.study import RouteChoice
 
-    choice = RouteChoice(measure, cost.value, cost_weight, splits, seed)
+    choice = RouteChoice(measure, cost, cost_weight, splits, seed)
     print_routes(runs, choice, out=out, policy=policy, prices=prices, results=results, as_json=as_json)
 
 

@@ -119,8 +119,8 @@ def tag_run(
     Example: rag-harness runs tag demo--naive +keep -draft
     """
     with _held(run, results) as found:
-        tags = _changed(found.tags.read().tags, changes)
-        found.tags.change(tags=tags)
+        tags = _changed(found.name_and_tags().tags, changes)
+        found.change_name_and_tags(tags=tags)
     _say(f"{found.path.name}: {' '.join(tags) or 'no tags'}")
 
 

@@ -92,7 +92,7 @@ def read_whole(run: RunDir) -> None:
         run.index,
         run.estimate,
         run.dialects,
-        run.spread.read,
+        run.cluster_info,
         run.race,
         run.resources_path,
     ):

@@ -114,7 +114,7 @@ def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
     return base.model_copy(
         update={
             "name": manifest.name,
-            "tags": run.tags.read().tags,
+            "tags": run.name_and_tags().tags,
             "created_at": manifest.created_at,
             "dataset": prefix if dashes else dataset_name(manifest),
             "system": str(manifest.system.get("name", "")),

@@ -98,8 +98,10 @@ class EarlierRuns:
 
     def _measure(self, cell: Cell) -> Rates:
         runs = self._served_by(cell)
-        journals = [self._index_calls({run.run.run_id for run in runs}), *(run.calls for run in runs)]
-        calls = [call for journal in journals for call in journal]
+        payers = {run.run.run_id for run in runs}
+        indexing = latest_calls(IndexDir(self._results, "any").journal_path)
+        calls = [call for call in indexing if call.role == GENERATOR and call.paid_by in payers]
+        calls += [call for run in runs for call in run.calls]
         input_tokens = sum(call.input_tokens for call in calls)
         if not input_tokens:
             return Rates()
@@ -170,7 +172,11 @@ class EarlierRuns:
             done = _read(run.run, RunDir.done)
             for record in _read(run.run, RunDir.evaluations) or []:
                 played, cost = record.models, record.cost
-                same = all(_is_same(played.get(role) or {}, model) for role, model in models.items())
+                same = all(
+                    (played.get(role) or {}).get(key) == model.get(key)
+                    for role, model in models.items()
+                    for key in ("provider", "model")
+                )
                 if record.evaluator != planned.spec.name or not same or not done or not done.n_ok:
                     continue
                 usage = {GENERATOR: cost.usage.get("judge", Usage())}
@@ -196,10 +202,6 @@ class EarlierRuns:
         builders = [one.run.run_id for one in self._runs if one.manifest.index_id == cell.index_id]
         return count_paid_calls(IndexDir(self._results, "any").journal_path, GENERATOR, builders)
 
-    def _index_calls(self, payers: set[str]) -> list[AskedCall]:
-        calls = latest_calls(IndexDir(self._results, "any").journal_path)
-        return [call for call in calls if call.role == GENERATOR and call.paid_by in payers]
-
 
 def _server_of(identity: Mapping[str, Any]) -> str:
     """A digest of the generator of a run: provider, model, weights and URL, without decoding parameters."""
@@ -215,7 +217,7 @@ def _is_here(cell: Cell) -> bool:
 
 def _closeness(run: EarlierRun, cell: Cell, halves: Sequence[str]) -> int:
     same_params = all(run.system.get(half) == cell.identity["system"][half] for half in halves)
-    same_dataset = (run.manifest.identity.get("dataset") or {}).get("name") == cell.dataset.name
+    same_dataset = run.manifest.dataset.get("name") == cell.dataset.name
     return SAME_PARAMETERS * same_params + same_dataset
 
 
@@ -225,7 +227,3 @@ def _read(of: R, what: Callable[[R], T]) -> T | None:
         return what(of)
     except (HarnessError, ValidationError, KeyError, TypeError, ValueError):
         return None
-
-
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(key) == other.get(key) for key in ("provider", "model"))

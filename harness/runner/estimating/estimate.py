@@ -17,12 +17,7 @@ from harness.models.weights import cache_dir, missing_bytes
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.estimate_text import budget_text, in_one_line, likely_answers
-from harness.runner.estimating.model_speed import (
-    ModelSpeed,
-    calibrate,
-    keep_measured,
-    stored_speed,
-)
+from harness.runner.estimating.model_speed import ModelSpeed, calibrate, keep_measured, stored_speed
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Reporter
@@ -82,7 +77,8 @@ class Estimator:
             index=index,
             answer=self._predicted(cell, expected, expected.query if expected else None, n_answers, answered),
             judging=self._judging(cell, run, n_answers, n_left),
-            expected=_without_sample(expected),
+            # As it is saved, without samples of texts.
+            expected=expected and Expected.model_validate_json(expected.model_dump_json()),
             index_is_built=is_built,
             start=self._start(cell, 2 if is_built else 3) if n_left else NO_TIME,
             n_answers=n_answers,
@@ -113,6 +109,9 @@ class Estimator:
     ) -> PhaseEstimate:
         rates, assumed = self._rates(cell)
         work = work if work is None or cell.generates else without_calls(work)
+        notes = expected.notes if expected else ()
+        if expected and expected.most:
+            notes = (f"an upper bound: {expected.most}", *notes)
         task = Task(
             units=units,
             work=work,
@@ -121,7 +120,7 @@ class Estimator:
             price=lambda usage: usage_usd(self._prices, cell.identity["models"], usage),
             embedder_is_metered=cell.embedder is not None and provider_of(cell.embedder).counts_tokens,
             is_most=bool(expected and expected.most),
-            notes=_assumed(expected),
+            notes=notes,
             to_embed=self._to_embed(cell, work),
         )
         found = predict(task)
@@ -249,17 +248,6 @@ def expected_of(cell: Cell, workload: Workload) -> Expected | None:
 def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
     expect = cell.spec.expect
     return expect(cell.index_params, cell.answer_params, workload) if expect else None
-
-
-def _without_sample(expected: Expected | None) -> Expected | None:
-    """As it is saved."""
-    return None if expected is None else Expected.model_validate_json(expected.model_dump_json())
-
-
-def _assumed(expected: Expected | None) -> tuple[str, ...]:
-    if expected is None:
-        return ()
-    return (f"an upper bound: {expected.most}", *expected.notes) if expected.most else expected.notes
 
 
 def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:

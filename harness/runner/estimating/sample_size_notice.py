@@ -29,7 +29,6 @@ class SampleSize:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of systems."""
         return max(1, self.n_systems * (self.n_systems - 1) // 2)
 
     @property

@@ -147,16 +147,16 @@ class _Evaluation:
         with run.exclusive():
             self.budget.check_time()
             watch = Stopwatch()
-            found = Evaluated(run, name)
+            evaluated = Evaluated(run, name)
             with run.scores_to_write(name) as written:
                 async for scores in scoring.parts(run):
                     written.add(scores)
-                    found = found.with_more(scores)
+                    evaluated = evaluated.with_more(scores)
                 cost = scoring.cost(watch.wall_s, watch.cpu_s)
                 record = self._record(planned, models, cost)
-                checksum = "" if found.n_failed else run.records_checksum()
+                checksum = "" if evaluated.n_failed else run.records_checksum()
                 written.close(record.model_copy(update={"records": checksum}))
-        return found
+        return evaluated
 
     def _record(self, planned: PlannedEvaluator, models: EvaluationModels, cost: Cost) -> EvaluationRecord:
         """The settings that made the scores."""

@@ -5,7 +5,6 @@ the same model is paid once across runs, and a killed evaluation resumes without
 """
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
@@ -34,36 +33,36 @@ SCOPE = "judge"
 """The scope of all judgements in the journal. It is the same for all runs, so that a text is judged only once."""
 
 
-class OpenedModels(ABC):
-    """The judge and the embedder of an evaluation, in this process or remote. `stack` closes what they open."""
+class OpenedModels:
+    """The judge and the embedder of an evaluation, called by this process or, for a remote worker, by the one that
+    started it. `stack` closes what they open.
+    """
 
-    def __init__(self, judge: JudgeConfig, embedder: JudgeEmbedderConfig, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        judge: JudgeConfig,
+        embedder: JudgeEmbedderConfig,
+        stack: ExitStack,
+        *,
+        concurrency: int,
+        open_call_context: Callable[[], AnyCallContext],
+    ) -> None:
+        """`open_call_context` is called once for each model."""
         self._judge_config, self._embedder_config, self._stack = judge, embedder, stack
+        self.concurrency, self._open_call_context = concurrency, open_call_context
+        """The number of judgements to run in parallel."""
         self._payer = ""
         self._connected: list[OpenAIChat | CachedEmbedder] = []
 
-    @property
-    @abstractmethod
-    def concurrency(self) -> int:
-        """The number of judgements to run in parallel."""
-        ...
-
-    @abstractmethod
     def check_time(self) -> None:
-        """BudgetExhausted if the time is over."""
-        ...
-
-    @abstractmethod
-    def _open_call_context(self) -> AnyCallContext:
-        """A call context for the calls of one model."""
-        ...
+        """BudgetExhausted if the time is over. In a remote worker, another process checks that."""
 
     @property
     def server(self) -> ServerAccess | None:
         """The server that was started for the judge, if any."""
         return None
 
-    def _fetch(self, config: JudgeEmbedderConfig) -> None:  # noqa: B027 - a worker has no bar
+    def _fetch(self, config: JudgeEmbedderConfig) -> None:
         """Download the weights, if any, with a progress bar. Loading them later would show none."""
 
     async def disconnect(self) -> None:
@@ -111,18 +110,21 @@ class EvaluationModels(OpenedModels):
         stack: ExitStack,
         budget: Budget | None = None,
     ) -> None:
-        super().__init__(plan.judge, plan.embedder, stack)
+        super().__init__(
+            plan.judge,
+            plan.embedder,
+            stack,
+            # As many as the judge's server has slots, or as its config allows.
+            concurrency=provider_of(plan.judge).parallel(plan.judge),
+            # One for each model: if one server is down, calls to the other continue.
+            open_call_context=lambda: self._call_context(self._journal),
+        )
         self._plan, self._folder, self._reporter = plan, folder, reporter
         self.budget = budget or Budget()
         """The remaining budget for judgements."""
         self._left_out: dict[str, list[str]] = {}
         """Role -> parameters that are not sent, because the model rejects them."""
         self._journals: list[Journal] = []
-
-    @property
-    def concurrency(self) -> int:
-        """As many as the judge's server has slots, or as its config allows."""
-        return provider_of(self._plan.judge).parallel(self._plan.judge)
 
     @cached_property
     def server(self) -> ServerAccess | None:
@@ -152,7 +154,6 @@ class EvaluationModels(OpenedModels):
         return RemoteCallServer(call_context, called, {self._plan.judge.role: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
-        """Record calls from now on as paid by this run."""
         super().begin(run_id)
         for journal in self._journals:
             journal.payer = run_id
@@ -166,15 +167,10 @@ class EvaluationModels(OpenedModels):
         self._journals.append(Journal(path, payer=self._payer, shared=True, tell=self._reporter.warn))
         return self._journals[-1]
 
-    def _open_call_context(self) -> CallContext:
-        return self._call_context(self._journal)
-
     def _call_context(self, journal: Journal) -> CallContext:
-        # A call context for each model: if one server is down, calls to the other continue.
-        servers = server_digests(self._plan.models)
         return CallContext(
             journal,
-            servers,
+            server_digests(self._plan.models),
             dialects=Dialects.under(self._folder.parent),
             noted=self._note,
             budget=self.budget,
@@ -182,7 +178,6 @@ class EvaluationModels(OpenedModels):
         )
 
     def check_time(self) -> None:
-        """BudgetExhausted if the time is over."""
         self.budget.check_time()
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,12 +204,10 @@ class MeteredEvaluation:
 
     @property
     def judge(self) -> ChatModel:
-        """The judge."""
         return self._models.judge
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the evaluators."""
         return self._models.embedder
 
     @contextmanager
@@ -225,7 +218,6 @@ class MeteredEvaluation:
             yield
 
     def progress(self, done: int, total: int, doing: str) -> None:
-        """Report the progress of the evaluation."""
         self._tell(done, total, f"{doing}{self._part}")
 
     def begin(self, run_id: str) -> None:

@@ -24,7 +24,6 @@ class PlannedEvaluator:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Its metrics with these parameters."""
         return self.spec.measures(self.params)
 
     @property

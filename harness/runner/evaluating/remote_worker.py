@@ -34,16 +34,23 @@ class ScoringWorker(JobWorker):
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
-            models = _RelayedModels(job, RemoteCallContext(self.relay), stack)
+            call_context = RemoteCallContext(self.relay)
+            models = OpenedModels(
+                job.judge,
+                job.embedder,
+                stack,
+                concurrency=job.concurrency,
+                open_call_context=lambda: call_context,
+            )
             runtime = _RelayedEvaluation(models, _ignore_progress, self.relay)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
             turn = Turn(of_run=job.of_run, todo=job.todo)
             while turn.todo:
                 await self._score(scorer, turn, runtime)
-                if models.call_context.fatal and isinstance(models.call_context.fatal, BudgetExhausted):
+                if isinstance(call_context.fatal, BudgetExhausted):
                     # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
-                    raise models.call_context.fatal
+                    raise call_context.fatal
                 if not job.stays:
                     break
                 turn = await self._next_turn()
@@ -65,30 +72,11 @@ class ScoringWorker(JobWorker):
         return self._answers[1]
 
 
-class _RelayedModels(OpenedModels):
-    """The starting process makes model calls; an encoder runs here."""
-
-    def __init__(self, job: ScoringJob, call_context: RemoteCallContext, stack: ExitStack) -> None:
-        super().__init__(job.judge, job.embedder, stack)
-        self.call_context, self._concurrency = call_context, job.concurrency
-
-    @property
-    def concurrency(self) -> int:
-        """The number of judgements to run in parallel."""
-        return self._concurrency
-
-    def check_time(self) -> None:
-        """Does nothing: the process that started this worker checks the time."""
-
-    def _open_call_context(self) -> RemoteCallContext:
-        return self.call_context
-
-
 class _RelayedEvaluation(MeteredEvaluation):
     """A metered evaluation whose repeated calls within one judgement are counted by another process."""
 
     def __init__(
-        self, models: _RelayedModels, tell: Callable[[int, int, str], None], relay: RemoteCallClient
+        self, models: OpenedModels, tell: Callable[[int, int, str], None], relay: RemoteCallClient
     ) -> None:
         super().__init__(models, tell)
         self._relay, self._blocks = relay, itertools.count(1)

@@ -59,7 +59,6 @@ class LocalScoring:
     budget: Budget
 
     async def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
-        """All scores of a run, in parts. HarnessError if scoring cannot continue."""
         self.runtime.begin(run.run_id)
         refused = self.budget.n_refused
         async for scores in RunAnswers(run).scored(self.scorer, self.runtime.begin_part):
@@ -70,9 +69,7 @@ class LocalScoring:
 
     @property
     def paid(self) -> Mapping[str, Usage]:
-        """Paid usage of the current run so far, by role."""
         return self.runtime.meter.paid
 
     def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
-        """The cost of the current run."""
         return cost_of(self.runtime.meter, wall_s, cpu_s)

@@ -29,7 +29,6 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    """The manifest of the configuration's run."""
     dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
     return Manifest(
         schema_version=SCHEMA_VERSION,
@@ -112,16 +111,29 @@ class RunContext:
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
     """Stops a run before a budget is exceeded."""
     rerun: RerunOptions = NO_RERUN
+    make: Callable[..., Execution] = Execution
+
+    def execution(self, cell: Cell, run: RunDir, lock_fd: int, server: LocalServer | None = None) -> Execution:
+        """The phases of a run whose lock is held; `server`: the model server that was started for it."""
+        return self.make(
+            cell=cell,
+            run=run,
+            results=self.results,
+            reporter=self.reporter,
+            spending=self.spending,
+            lock_fd=lock_fd,
+            server=server,
+            fresh_index=self.rerun.index,
+        )
 
 
-def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = Execution) -> CellResult:
+def run_cell(cell: Cell, context: RunContext) -> CellResult:
     """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
-    resumes. `make` builds the `Execution`.
+    resumes.
 
     A finished run is not changed, unless its failed queries are retried.
     """
-    results, reporter, spending = context.results, context.reporter, context.spending
-    run = open_run(cell, results, reporter.warn)
+    run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
         todo = begin(cell, run, context)
         if todo is None:
@@ -129,10 +141,10 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
         try:
             if todo or run.index() is None:
                 if todo:
-                    spending.check()
+                    context.spending.check()
                 models = prepare(cell, run, context)
                 with model_server(models.get("generator"), run.path) as server:
-                    execution = make(cell, run, results, reporter, spending, lock_fd, server, context.rerun.index)
+                    execution = context.execution(cell, run, lock_fd, server)
                     execution.ensure_index()
                     execution.answer(todo)
         except SystemBroken as broken:
@@ -143,18 +155,17 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
         return close_run(cell, run)
 
 
-def build_index(cell: Cell, context: RunContext, make: Callable[..., Execution] = Execution) -> RunDir:
+def build_index(cell: Cell, context: RunContext) -> RunDir:
     """The run of a configuration with its index, built unless it exists, and none of its queries answered, so that
     its system can be asked other questions. Raises SystemBroken.
     """
-    results, reporter = context.results, context.reporter
-    run = open_run(cell, results, reporter.warn)
+    run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
-        if run.index() is None or any(index.record() is None for index in index_dirs(cell, results)):
+        if run.index() is None or any(index.record() is None for index in index_dirs(cell, context.results)):
             models = prepare(cell, run, context)
             reading = models.get("generator") if "generator" in cell.roles.index else None
             with model_server(reading, run.path) as server:
-                make(cell, run, results, reporter, context.spending, lock_fd, server).ensure_index()
+                context.execution(cell, run, lock_fd, server).ensure_index()
     return run
 
 

@@ -50,12 +50,10 @@ class InterleavedRun:
 
     @property
     def run_id(self) -> str:
-        """The id of its run."""
         return self.execution.run.run_id
 
     @property
     def n_left(self) -> int:
-        """Number of remaining answers."""
         return len(self._remaining_queries)
 
     @property
@@ -102,7 +100,6 @@ class InterleavedRun:
             self._worker = None
 
     def end(self) -> None:
-        """Kill the worker."""
         if self._worker:
             self._worker.end()
             self._worker = None
@@ -181,12 +178,11 @@ class InterleavedScheduler:
         return [next(one for one in results if one.run.run_id == cell.run_id) for cell in self._cells]
 
     def _open(self, cell: Cell) -> None:
-        results, rerun = self._context.results, self._context.rerun
-        run = open_run(cell, results, self._reporter.warn)
+        run = open_run(cell, self._context.results, self._reporter.warn)
         lock_fd = self._stack.enter_context(run.exclusive())
         todo = begin(cell, run, self._context)
-        execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, rerun.index)
-        (self._finished if todo is None else self._participants).append(InterleavedRun(execution, todo or []))
+        participant = InterleavedRun(self._context.execution(cell, run, lock_fd), todo or [])
+        (self._finished if todo is None else self._participants).append(participant)
 
     def _update_race(self) -> None:
         """Update the race with new answers, and end the workers of eliminated systems."""
@@ -305,18 +301,25 @@ class InterleavedScheduler:
         for participant in (*self._participants, *self._finished):
             participant.execution.run.cut_torn_line()
         n_common = {digest: self._n_shared(digest, stopped) for digest in self._orders}
-        race = self._race.record(self._race_ended(stopped)) if self._race else None
+        ended: Ended = "queries" if self._race and self._race.is_over else "budget" if stopped else "broken"
+        race = self._race.record(ended) if self._race else None
+        broken_or_decided = "a system of the race is broken" if self._is_broken else "the race is decided"
+        why_ended = stopped.what if stopped else broken_or_decided
         after = {one.run_id: one.after for one in race.dropped} if race else {}
         for participant in (*self._participants, *self._finished):
             run, n = participant.execution.run, n_common[participant.execution.cell.dataset.digest]
             if run.run_id in after:
                 reach, why = self._order_of(participant)[: min(n, after[run.run_id])], "eliminated from the race"
             else:
-                reach, why = self._order_of(participant)[:n], self._why(stopped)
+                reach, why = self._order_of(participant)[:n], why_ended
             if participant.broken:
                 yield broken_result(run, participant.broken)
             elif not reach or _n_common(reach, [participant]) < len(reach):
-                yield self._left_open(run, stopped)
+                # It has not answered all queries over which it would be closed.
+                if stopped:
+                    yield replace(result_of(run), status="stopped", stopped=stopped)
+                else:
+                    yield replace(result_of(run), status="failed", reason="another system is broken")
             elif participant in self._finished and n == len(self._order_of(participant)) and race is None:
                 yield result_of(run)
             else:
@@ -324,18 +327,6 @@ class InterleavedScheduler:
                 is_part = len(reach) < len(self._order_of(participant))
                 result = close_run(participant.execution.cell, run, *((reach, why) if is_part else ()), race=race)
                 yield replace(result, ended_by=stopped if is_part else None)
-
-    def _left_open(self, run: RunDir, stopped: BudgetExhausted | None) -> CellResult:
-        """The result of a run that has not answered all queries over which it would be closed."""
-        if stopped:
-            return replace(result_of(run), status="stopped", stopped=stopped)
-        return replace(result_of(run), status="failed", reason="another system is broken")
-
-    def _why(self, stopped: BudgetExhausted | None) -> str:
-        """The reason why a run ends before its last query."""
-        if stopped:
-            return stopped.what
-        return "a system of the race is broken" if self._is_broken else "the race is decided"
 
     def _n_shared(self, digest: str, stopped: BudgetExhausted | None) -> int:
         order = self._orders[digest]
@@ -349,11 +340,6 @@ class InterleavedScheduler:
             if participant.execution.cell.dataset.digest == digest and not participant.broken
         ]
         return _n_common(order, participants)
-
-    def _race_ended(self, stopped: BudgetExhausted | None) -> Ended:
-        if self._race and self._race.is_over:
-            return "queries"
-        return "budget" if stopped else "broken"
 
 
 def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:

@@ -50,7 +50,7 @@ Ask = Callable[[Sequence[QueryTask], OnEvent], WorkerEnd]
 """ask(todo, on_event): a worker answers as many queries as it can; `on_event` receives its events."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Execution:
     """The two phases of one run, while its lock is held and its model server runs."""
 
@@ -60,7 +60,7 @@ class Execution:
     reporter: Reporter
     spending: BudgetTracker
     lock_fd: int
-    server: LocalServer | None
+    server: LocalServer | None = None
     """The local model server that was started for this run."""
     fresh_index: bool = False
     """Ignore the state of an earlier build of the index."""
@@ -146,12 +146,9 @@ class Execution:
             # kills the process, and tolerates a kill from outside.
             for suspect in [one for one in outcome.in_flight if one in pending]:
                 pending.remove(suspect)
-                self._try_alone(suspect, on_event)
-
-    def _try_alone(self, suspect: QueryTask, on_event: OnEvent) -> None:
-        outcome = self._supervise("answer", [suspect], on_event)
-        if suspect in self._left([suspect], outcome):
-            self.record_unanswered(suspect, "error", outcome.death)
+                alone = self._supervise("answer", [suspect], on_event)
+                if suspect in self._left([suspect], alone):
+                    self.record_unanswered(suspect, "error", alone.death)
 
     def _left(self, batch: Sequence[QueryTask], outcome: WorkerEnd) -> list[QueryTask]:
         """The unanswered queries of `batch` after a worker ended; overdue queries are recorded as timeouts."""
@@ -173,7 +170,7 @@ class Execution:
         return [
             one
             for one in batch
-            if (found := endings.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
+            if (ending := endings.get((one.query_id, one.repeat))) is None or ending.attempt < one.attempt
         ]
 
     def record_unanswered(self, todo: QueryTask, status: RunStatus, message: str) -> None:
@@ -201,7 +198,7 @@ class Execution:
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
         """A supervisor that starts a worker for `todo` and follows it, within the remaining budget."""
         interval_s = self.cell.config.runner.resources_interval_s
-        sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
+        sampler = ResourceSampler(self.run.append_resources, phase, interval_s, self._servers(phase))
         self.spending.check()
         at = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
         return Supervisor(self.job(phase, todo), at, self.with_messages(on_event))
@@ -226,7 +223,6 @@ class Execution:
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
     def job(self, phase: Phase, todo: Sequence[QueryTask]) -> Job:
-        """The job description for a worker."""
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         return Job(

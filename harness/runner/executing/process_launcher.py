@@ -20,33 +20,26 @@ class WorkerLink(Protocol):
     @property
     def pid(self) -> int | None:
         """Its process id, if it runs on this machine."""
-        ...
 
     @property
     def events(self) -> IO[bytes]:
         """A stream of its events, one line each. It ends with the worker."""
-        ...
 
     @property
     def lost(self) -> str:
         """Why the connection was lost; empty if it runs or has ended by itself."""
-        ...
 
     def send(self, message: WorkerJob | ToWorker) -> None:
         """Send a message; ignored if the worker has ended."""
-        ...
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait for its exit code, negative for a signal. None if it still runs after `timeout_s`."""
-        ...
 
     def kill(self) -> None:
         """Kill it and its child processes. Its events can still be read."""
-        ...
 
     def end(self) -> None:
         """Kill it and close the stream of events."""
-        ...
 
 
 LaunchWorker = Callable[[int, int], WorkerLink]
@@ -55,7 +48,7 @@ the lock of the run."""
 
 
 class WorkerProcess:
-    """A worker process on this machine."""
+    """A `WorkerLink` to a process on this machine."""
 
     lost = ""
 
@@ -79,7 +72,6 @@ class WorkerProcess:
         self.pid: int | None = self._process.pid
 
     def send(self, message: WorkerMessage) -> None:
-        """Send a message; ignored if the worker has ended."""
         self.send_lines(message.model_dump_json().encode() + b"\n")
 
     def send_lines(self, lines: bytes) -> None:
@@ -91,19 +83,16 @@ class WorkerProcess:
             self._process.stdin.flush()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its exit code. None if it still runs after `timeout_s`."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
     def end(self) -> None:
-        """Kill it and close the stream of events."""
         self.kill()
         self.events.close()
 
     def kill(self) -> None:
-        """Kill it and its child processes. Its events can still be read."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

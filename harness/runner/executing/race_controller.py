@@ -99,7 +99,11 @@ class RaceController:
                 )
                 for one in race.dropped
             ),
-            gaps=tuple(_gap(race, a, b) for a, b in combinations(left, 2)),
+            gaps=tuple(
+                RaceGap(a=a, b=b, low=low, high=high)
+                for a, b in combinations(left, 2)
+                for low, high in [race.interval(a, b)]
+            ),
         )
 
     def _ready_queries(self, is_pending: Callable[[str, str], bool]) -> list[str]:
@@ -109,14 +113,14 @@ class RaceController:
                 keep_latest(self._records[run_id], (record.query_id, record.repeat), record)
         ready = []
         for query_id in self._order[self.race.n_queries :]:
-            if not all(self._is_answered(run_id, query_id, is_pending) for run_id in self.race.active):
+            keys = [(query_id, repeat) for repeat in range(self._repeats)]
+            if not all(
+                all(key in self._records[run_id] for key in keys) and not is_pending(run_id, query_id)
+                for run_id in self.race.active
+            ):
                 break
             ready.append(query_id)
         return ready
-
-    def _is_answered(self, run_id: str, query_id: str, is_pending: Callable[[str, str], bool]) -> bool:
-        there = all((query_id, repeat) in self._records[run_id] for repeat in range(self._repeats))
-        return there and not is_pending(run_id, query_id)
 
     def _values(self, run_id: str, query_ids: Sequence[str]) -> dict[str, float]:
         """Query id -> mean over its repeats, without queries that have no value."""
@@ -155,8 +159,3 @@ def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, 
     spec = planned.evaluator.spec
     evaluator = stack.enter_context(closing(spec.build(planned.evaluator.params, runtime)))
     return Scorer(spec.name, (planned.measure,), evaluator)
-
-
-def _gap(race: Race, a: str, b: str) -> RaceGap:
-    low, high = race.interval(a, b)
-    return RaceGap(a=a, b=b, low=low, high=high)

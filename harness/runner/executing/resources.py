@@ -2,9 +2,8 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import psutil
@@ -58,7 +57,9 @@ class _Tree:
 
     def _used(self) -> tuple[float, _CpuSeconds, int]:
         now, cpu_s, rss = time.monotonic(), dict[psutil.Process, float](), 0
-        for process in self._counted():
+        members = _members(self.root)
+        apart = {one for root in self.without if root in members[1:] for one in _members(root)}
+        for process in (one for one in members if one not in apart):
             try:
                 times = process.cpu_times()
                 cpu_s[process] = times.user + times.system
@@ -66,11 +67,6 @@ class _Tree:
             except psutil.Error:
                 continue
         return now, cpu_s, rss
-
-    def _counted(self) -> list[psutil.Process]:
-        members = _members(self.root)
-        apart = {one for root in self.without if root in members[1:] for one in _members(root)}
-        return [one for one in members if one not in apart]
 
 
 def _since(before: _CpuSeconds, now: _CpuSeconds) -> _CpuSeconds:
@@ -123,71 +119,38 @@ def is_suspended(pid: int | None) -> bool:
         return False
 
 
-class Sampler(Protocol):
-    """Samples the resources of a worker process."""
+class Sampler:
+    """Samples the resources of a worker process. This one, for a worker on another machine, samples nothing."""
 
     def watch(self, pid: int) -> None:
         """Sample the process tree of `pid` as the system."""
-        ...
 
     def pause(self) -> None:
         """Pause sampling while the system waits for its next turn."""
-        ...
 
     def resume(self) -> None:
         """Continue sampling."""
-        ...
 
     def rss_bytes(self) -> int:
-        """Resident bytes of the system now."""
-        ...
-
-    def wait_s(self) -> float:
-        """Seconds until the next sample is due."""
-        ...
-
-    def sample_if_due(self) -> None:
-        """Take a sample if it is due."""
-        ...
-
-
-class NoSampler:
-    """For a worker on another machine, whose resources cannot be sampled here."""
-
-    def watch(self, pid: int) -> None:
-        """Does nothing."""
-
-    def pause(self) -> None:
-        """Does nothing."""
-
-    def resume(self) -> None:
-        """Does nothing."""
-
-    def rss_bytes(self) -> int:
-        """0: the worker uses no memory of this machine."""
+        """Resident bytes of the system on this machine now."""
         return 0
 
     def wait_s(self) -> float:
-        """Infinite: no sample is ever due."""
+        """Seconds until the next sample is due."""
         return math.inf
 
     def sample_if_due(self) -> None:
-        """Does nothing."""
+        """Take a sample if it is due."""
 
 
-class ResourceLog(Protocol):
-    """Receives the lines of resources.csv, as a run directory does."""
-
-    def append_resources(self, header: str, line: str) -> None:
-        """Append one sample."""
-        ...
-
-
-class ResourceSampler:
+class ResourceSampler(Sampler):
     """Writes one line to resources.csv at each interval."""
 
-    def __init__(self, run: ResourceLog, phase: str, interval_s: float, servers: Servers) -> None:
-        self._run = run
+    def __init__(
+        self, append: Callable[[str, str], None], phase: str, interval_s: float, servers: Servers
+    ) -> None:
+        """`append(header, line)` receives each sample, as `RunDir.append_resources` does."""
+        self._append = append
         self._phase = phase
         self._interval_s = interval_s
         self._system: _Tree | None = None
@@ -198,24 +161,21 @@ class ResourceSampler:
         psutil.cpu_percent()  # The first call only sets the starting point for the next one.
 
     def watch(self, pid: int) -> None:
-        """Sample the process tree of `pid` as the system, without the servers that it started."""
+        """The servers that it started are sampled apart."""
         self._system = _tree(pid, [tree.root for served in self._servers for tree in served.trees])
 
     def pause(self) -> None:
-        """Pause sampling while the system waits for its next turn."""
         self._left_s = self.wait_s()
         for tree in self._trees():
             tree.pause()
 
     def resume(self) -> None:
-        """Continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tree in self._trees():
             tree.resume()
         psutil.cpu_percent()
 
     def rss_bytes(self) -> int:
-        """Resident bytes of the system now."""
         return self._system.rss_bytes() if self._system else 0
 
     def _trees(self) -> list[_Tree]:
@@ -223,11 +183,9 @@ class ResourceSampler:
         return [*own, *(tree for served in self._servers for tree in served.trees)]
 
     def wait_s(self) -> float:
-        """Seconds until the next sample is due."""
         return max(0.0, self._due - time.monotonic())
 
     def sample_if_due(self) -> None:
-        """Take a sample if it is due."""
         if self.wait_s() > 0:
             return
         self._due = time.monotonic() + self._interval_s
@@ -238,7 +196,7 @@ class ResourceSampler:
         system = self._system.sample() if self._system else None
         own = [f"{system[0]:.1f}", str(system[1])] if system else ["", ""]
         fields += [*asked, *models, "", ""] if self._is_elsewhere else [*own, *models, *asked]
-        self._run.append_resources(HEADER, ",".join(fields))
+        self._append(HEADER, ",".join(fields))
 
 
 def _tree(pid: int | None, without: Sequence[psutil.Process] = ()) -> _Tree | None:

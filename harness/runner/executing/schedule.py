@@ -20,8 +20,24 @@ from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
 
 
-def run_in_order(cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
-    """One configuration after another, up to the one that the budget stops."""
+def run_cells(
+    cells: Sequence[Cell],
+    context: RunContext,
+    evaluation: EvaluationPlan,
+    race: PlannedRace | None = None,
+    *,
+    executor: Executor | None = None,
+    in_turns: bool = False,
+) -> list[CellResult]:
+    """Run configurations in parallel on the machines of an executor; or `in_turns`, a few queries each, which a
+    race needs; or one after another, up to the one that the budget stops.
+    """
+    if executor or in_turns:
+        for number in range(1, len(cells) + 1):
+            _announce(cells, number, context)
+        if executor:
+            return executor.run_cells(cells, context)
+        return run_interleaved(cells, context, race, evaluation)
     results: list[CellResult] = []
     for number, cell in enumerate(cells, 1):
         _announce(cells, number, context)
@@ -29,25 +45,6 @@ def run_in_order(cells: Sequence[Cell], context: RunContext) -> list[CellResult]
         if results[-1].status == "stopped":
             break
     return results
-
-
-def run_in_turns(
-    cells: Sequence[Cell], context: RunContext, race: PlannedRace | None, evaluation: EvaluationPlan
-) -> list[CellResult]:
-    """All configurations interleaved, a few queries each in turn."""
-    _announce_all(cells, context)
-    return run_interleaved(cells, context, race, evaluation)
-
-
-def run_on_executor(cells: Sequence[Cell], context: RunContext, executor: Executor) -> list[CellResult]:
-    """All configurations in parallel on the machines of an executor."""
-    _announce_all(cells, context)
-    return executor.run_cells(cells, context)
-
-
-def _announce_all(cells: Sequence[Cell], context: RunContext) -> None:
-    for number in range(1, len(cells) + 1):
-        _announce(cells, number, context)
 
 
 _LONGEST = 80
@@ -127,7 +124,7 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
     place = cell.config.dataset.path
     if place is None or run.intact_statuses():
         return
-    own = {**cell.identity, "dataset": None}
+    identity = {**cell.identity, "dataset": None}
     for path in sorted(run.path.parent.glob(f"{cell.dataset.name_in_runs}--*/manifest.json"), reverse=True):
         other = RunDir(path.parent)
         try:
@@ -136,7 +133,7 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
             continue
         then = manifest.config.get("dataset") or {}
         has_changed = manifest.dataset.get("corpus_digest") not in {None, cell.corpus_digest}
-        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == own:
+        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == identity:
             what = f"the files in {place} have changed since {other.run_id}"
             yield f"{what}: this is a new run, the other one is kept"
             return

@@ -16,7 +16,7 @@ from harness.llm_utils.reasoning import with_reasoning_apart
 from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
-from harness.models.metering import Meter, metered
+from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
 from harness.models.providers import provider_of
 from harness.models.weights import cache_dir
@@ -56,6 +56,11 @@ class OpenedSystem:
     is_elsewhere: bool
     embedder_rss_bytes: int | None
     models: tuple[OpenAIChat | CachedEmbedder, ...] = ()
+
+    async def load(self) -> None:
+        """Load the system; its calls are metered apart from those of queries."""
+        with metered(Meter(LOADING)):
+            await self.system.load()
 
     async def disconnect(self) -> None:
         """Close the connections of its models. Needed if the process continues."""

@@ -62,12 +62,10 @@ class WorkerRuntime:
 
     @property
     def chat(self) -> ChatModel | None:
-        """The generator."""
         return _named(self.generator)
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder."""
         return _named(self.vectors)
 
     @cached_property
@@ -126,7 +124,6 @@ class WorkerRuntime:
         meter.report_unmetered_usage(usage, beside={"embedder"} if writes else ())
 
     def warn(self, line: str) -> None:
-        """Show a line to the user."""
         self.say(line)
 
     @contextmanager
@@ -137,11 +134,9 @@ class WorkerRuntime:
             yield
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Time the block as stage `name`."""
         return stage(name)
 
     def progress(self, done: int, total: int, doing: str) -> None:
-        """Report the progress of the index."""
         self.tell(done, total, doing)
 
 

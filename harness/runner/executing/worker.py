@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,18 +25,11 @@ from pydantic import TypeAdapter
 
 from harness.core.current_process import Stopwatch, count_stops
 from harness.core.errors import BudgetExhausted, HarnessError, StoreError
-from harness.core.records import (
-    OWN_MODELS,
-    Cost,
-    Evidence,
-    Query,
-    RunRecord,
-    Usage,
-)
+from harness.core.records import OWN_MODELS, Cost, Query, RunRecord, Usage
 from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
-from harness.models.metering import LOADING, Meter, current_meter, metered
+from harness.models.metering import Meter, current_meter, metered
 from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
 from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
@@ -72,7 +65,7 @@ class Worker(JobWorker):
         self._run = RunDir(Path(job.results) / job.run_id)
         self._records = RecordWriter(self._run.append_records)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
-        self._told_at = 0.0
+        self._progress_at = 0.0
         self._warned: set[str] = set()
         self._budget = Budget(job.allowance, job.prices)
 
@@ -124,8 +117,7 @@ class Worker(JobWorker):
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
         with self._system(self._call_context(self._run.journal_path)) as opened:
-            with metered(Meter(LOADING)):
-                await opened.system.load()
+            await opened.load()
             self._note_opened()
             # Loaded modules and indexes stay in memory. Scanning them in each garbage collection would stop every
             # query for about a tenth of a second.
@@ -193,7 +185,7 @@ class Worker(JobWorker):
             payer=self._job.run_id,
             warn=self._warn_once,
             progress=self._progress,
-            gold=self._gold() if sees_gold else {},
+            gold={row.query.query_id: row.reference.evidence for row in self._run.sample()} if sees_gold else {},
             has_answers=self._job.phase == "answer"
             and any(one.status == "ok" for one in self._run.iter_records()),
         )
@@ -210,20 +202,14 @@ class Worker(JobWorker):
             begun_in=self._run.dialects(),
             noted=self._run.keep_dialect,
             budget=self._budget,
-            say=self._say,
+            say=lambda line: self.tell(Event(kind="said", what=line)),
         )
 
-    def _gold(self) -> dict[str, Sequence[Evidence]]:
-        return {row.query.query_id: row.reference.evidence for row in self._run.sample()}
-
     def _progress(self, done: int, total: int, doing: str) -> None:
-        if time.monotonic() - self._told_at > _PROGRESS_INTERVAL_S or done == total:
-            self._told_at = time.monotonic()
+        if time.monotonic() - self._progress_at > _PROGRESS_INTERVAL_S or done == total:
+            self._progress_at = time.monotonic()
             usage, spent = current_meter().usage, self._budget.spent
             self.tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
-
-    def _say(self, line: str) -> None:
-        self.tell(Event(kind="said", what=line))
 
     def _warn_once(self, line: str) -> None:
         if line not in self._warned:
@@ -256,7 +242,9 @@ def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteC
 
 def _first_harness_error(error: BaseException) -> HarnessError | None:
     if isinstance(error, BaseExceptionGroup):
-        return next((found for inner in error.exceptions if (found := _first_harness_error(inner))), None)
+        return next(
+            (harness_error for inner in error.exceptions if (harness_error := _first_harness_error(inner))), None
+        )
     return error if isinstance(error, HarnessError) else None
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from harness.core.bounded_files import open_to_append
@@ -40,9 +39,7 @@ class CleanedLog:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.fd)
         self._thread.join(_LAST_WORDS_S)
 
@@ -194,7 +191,8 @@ class Supervisor:
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
             while not self._outcome.waits:
-                if selector.select(timeout=self._wait_s()):
+                left_s = max(0.0, self._end_by - time.monotonic())
+                if selector.select(timeout=min(_LOOKS_S, self._sampler.wait_s(), left_s)):
                     chunk = worker.events.read(65536)
                     if not chunk:
                         return
@@ -207,10 +205,8 @@ class Supervisor:
                 self._sampler.sample_if_due()
                 self._note_suspension(worker)
                 self._kill_if_overdue(worker)
-                self._check_time()
-
-    def _wait_s(self) -> float:
-        return min(_LOOKS_S, self._sampler.wait_s(), max(0.0, self._end_by - time.monotonic()))
+                if time.monotonic() >= self._end_by:
+                    raise BudgetExhausted("the time is over")
 
     @property
     def _worked_s(self) -> float:
@@ -251,10 +247,6 @@ class Supervisor:
         if overdue and not self._outcome.overdue:
             self._outcome.overdue = overdue
             worker.kill()
-
-    def _check_time(self) -> None:
-        if time.monotonic() >= self._end_by:
-            raise BudgetExhausted("the time is over")
 
     def _worker_end(self, code: int, lost: str = "") -> WorkerEnd:
         if self._refusal is not None:

@@ -76,6 +76,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     columns = _columns(path, table, fields)
     given = [(row, _given(row, columns)) for row in table.rows]
     read = tuple(_parse(path, row, values) for row, values in given)
+    score_names = {str(row.fields[_SCORE_NAME]) for row in rows if row.tool and _SCORE_NAME in row.fields}
     seen = [name.partition(".")[0] for name in where] + [_CONTEXT_IDS] * ("contexts" in columns.roles)
     return ImportedFile(
         path.name,
@@ -86,12 +87,8 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
         () if table.tool else tuple(columns.notes(table, own=FIELDS, passed_over=seen)),
         table.is_ranking,
         table.tool,
-        () if "reported_score" in fields else tuple(sorted(_score_names(table))),
+        () if "reported_score" in fields else tuple(sorted(score_names)),
     )
-
-
-def _score_names(table: FieldTable) -> set[str]:
-    return {str(row.fields[_SCORE_NAME]) for row in table.rows if row.tool and _SCORE_NAME in row.fields}
 
 
 def quoted(text: str, longest: int = 60) -> str:

@@ -101,7 +101,7 @@ def _check_shared(request: ImportRequest, like: RunDir) -> None:
     for option in ("docs", "questions"):
         if getattr(request, option) is not None:
             raise ConfigError(f"--like {like.run_id} defines queries and documents", f"drop --{option}")
-    shared = like.manifest().identity["dataset"]
+    shared = like.manifest().dataset
     for option, wanted in (("dataset", request.dataset), ("subset", request.subset)):
         own = shared["name" if option == "dataset" else option]
         if wanted not in (None, own):
@@ -144,17 +144,17 @@ def _load(request: ImportRequest, tool: str) -> Dataset:
 def _dataset_of(run: RunDir) -> Dataset:
     """The data set of the run; without documents if its corpus is no longer stored."""
     manifest, sample = run.manifest(), run.sample()
-    identity, described = manifest.identity["dataset"], manifest.dataset
+    described = manifest.dataset
     corpus = Corpora(run.path.parent).documents(str(described.get("corpus_digest")))
     return Dataset(
-        name=identity["name"],
-        subset=identity["subset"],
+        name=described["name"],
+        subset=described["subset"],
         documents=tuple(corpus),
         queries=tuple(row.query for row in sample),
         references=tuple(row.reference for row in sample),
         type_mix=dict(described.get("type_mix") or {}),
         notes=tuple(described.get("notes") or ()),
-        digest=identity["digest"],
+        digest=described["digest"],
     )
 
 

@@ -205,22 +205,20 @@ def test_it_writes_a_config_that_plans_and_says_what_comes_next(here: CommandLin
     assert '"status": "missing"' in planned.stdout
 
 
-def test_what_is_there_is_not_overwritten(here: CommandLineHere) -> None:
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("my.yaml", "error: my.yaml already exists: choose another name: rag-harness init other.yaml"),
+        ("my.yaml/my.yaml", "cannot write my.yaml/my.yaml: a part of the path is a file"),
+        ("gone/my.yaml", "cannot write gone/my.yaml: No such file or directory: check the path"),
+    ],
+)
+def test_a_place_that_is_taken_or_cannot_be_written_is_one_line(
+    here: CommandLineHere, file: str, line: str
+) -> None:
     (here.folder / "my.yaml").write_text("systems: [kg]\n")
-    line = here.refused("init", "my.yaml")
-    assert line == "error: my.yaml already exists: choose another name: rag-harness init other.yaml"
+    assert line in here.refused("init", file)
     assert (here.folder / "my.yaml").read_text() == "systems: [kg]\n"
-
-
-def test_a_place_that_cannot_be_written_is_one_line(here: CommandLineHere) -> None:
-    (here.folder / "file").write_text("")
-    assert "cannot write file/my.yaml: a part of the path is a file" in here.refused("init", "file/my.yaml")
-
-
-def test_a_folder_that_is_not_there_is_one_line(here: CommandLineHere) -> None:
-    assert "cannot write gone/my.yaml: No such file or directory: check the path" in here.refused(
-        "init", "gone/my.yaml"
-    )
 
 
 # A user whom the system has no name for, as in a container with any uid.

@@ -67,27 +67,18 @@ PREDICTIONS = st.builds(
     evidence=st.lists(CONTEXTS, max_size=2).map(tuple),
     trace=st.lists(st.builds(Step, name=TEXTS, content=TEXTS), max_size=2).map(tuple),
 )
-ANSWERED = st.builds(
-    RunRecord,
-    query_id=TEXTS,
-    repeat=COUNTS,
-    status=st.just("ok"),
-    prediction=PREDICTIONS,
-    failure=st.none(),
-    cost=COSTS,
-    attempt=COUNTS,
-    started_at=TEXTS,
-)
-FAILED = st.builds(
-    RunRecord,
-    query_id=TEXTS,
-    repeat=COUNTS,
+
+
+def run_records(**outcome: st.SearchStrategy[Any]) -> st.SearchStrategy[RunRecord]:
+    own = {"query_id": TEXTS, "repeat": COUNTS, "cost": COSTS, "attempt": COUNTS, "started_at": TEXTS}
+    return st.builds(RunRecord, **own, **outcome)
+
+
+ANSWERED = run_records(status=st.just("ok"), prediction=PREDICTIONS, failure=st.none())
+FAILED = run_records(
     status=st.sampled_from(["error", "timeout"]),
     prediction=st.none(),
     failure=st.builds(Failure, kind=TEXTS, message=TEXTS),
-    cost=COSTS,
-    attempt=COUNTS,
-    started_at=TEXTS,
 )
 
 

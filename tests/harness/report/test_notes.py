@@ -44,7 +44,7 @@ def test_those_who_call_it_must_call_the_same(make_run: MakeRun) -> None:
 def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_others(make_run: MakeRun) -> None:
     run = make_run()
     run.reopen()
-    run.spread.keep(6)
+    run.keep_cluster_info(6)
     [group] = load_groups([run], load_prices())
     [note] = [note for view in group.views for note in view.notes if "cluster" in note]
     assert "by up to 6 workers at once" in note

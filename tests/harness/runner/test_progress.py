@@ -8,7 +8,7 @@ import pytest
 
 from harness.display.text_format import SafeConsole
 from harness.runner import progress
-from harness.runner.progress import Pace, Reporter, SharedBars
+from harness.runner.progress import Pace, Reporter
 
 
 def reporter_into(stream: io.StringIO, *, terminal: bool, quiet: bool = False) -> Reporter:
@@ -82,8 +82,7 @@ def test_the_time_left_is_that_of_the_pace_after_the_first_unit_and_ends_with_th
 
 def test_bars_of_work_side_by_side_stand_below_each_other_and_go_one_by_one() -> None:
     stream = io.StringIO()
-    reporter = SharedBars()
-    reporter.console = SafeConsole(file=stream, force_terminal=True, width=100)
+    reporter = reporter_into(stream, terminal=True)
     with reporter.bar("naive: answer") as one:
         with reporter.bar("kg: index") as other:
             one.update(5, 10, "$0.0100")

@@ -319,6 +319,7 @@ def test_records_without_checksums_are_refused_and_answered_again(run: RunDir) -
         ("identity", {"system": "naive"}),
         ("identity", {"models": {"generator": "gpt"}}),
         ("identity", {"repeats": "many"}),
+        ("dataset", {"digest": 3}),
         ("dataset", {"type_mix": [1]}),
         ("dataset", {"n_queries": True}),
         ("dataset", {"notes": "a"}),

@@ -141,18 +141,20 @@ PARTIAL = Done(n_expected=1, n_ok=1, n_error=0, finished_at="2026-01-01T00:00:00
 
 
 @pytest.fixture
-def partial(
-    tmp_path: Path,
-    make_manifest: MakeManifest,
-    make_record: MakeRecord,
-    sample: list[SampleRow],
+def answered_run(
+    tmp_path: Path, make_manifest: MakeManifest, make_record: MakeRecord, sample: list[SampleRow]
 ) -> RunDir:
-    """Two answered queries, closed over the second."""
     made = RunDir.create(tmp_path, make_manifest(), sample)
     for row in sample:
         made.append_record(make_record(row.query.query_id))
-    made.mark_done(PARTIAL, [sample[1].query.query_id], "the time is over")
     return made
+
+
+@pytest.fixture
+def partial(answered_run: RunDir, sample: list[SampleRow]) -> RunDir:
+    """Two answered queries, closed over the second."""
+    answered_run.mark_done(PARTIAL, [sample[1].query.query_id], "the time is over")
+    return answered_run
 
 
 def shown(partial: RunDir) -> list[Any]:
@@ -223,42 +225,20 @@ def test_damage_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(
 ALL = Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-01-01T00:00:00+00:00")
 
 
-@pytest.fixture
-def answered_run(
-    tmp_path: Path,
-    make_manifest: MakeManifest,
-    make_record: MakeRecord,
-    sample: list[SampleRow],
-) -> RunDir:
-    made = RunDir.create(tmp_path, make_manifest(), sample)
-    for row in sample:
-        made.append_record(make_record(row.query.query_id))
-    return made
-
-
 def test_the_most_workers_that_ever_answered_at_once_are_kept(answered_run: RunDir) -> None:
-    assert answered_run.spread.read() is None
+    assert answered_run.cluster_info() is None
     for n_workers in (3, 8, 2):
-        answered_run.spread.keep(n_workers)
-    found = answered_run.spread.read()
+        answered_run.keep_cluster_info(n_workers)
+    found = answered_run.cluster_info()
     assert found is not None
     assert found.n_workers == 8
 
 
-def test_a_closed_run_is_closed_over_what_it_says_of_them(answered_run: RunDir) -> None:
-    answered_run.spread.keep(3)
-    answered_run.mark_done(ALL)
-    assert answered_run.done() == ALL
-    answered_run.spread.path.unlink()
-    with pytest.raises(StoreError):
-        RunDir(answered_run.path).done()
-
-
 def test_one_that_is_damaged_is_not_read_as_of_one_machine(answered_run: RunDir) -> None:
-    answered_run.spread.keep(3)
-    answered_run.spread.path.write_text("{}", encoding="utf-8")
+    answered_run.keep_cluster_info(3)
+    (answered_run.path / "spread.json").write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match=r"spread\.json"):
-        answered_run.spread.read()
+        answered_run.cluster_info()
 
 
 # What servers refuse, kept for every process of a folder of results, and with the run that it is part of.
@@ -295,10 +275,12 @@ def test_a_damaged_file_is_one_line_that_says_the_way_out(tmp_path: Path) -> Non
         Dialects.under(tmp_path).of("m at u")
 
 
-def test_a_closed_run_says_where_what_its_model_was_not_sent_was_changed(run: RunDir) -> None:
+@pytest.mark.parametrize("name", ["dialects.json", "spread.json"])
+def test_a_closed_run_is_closed_over_what_it_says_of_its_models_and_workers(run: RunDir, name: str) -> None:
     run.keep_dialect("generator", DIALECT)
-    run.mark_done(Done(n_expected=0, n_ok=0, n_error=0, finished_at="now"))
-    assert run.dialects() == {"generator": DIALECT}
-    (run.path / "dialects.json").unlink()
-    with pytest.raises(StoreError, match=r"dialects\.json"):
+    run.keep_cluster_info(3)
+    run.mark_done(ALL)
+    assert (run.dialects(), run.done()) == ({"generator": DIALECT}, ALL)
+    (run.path / name).unlink()
+    with pytest.raises(StoreError, match=name):
         run.done()

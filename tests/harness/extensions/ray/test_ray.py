@@ -103,7 +103,7 @@ def test_a_cluster_of_this_machine_is_reached_by_nobody_else_and_survives_the_ki
     assert len(journaled(run.journal_path)) == N
     # The first call of all looks whether the model answers.
     assert server.model.served["calls"] == N + 1
-    assert RunDir(run.path).spread.read() is not None
+    assert RunDir(run.path).cluster_info() is not None
     assert not (Path.home() / ".ray").exists() or "auth_token" not in {
         path.name for path in (Path.home() / ".ray").iterdir()
     }

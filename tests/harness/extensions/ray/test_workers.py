@@ -22,7 +22,7 @@ from harness.models.budget import Allowance
 from harness.models.remote_calls import RemoteCall
 from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, Turn
 from harness.runner.executing.remote_extraction import RULES
-from harness.runner.executing.resources import NoSampler
+from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import WorkerEnvironment
 
 SLOTS = 2
@@ -72,7 +72,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
 
 def readers_of(workers: WorkerPool, warned: list[str]) -> RemoteReaders:
     job = ExtractionJob(results="", limits=LimitsConfig(), texts="")
-    return RemoteReaders(workers, job, WorkerEnvironment(Path("log"), NoSampler(), -1), warned.append)
+    return RemoteReaders(workers, job, WorkerEnvironment(Path("log"), Sampler(), -1), warned.append)
 
 
 def n_free(workers: WorkerPool) -> int:

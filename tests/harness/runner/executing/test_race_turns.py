@@ -1,7 +1,7 @@
 """Cells that race: their answers are made up, what looks at them and who is asked further is real."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -97,13 +97,20 @@ def established(results: list[CellResult]) -> RaceRecord:
     return race
 
 
-def raise_after(n_turns: int, error: Callable[[], BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+def raise_after(
+    n_turns: int,
+    error: Callable[[], BaseException],
+    monkeypatch: pytest.MonkeyPatch,
+    of: Sequence[int] = (0, *RIGHT),
+) -> None:
+    """`of`: the cells, by their top_k, whose turns count and end so."""
     take, seen = InterleavedRun.take_turn, []
 
     def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
-        seen.append(1)
-        if len(seen) > n_turns:
-            raise error()
+        if top_k(self.execution.cell) in of:
+            seen.append(1)
+            if len(seen) > n_turns:
+                raise error()
         take(self, todo, tally)
 
     monkeypatch.setattr(InterleavedRun, "take_turn", taken)
@@ -205,17 +212,8 @@ def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on
     assert failing in {drop.run_id for drop in race.dropped}
 
 
-def break_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    take, seen = InterleavedRun.take_turn, []
-
-    def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
-        if top_k(self.execution.cell) == 4:
-            seen.append(1)
-            if len(seen) > n_turns:
-                raise SystemBroken("its index cannot be read")
-        take(self, todo, tally)
-
-    monkeypatch.setattr(InterleavedRun, "take_turn", taken)
+def broken() -> SystemBroken:
+    return SystemBroken("its index cannot be read")
 
 
 def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it_goes_on(
@@ -223,7 +221,7 @@ def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it
 ) -> None:
     whole = established(go(tmp_path / "whole")[1])
     with monkeypatch.context() as patch:
-        break_after(3, patch)
+        raise_after(3, broken, patch, of=[4])
         cells, results = go(tmp_path / "broken")
     status = {top_k(cell): result.status for cell, result in zip(cells, results, strict=True)}
     assert status == {0: "done", 1: "done", 4: "failed", 8: "done"}
@@ -237,7 +235,7 @@ def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it
 def test_where_a_system_breaks_before_all_answered_one_query_no_run_is_closed(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    break_after(0, monkeypatch)
+    raise_after(0, broken, monkeypatch, of=[4])
     _, results = go(tmp_path)
     assert {result.status for result in results} == {"failed"}
     assert not any(result.run.is_closed() for result in results)

@@ -35,14 +35,15 @@ def test_the_system_is_its_whole_process_tree_and_the_server_stands_apart(tmp_pa
     run = RunDir(tmp_path)
     system = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
     try:
-        sampler = ResourceSampler(run, "answer", 0.05, Servers(started=os.getpid()))
+        sampler = ResourceSampler(run.append_resources, "answer", 0.05, Servers(started=os.getpid()))
         sampler.watch(system.pid)
         for _ in range(12):
             time.sleep(0.1)
             sampler.sample_if_due()
         # A server that the system started itself is not counted twice.
         alone, apart = (
-            ResourceSampler(run, "answer", 60.0, one) for one in (Servers(), Servers(started=system.pid))
+            ResourceSampler(run.append_resources, "answer", 60.0, one)
+            for one in (Servers(), Servers(started=system.pid))
         )
         alone.watch(os.getpid())
         apart.watch(os.getpid())
@@ -64,7 +65,7 @@ def test_without_a_server_its_columns_are_empty_and_so_are_those_of_a_dead_syste
     run = RunDir(tmp_path)
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    sampler = ResourceSampler(run, "index", 60.0, Servers())
+    sampler = ResourceSampler(run.append_resources, "index", 60.0, Servers())
     sampler.watch(gone.pid)
     sampler.sample_if_due()
     sampler.sample_if_due()
@@ -90,7 +91,7 @@ def listening() -> Iterator[str]:
 
 
 def sampled(run: RunDir, servers: Servers) -> dict[str, str]:
-    ResourceSampler(run, "answer", 60.0, servers).sample_if_due()
+    ResourceSampler(run.append_resources, "answer", 60.0, servers).sample_if_due()
     return rows(run)[-1]
 
 
@@ -144,7 +145,7 @@ def test_who_listens_for_a_server_in_a_container_is_not_the_server(
 def test_a_process_that_ended_takes_no_seconds_from_those_that_work_on(tmp_path: Path) -> None:
     """The sum over those that are there would have fallen, and the sample would have been 0."""
     work = "import time\nwhile time.process_time() < {}: pass"
-    sampler = ResourceSampler(RunDir(tmp_path), "answer", 1000.0, Servers())
+    sampler = ResourceSampler(RunDir(tmp_path).append_resources, "answer", 1000.0, Servers())
     child = subprocess.Popen([sys.executable, "-c", work.format(0.5) + "\nprint(flush=True); input()"], **PIPES)
     try:
         assert child.stdout is not None
@@ -162,7 +163,7 @@ def test_a_process_that_ended_takes_no_seconds_from_those_that_work_on(tmp_path:
 
 
 def test_what_a_system_does_between_its_turns_counts_for_none_of_them(tmp_path: Path) -> None:
-    sampler = ResourceSampler(RunDir(tmp_path), "answer", 1000.0, Servers())
+    sampler = ResourceSampler(RunDir(tmp_path).append_resources, "answer", 1000.0, Servers())
     sampler.watch(os.getpid())
     sampler.sample_if_due()
     sampler.pause()

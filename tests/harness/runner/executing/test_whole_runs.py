@@ -17,7 +17,6 @@ from harness.runner.executing.execute import NO_RERUN, CellResult, RerunOptions,
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
-from harness.store.stored_files import Inventory
 
 pytestmark = pytest.mark.slow
 
@@ -151,13 +150,13 @@ def test_damage_is_said_quietly_and_what_a_kill_while_answering_leaves_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @contextmanager
-    def killed(_: Inventory) -> Iterator[None]:
+    def killed(_: IndexDir) -> Iterator[None]:
         """Whoever is killed notes nothing at the end."""
         yield
 
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as patched:
-        patched.setattr(Inventory, "in_use", killed)
+        patched.setattr(IndexDir, "in_use", killed)
         cell, result = run_here(tmp_path)
     # Opening them has changed files of the index, and they were noted again.
     assert IndexDir(tmp_path, cell.index_id).remove_damaged() == []

@@ -255,7 +255,8 @@ def execution(results: Path) -> Execution:
         BenchConfig.model_validate({"systems": ["closed-book"], "dataset": dataset, "models": models})
     )
     reporter, spending = Reporter(quiet=True), BudgetTracker.unlimited()
-    return Execution(cell, open_run(cell, results, reporter.warn), results, reporter, spending, 0, None)
+    run = open_run(cell, results, reporter.warn)
+    return Execution(cell=cell, run=run, results=results, reporter=reporter, spending=spending, lock_fd=0)
 
 
 def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path: Path) -> None:
