@@ -11,7 +11,6 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
 from harness.llm_utils.reasoning import Separated, separate_reasoning
 from harness.llm_utils.structured_output import parse_object
-from harness.models.embedding_replies import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.metering import current_meter
 from harness.models.model_endpoint import Endpoint
@@ -20,6 +19,7 @@ from harness.models.providers import api_key, need_client, provider_of
 from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import ending_of, usage_of
 from harness.models.transport import CallContext, MeteredTransport
+from harness.models.vectors import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.protocols import Message, Tool, ToolCall
 from harness.store import Dialect, Dialects
 

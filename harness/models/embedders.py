@@ -12,9 +12,9 @@ from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
 from harness.models.clients import AnyCallContext, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.embedding_replies import BatchTooLarge
 from harness.models.metering import Meter, collect_replayed_calls, current_meter
 from harness.models.providers import TextEncoder, provider_of
+from harness.models.vectors import BatchTooLarge
 from harness.store import StoredCall
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 
 from harness.core.records import Usage
-from harness.models.embedding_replies import rows_of
 from harness.models.rate_limits import Allowances
+from harness.models.vectors import rows_of
 
 MAX_BODY_BYTES = 64 << 20
 """For one uncompressed reply: 32 embeddings of 4,096 numbers are 3 MB."""

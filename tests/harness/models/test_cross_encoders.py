@@ -15,11 +15,16 @@ from harness.core.errors import HarnessError, ModelUnavailable
 from harness.core.records import Usage
 from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.clients import OpenAIChat
-from harness.models.entailment import check_entailment, open_entailment
+from harness.models.cross_encoders import (
+    check_entailment,
+    check_reranker,
+    open_entailment,
+    open_reranker,
+    reranker_identity,
+)
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.rerankers import check_reranker, open_reranker, reranker_identity
 from harness.protocols import Reranker
 from harness.runner.executing.execute import check_needs
 from harness.runner.plan import Cell, plan_cells

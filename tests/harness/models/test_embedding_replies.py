@@ -16,10 +16,10 @@ from harness.core.errors import ModelUnavailable
 from harness.models.clients import OpenAIEmbedding
 from harness.models.embedders import CachedEmbedder
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.embedding_replies import vectors_of
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
+from harness.models.vectors import vectors_of
 
 from .conftest import ConnectEmbedder, Serve
 
