@@ -29,9 +29,7 @@ _TIME = "the time is over"
 class ModelPrice(Protocol):
     """The price of a model."""
 
-    def usd(self, usage: Usage) -> float:
-        """US dollars for these tokens."""
-        ...
+    def usd(self, usage: Usage) -> float: ...
 
 
 RolePrices = Mapping[str, ModelPrice]
@@ -47,7 +45,6 @@ class Amount(BaseModel):
     tokens: int = 0
 
     def __add__(self, other: "Amount") -> "Amount":
-        """The sum of both."""
         return Amount(usd=self.usd + other.usd, tokens=self.tokens + other.tokens)
 
 
@@ -77,7 +74,6 @@ class Call:
 
     @property
     def model(self) -> str:
-        """The model named in the request."""
         return str(self.request.get("model", ""))
 
 
@@ -113,7 +109,6 @@ class Budget:
 
     @property
     def limits_calls(self) -> bool:
-        """Whether calls are counted at all."""
         return self._left.usd is not None or self._left.tokens is not None
 
     def hold(self, call: Call, journal: Journal, prices: RolePrices | None = None) -> "BudgetReservation":
@@ -126,7 +121,6 @@ class Budget:
         return monotonic() >= self._begin_until
 
     def check_time(self) -> None:
-        """Raise BudgetExhausted if the time is over."""
         if self.time_is_over:
             self._close(_TIME)
             raise self._refuse()
@@ -196,7 +190,6 @@ class Budget:
         return self._fits(amount, *self._under_way.values())
 
     def _fits(self, *more: Amount) -> bool:
-        """Whether the amount fits in the rest of the budget."""
         usd, tokens, spent = self._left.usd, self._left.tokens, self.spent
         if usd is not None and spent.usd + sum(one.usd for one in more) > usd:
             return False
@@ -235,7 +228,6 @@ class BudgetReservation:
         """The reservation's id in the journal, if there is one."""
 
     async def take(self) -> None:
-        """Reserve one try; waits or raises as `Budget.admit` does."""
         budget = self._budget
         at_most = budget.at_most(self.call) if budget.limits_calls else Usage()
         self._amount = budget.amount(self.call.role, at_most, self._prices)
@@ -264,7 +256,6 @@ class BudgetReservation:
         self._budget.end(self, self._budget.amount(self.call.role, usage, self._prices))
 
     def charge_upper_bound(self) -> None:
-        """It is unknown whether the call was paid: it counts in full."""
         self.note = None
         self._budget.end(self, self._amount)
 

@@ -63,7 +63,6 @@ class _Allowance:
         return self.level
 
     def wait_s(self, amount: int, now: float) -> float:
-        """Seconds until this amount fits; 0: now."""
         excess = self.used(now) + amount - self.limit
         if excess <= 0:
             return 0.0
@@ -177,12 +176,10 @@ def changed(fault: str | None, payload: Payload) -> Payload:
 
 
 def is_answered(fault: str | None) -> bool:
-    """Whether a request with that fault is still answered and counted."""
     return fault is None or fault in _CHANGED or fault == "slow"
 
 
 def faulty_reply(fault: str, retry_after_s: float | None, answer: bytes) -> Reply:
-    """The reply sent instead of `answer`."""
     if fault in {"truncated", "reset", "endless", "bad_header"}:
         wire: Any = fault
         return Reply(200, answer, wire=wire)

@@ -29,7 +29,6 @@ class FakeServer(ThreadingHTTPServer):
 
     @property
     def base_url(self) -> str:
-        """The value for `base_url`."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -95,7 +94,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("script", nargs="?", default="{}", help="a FakeScript as JSON")
     parser.add_argument("--port", type=int, default=8099)

@@ -53,7 +53,6 @@ def end_with_input(fd: int) -> None:
 
 
 def main() -> None:
-    """Serve with the settings in the first line."""
     line = sys.stdin.readline()
     if not line:
         return
@@ -154,16 +153,13 @@ class LocalServer:
 
     @property
     def base_url(self) -> str:
-        """Base URL of the OpenAI protocol."""
         return self.access.base_url
 
     def is_alive(self) -> bool:
-        """Whether its process still runs."""
         return self._process.poll() is None
 
 
 def local_options(config: GeneratorConfig) -> LocalOptions:
-    """The checked options of a local generator or judge."""
     try:
         return LocalOptions.model_validate(config.options)
     except ValidationError as error:
@@ -189,7 +185,6 @@ def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
 
 
 def check_local() -> None:
-    """Raise MissingDependency if the package is not installed."""
     need("provider-local", "xllamacpp")
 
 

@@ -3,14 +3,58 @@
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 
 from harness.core.records import OWN_MODELS, Usage
-from harness.models.time_spans import Spans, covered_s
 from harness.store import StoredCall
+
+Elapsed = tuple[float, float]
+"""Start and end, in seconds of one clock."""
+_MERGED_FROM = 1_000
+
+
+def merged(spans: Iterable[Elapsed]) -> list[Elapsed]:
+    """The union as disjoint spans, in order; a span that ends before it starts is ignored."""
+    found: list[Elapsed] = []
+    for start, end in sorted(spans):
+        if end <= start:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def covered_s(spans: Iterable[Elapsed]) -> float:
+    """Length of the union in seconds."""
+    return sum(end - start for start, end in merged(spans))
+
+
+class Spans:
+    """Spans of any number of calls, merged to disjoint ones."""
+
+    def __init__(self) -> None:
+        self._spans: list[Elapsed] = []
+        self._merge_at = _MERGED_FROM
+
+    def add(self, start_s: float, end_s: float) -> None:
+        self._spans.append((start_s, end_s))
+        if len(self._spans) >= self._merge_at:
+            self._spans = merged(self._spans)
+            self._merge_at = 2 * len(self._spans) + _MERGED_FROM
+
+    def __iadd__(self, others: "Spans") -> "Spans":
+        for span in others.list():
+            self.add(*span)
+        return self
+
+    def list(self) -> list[Elapsed]:
+        """The spans, unordered; some may have been merged."""
+        return list(self._spans)
 
 
 class OpenCall:
@@ -40,7 +84,6 @@ class OpenCall:
         self._waits = was
 
     def note(self) -> None:
-        """Add the time until now to the spans of its meter."""
         now = time.monotonic()
         (self._waiting if self._waits else self._working).add(self._since, now)
         self._since = now
@@ -133,7 +176,6 @@ class Meter:
             self._replayed.add(began, began + call.wall_s)
 
     def add_embedded(self, texts: Sequence[str]) -> None:
-        """Count texts whose vectors were computed now."""
         self.embedded_texts += len(texts)
         self._embedded.update(map(hash, texts))
 
@@ -141,15 +183,13 @@ class Meter:
         """Whether its vector was used in this scope before, so that it counts for no other run."""
         return hash(text) in self._embedded
 
-    def add_cached(self, payers: Mapping[str, str], seconds: float | None) -> None:
+    def add_cached(self, payers: Mapping[str, str], seconds: float) -> None:
         """Count texts with cached vectors, the runs that computed them, and the time that took."""
         self._embedded.update(map(hash, payers))
         self.cached_from.update(payers.values())
-        self._cached_s += seconds or 0.0
-        self._saved_is_known = self._saved_is_known and seconds is not None
+        self._cached_s += seconds
 
     def add_cached_usage(self, payer: str, role: str, usage: Usage) -> None:
-        """Count the usage of computing such vectors."""
         for counted in (self.usage, self.cached_usage.setdefault(payer, {})):
             counted[role] = counted.get(role, Usage()) + usage
 
@@ -282,7 +322,6 @@ def collect_replayed_calls() -> Iterator[list[StoredCall]]:
 
 
 def open_meters() -> list[Meter]:
-    """The meters of all `metered` blocks that are active in this process."""
     return list(_opened)
 
 

@@ -14,8 +14,7 @@ from harness.core.hashing import digest
 from harness.core.proxies import FIX, REFUSED, proxy_of, retry_after_s
 from harness.models.providers import provider_of
 from harness.models.rate_limits import AdaptiveLimiter
-from harness.models.reply_parsing import UnreadableReply
-from harness.models.sanitized_reply import SanitizedReply
+from harness.models.reply_parsing import SanitizedReply, UnreadableReply
 
 _DECODING = {"temperature", "max_tokens", "seed", "extra"}
 
@@ -29,7 +28,6 @@ def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def model_identity(config: ModelConfig) -> dict[str, Any]:
-    """The identity of a resolved generator, judge or embedder."""
     if config.is_none:
         return {"provider": NO_MODEL}
     named = {"provider": config.provider, "model": config.model}

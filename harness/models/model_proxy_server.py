@@ -53,7 +53,6 @@ class Translation(httpx2.AsyncBaseTransport):
         raise ServerRefused(404, f"this provider does not embed as {request.get('model')}")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request in OpenAI's protocol; the config's `timeout_s` applies."""
         asked = json.loads(await request.aread())
         answer = self.embeddings if request.url.path.endswith("/embeddings") else self.chat
         headers: dict[str, str] = {}
@@ -182,7 +181,6 @@ class ModelProxyServer:
         await asyncio.gather(*left, return_exceptions=True)
 
     def answer(self, path: str, key: str, body: bytes) -> Mapping[str, Any]:
-        """The reply to a request, called in a thread of the server."""
         if not secrets.compare_digest(key.encode(), f"Bearer {self._key}".encode()):
             raise _Refused(401, "this is not the key of this process")
         try:
@@ -195,7 +193,6 @@ class ModelProxyServer:
         return asyncio.run_coroutine_threadsafe(self._forward(path, request), self._loop).result()
 
     def tell(self, line: str) -> None:
-        """Print a line for the user, from a thread of the server."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._lent.warn, line)
 
@@ -215,7 +212,6 @@ class ModelProxyServer:
         raise _Refused(404, f"only chat/completions and embeddings are available, not {action[:40]!r}")
 
     def _meter(self, own: str) -> Meter:
-        """The meter that a call is counted on."""
         meters = open_meters()
         if own:
             mine = [meter for meter in meters if self._paths.get(meter) == own]

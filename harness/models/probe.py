@@ -78,7 +78,6 @@ def _long_prompt(scope: str) -> tuple[Message, ...]:
 
 
 def random_words(n: int, seed: str | None = None) -> str:
-    """Common words in random order."""
     return " ".join(random.Random(seed).choices(_WORDS, k=n))  # noqa: S311 - no secret
 
 
@@ -136,7 +135,6 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
 
 
 def _fix(config: ModelConfig, body: dict[str, Any], message: str) -> str:
-    """What to change after a refusal of `body`."""
     ours = [name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body]
     change = f"change models.{config.role}" + (f" (it is sent {', '.join(ours)})" if ours else "")
     names = [name for name in ours if name != "max_tokens" and name not in config.extra]

@@ -1,15 +1,18 @@
-"""Parses untrusted replies of servers: bodies within bounds, usage, limits, waiting times."""
+"""Reads untrusted replies of servers: bodies within bounds and without keys, usage, limits, waiting times."""
 
 import json
 import math
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx2
 
 from harness.core.records import Usage
+from harness.core.sanitize import cleaned, reply_without_keys
 from harness.models.rate_limits import Allowances
 from harness.models.vectors import rows_of
 
@@ -129,7 +132,6 @@ def _said_in(reply: Any) -> str:
 
 
 def _kind_of(content: bytes) -> str:
-    """Describes a body that is not JSON."""
     start = content.lstrip()[:20].lower()
     if start.startswith((b"data:", b"event:", b": ")):
         return "a stream of events, although none was requested"
@@ -272,3 +274,46 @@ def allowances(headers: Mapping[str, str]) -> Allowances:
         if 0 < limit < math.inf and 0 <= left < math.inf:
             found[kind] = (limit, left)
     return found
+
+
+_READ = ("x-ratelimit-", "retry-after")
+"""Prefixes of headers that are read as a number or a date; they are not stored."""
+
+
+@dataclass(frozen=True)
+class SanitizedReply:
+    """A whole reply, parsed once."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Headers about rate limits and retries."""
+    content: bytes
+    path: str
+    """Path of the request."""
+
+    @cached_property
+    def _parsed(self) -> Any:
+        return parsed(self.content)
+
+    @cached_property
+    def damage(self) -> str:
+        """The fault of a reply with status 200; empty if it is valid. A reply without text is valid."""
+        return damage_of(self._parsed, self.path, self.content)
+
+    @cached_property
+    def usage(self) -> Usage:
+        return usage_of(self._parsed)
+
+
+async def sanitize_reply(response: httpx2.Response, path: str) -> SanitizedReply:
+    """The whole response to a request for `path`; raises as `whole_body` does."""
+    content = reply_without_keys(await whole_body(response))
+    headers = {name: value for name, value in response.headers.items() if name.startswith(_READ)}
+    return SanitizedReply(response.status_code, headers, content, path)
+
+
+def without_key(error: Exception) -> Exception:
+    """The same error without any key. It has no cause, since that quotes the bytes sent or received."""
+    error.args = (cleaned(str(error)),)
+    error.__cause__ = error.__context__ = None
+    return error

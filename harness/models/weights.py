@@ -24,9 +24,7 @@ from harness.models.huggingface_hub_files import WeightFile, WheelPart, download
 class DownloadBar(Protocol):
     """Shows the progress of a download."""
 
-    def update(self, done: int, total: int) -> None:
-        """Set the downloaded bytes."""
-        ...
+    def update(self, done: int, total: int) -> None: ...
 
 
 Bars = Callable[[str], AbstractContextManager[DownloadBar]]
@@ -54,7 +52,6 @@ def weights_dir() -> Path:
 
 
 def missing_bytes(files: Iterable[WeightFile]) -> int:
-    """The size of those that are not downloaded yet."""
     return sum(file.size_bytes for file in files if cached_path(file) is None)
 
 
@@ -101,7 +98,6 @@ def _check(path: Path, weights: WeightFile) -> None:
 
 
 def _remember(weights: WeightFile, seen: str) -> None:
-    """Note that the file was verified."""
     note = _note(weights)
     # If the cache is read-only, the file is only hashed again next time.
     with suppress(OSError):

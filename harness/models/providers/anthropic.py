@@ -11,8 +11,8 @@ from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError
 from harness.models.connection_pool import ConnectionPool
 from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply
+from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
-from harness.models.providers.resolving import api_key
 from harness.models.reply_parsing import ACCEPTED_CODINGS, received
 
 _VERSION = "2023-06-01"
@@ -35,7 +35,6 @@ class Anthropic(Translation):
         }
 
     async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One message and its answer."""
         asked = httpx2.Request("POST", self._url, headers=self._headers, json=_translated(request))
         response = await received(await self._http.handle_async_request(asked), asked)
         if response.status_code != 200:
@@ -43,7 +42,6 @@ class Anthropic(Translation):
         return _reply(json.loads(response.content))
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
 

@@ -6,7 +6,7 @@ from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError, nearest
 from harness.models.huggingface_hub_files import DEFAULT_LOCAL_MODELS, QWEN_CODER
 from harness.models.llama_server import check_local, local_options, serve_local, weights_digest, weights_needed
-from harness.models.providers.provider_spec import ProviderSpec
+from harness.models.providers import ProviderSpec
 
 
 def _resolve(config: GeneratorConfig) -> GeneratorConfig:

@@ -11,7 +11,7 @@ from harness.core.current_process import usable_cores
 from harness.core.errors import ConfigError, need
 from harness.core.hashing import digest
 from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER
-from harness.models.providers.provider_spec import ProviderSpec
+from harness.models.providers import ProviderSpec
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch
 

@@ -14,10 +14,9 @@ from virtual_time import run_in_virtual_time
 
 from harness.models.fake_faults import Arrival, FakeLimits
 from harness.models.fake_model import FakeScript, FakeTransport
-from harness.models.metering import Meter, OpenCall, metered
+from harness.models.metering import Meter, OpenCall, Spans, metered
 from harness.models.model_endpoint import Endpoint
 from harness.models.rate_limits import AdaptiveLimiter, Pace
-from harness.models.time_spans import Spans
 from harness.models.transport import CallContext, MeteredTransport
 
 from .conftest import OpenSeam

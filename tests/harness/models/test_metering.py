@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.records import Usage
-from harness.models.metering import Meter, OpenCall, current_meter, metered, stage
-from harness.models.time_spans import Spans, covered_s
+from harness.models.metering import Meter, OpenCall, Spans, covered_s, current_meter, metered, stage
 
 CALLS = st.lists(st.lists(st.sampled_from([None, True, False]), max_size=15), max_size=5)
 """Of each call and second: whether it waits for its provider; None: it is not open."""
