@@ -185,7 +185,8 @@ class Budget:
             self._close(_TIME)
             return False
         if not self._fits(amount):
-            self._close(f"the next {role} call may take up to {self._described(amount)}", amount)
+            usd = "" if self._left.usd is None else f" (${amount.usd:.2g})"
+            self._close(f"the next {role} call may take up to {amount.tokens:,} tokens{usd}", amount)
             return False
         return self._fits(amount, *self._under_way.values())
 
@@ -194,10 +195,6 @@ class Budget:
         if usd is not None and spent.usd + sum(one.usd for one in more) > usd:
             return False
         return tokens is None or spent.tokens + sum(one.tokens for one in more) <= tokens
-
-    def _described(self, amount: Amount) -> str:
-        tokens = f"{amount.tokens:,} tokens"
-        return tokens if self._left.usd is None else f"{tokens} (${amount.usd:.2g})"
 
     def _refuse(self) -> BudgetExhausted:
         self.n_refused += 1
@@ -243,8 +240,7 @@ class BudgetReservation:
         """Release it: the server was not reached, or refused the call."""
         if self.note is not None:
             self._journal.cancel(self.note)
-        self.note = None
-        self._budget.end(self, Amount())
+        self._end(Amount())
 
     def paid(self, usage: Usage) -> None:
         """The server answered and counted `usage`; if it did not count, the upper bound remains."""
@@ -252,12 +248,14 @@ class BudgetReservation:
             self.charge_upper_bound()
             return
         self._budget.learn(self.call, usage)
-        self.note = None
-        self._budget.end(self, self._budget.amount(self.call.role, usage, self._prices))
+        self._end(self._budget.amount(self.call.role, usage, self._prices))
 
     def charge_upper_bound(self) -> None:
+        self._end(self._amount)
+
+    def _end(self, spent: Amount) -> None:
         self.note = None
-        self._budget.end(self, self._amount)
+        self._budget.end(self, spent)
 
     def __enter__(self) -> "BudgetReservation":
         return self

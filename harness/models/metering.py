@@ -92,7 +92,7 @@ class OpenCall:
 class Meter:
     """Collects the usage of the calls within a scope. Child tasks inherit it with the context."""
 
-    def __init__(self, scope: str, number: int = 0) -> None:
+    def __init__(self, scope: str, number: int = 0, part_of: "Meter | None" = None) -> None:
         self.scope = scope
         """`index`, or `answer/<query_id>/<repeat>/<attempt>`: the journal's scope."""
         self.number = number
@@ -109,8 +109,10 @@ class Meter:
         self._own: Usage | None = None
         self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0
-        self._embedded: set[int] = set()
-        """Digests of the texts whose vectors this scope has used: each counts once as computed or cached."""
+        self._embedded: set[int] = part_of._embedded if part_of else set()
+        """Digests of the texts whose vectors this scope, or the whole, has used: each counts once as computed or
+        cached.
+        """
         self.cached_from: Counter[str] = Counter()
         """Number of cached texts by the run that computed them."""
         self.replayed_calls = 0
@@ -192,12 +194,6 @@ class Meter:
     def add_cached_usage(self, payer: str, role: str, usage: Usage) -> None:
         for counted in (self.usage, self.cached_usage.setdefault(payer, {})):
             counted[role] = counted.get(role, Usage()) + usage
-
-    def part(self, scope: str, number: int) -> "Meter":
-        """For a part of the same work; vectors used in another part are not counted again."""
-        part = Meter(scope, number)
-        part._embedded = self._embedded
-        return part
 
     def absorb(self, other: "Meter") -> None:
         """Add the counts of `other`: a whole evaluation is the sum of its judgements."""
@@ -292,7 +288,7 @@ def metered_apart(scope: str, total: Meter, number: int = 0) -> Iterator[None]:
     """Count calls within in their own meter, so that the same request in another block is the same call, and then
     add them to `total`, however the block ends.
     """
-    meter = total.part(scope, number)
+    meter = Meter(scope, number, part_of=total)
     try:
         with metered(meter):
             yield

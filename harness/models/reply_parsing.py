@@ -165,10 +165,12 @@ def usage_of(reply: Any) -> Usage:
         usage = reply["usage"]
         details = usage.get("prompt_tokens_details") or {}
         # No request is without tokens: a server that reports 0 did not count them.
-        taken, given = _tokens(usage["prompt_tokens"], least=1), _tokens(_or_0(usage.get("completion_tokens")))
-        cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
+        taken, given = _tokens(usage["prompt_tokens"], least=1), _tokens(usage.get("completion_tokens"))
+        cached = _tokens(details.get("cached_tokens"), most=taken)
         given, reasoned = _with_reasoning(usage, taken, given)
-        if not given and _holds_text(reply):
+        message = _first_choice(reply).get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if not given and isinstance(content, str) and content.strip():
             raise ValueError("not a count of the reply")
     except (ValueError, TypeError, KeyError, AttributeError):
         return Usage(calls=1, unmetered_calls=1, cut_calls=cut)
@@ -180,16 +182,6 @@ def usage_of(reply: Any) -> Usage:
         reasoning_tokens=reasoned,
         cut_calls=cut,
     )
-
-
-def least_tokens(request: Mapping[str, Any]) -> int:
-    """A lower bound of the tokens of a request: its words, none of which is less than a token. Few for languages
-    without spaces and for long runs of one character.
-    """
-    messages = request.get("messages")
-    texts = [one.get("content") for one in messages] if isinstance(messages, list) else request.get("input")
-    texts = [texts] if isinstance(texts, str) else texts if isinstance(texts, list) else []
-    return sum(len(_WORDS.findall(text)) for text in texts if isinstance(text, str))
 
 
 def counted_tokens(content: bytes) -> int | None:
@@ -209,7 +201,11 @@ def is_cut_prompt(request: Mapping[str, Any], usage: Usage, content: bytes) -> b
     """
     if usage.unmetered_calls:
         return False
-    least = least_tokens(request)
+    messages = request.get("messages")
+    texts = [one.get("content") for one in messages] if isinstance(messages, list) else request.get("input")
+    texts = [texts] if isinstance(texts, str) else texts if isinstance(texts, list) else []
+    # Its words, none of which is less than a token; few in languages without spaces.
+    least = sum(len(_WORDS.findall(text)) for text in texts if isinstance(text, str))
     if least < _TELLING_WORDS or usage.input_tokens >= least / 2:
         return False
     counted = counted_tokens(content)
@@ -228,19 +224,12 @@ def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
 
 
 def _tokens(value: object, most: int = MAX_TOKENS, least: int = 0) -> int:
+    """The count; None is 0."""
+    if value is None:
+        value = 0
     if type(value) is not int or not least <= value <= most:
         raise ValueError("not a token count")
     return value
-
-
-def _holds_text(reply: Any) -> bool:
-    message = _first_choice(reply).get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return isinstance(content, str) and bool(content.strip())
-
-
-def _or_0(value: object) -> object:
-    return 0 if value is None else value
 
 
 def _is_cut(reply: Any) -> bool:
