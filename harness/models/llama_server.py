@@ -34,6 +34,10 @@ from harness.models.huggingface_hub_files import QWEN_CODER
 from harness.models.weights import check_unchanged, digest_once, fetch
 
 
+def check_local() -> None:
+    need("provider-local", "xllamacpp")
+
+
 def end_with_input(fd: int) -> None:
     """End this process when no one can write to the pipe `fd` any more."""
     # Loading weights blocks Python for many seconds. On Linux the signal of a closing pipe, whose default is to
@@ -115,20 +119,6 @@ class LocalOptions(BaseModel):
     """0 picks a free one."""
 
 
-class ServerSpec(BaseModel):
-    """The settings of the server process."""
-
-    model_config = ConfigDict(frozen=True)
-
-    path: str
-    alias: str
-    port: int
-    context_tokens: int
-    parallel: int
-    threads: int
-    api_key: str = Field(repr=False)
-
-
 class ServerAccess(BaseModel):
     """URL and key of a server that was started here."""
 
@@ -179,10 +169,6 @@ def weights_digest(config: GeneratorConfig) -> str:
     return digest_once(_own_weights(config, options.path))
 
 
-def check_local() -> None:
-    need("provider-local", "xllamacpp")
-
-
 @contextmanager
 def ready_by(until: float | None) -> Iterator[None]:
     """Servers that start within the block must answer by this `time.monotonic`; None: only their own limit."""
@@ -204,15 +190,16 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         # Hours may have passed since the run's identity was computed.
         check_unchanged(path)
     port = _claim_port(config, options.port)
-    spec = ServerSpec(
-        path=str(path),
-        alias=str(config.model),
-        port=port,
-        context_tokens=options.context_tokens,
-        parallel=options.parallel,
-        threads=options.threads or usable_cores(),
-        api_key=secrets.token_urlsafe(32),
-    )
+    api_key = secrets.token_urlsafe(32)
+    spec = {
+        "path": str(path),
+        "alias": str(config.model),
+        "port": port,
+        "context_tokens": options.context_tokens,
+        "parallel": options.parallel,
+        "threads": options.threads or usable_cores(),
+        "api_key": api_key,
+    }
     environment = python_environment()
     if "OMP_WAIT_POLICY" not in environment:
         environment.setdefault("GOMP_SPINCOUNT", _SPINS)
@@ -229,9 +216,9 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     try:
         # If it died at once, its log below says why.
         with suppress(BrokenPipeError):
-            process.stdin.write(spec.model_dump_json().encode() + b"\n")
+            process.stdin.write(json.dumps(spec).encode() + b"\n")
             process.stdin.flush()
-        server = LocalServer(process, port, spec.api_key)
+        server = LocalServer(process, port, api_key)
         _wait_until_ready(server, log)
         try:
             yield server

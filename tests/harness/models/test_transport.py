@@ -89,9 +89,6 @@ async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
         assert asked["properties"]["names"] == {"type": "array", "maxItems": 3, "items": sent}
 
 
-# Counting
-
-
 # The journal
 
 
@@ -273,25 +270,6 @@ async def test_a_call_that_waits_beside_one_that_gets_on_is_latency(serve: Serve
         await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("quick")))
     assert refused == []
     assert meter.throttled_s < 0.1
-
-
-class Counting:
-    """Answers everything, the first with `first`, and counts how many requests were under way at once."""
-
-    def __init__(self, first: Reply | None = None) -> None:
-        self.first = first
-        self.active = self.most = 0
-        self.lock = threading.Lock()
-
-    def __call__(self, path: str, body: bytes) -> Reply:
-        with self.lock:
-            self.active += 1
-            self.most = max(self.most, self.active)
-        time.sleep(0.03)
-        with self.lock:
-            self.active -= 1
-            first, self.first = self.first, None
-        return first or Reply(200, b'{"choices": [{"message": {"content": "yes"}}]}')
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 498, 500, 502, 503, 504, 520, 524, 529])
