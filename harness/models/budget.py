@@ -27,8 +27,6 @@ _TIME = "the time is over"
 
 
 class ModelPrice(Protocol):
-    """The price of a model."""
-
     def usd(self, usage: Usage) -> float: ...
 
 
@@ -37,8 +35,6 @@ RolePrices = Mapping[str, ModelPrice]
 
 
 class Amount(BaseModel):
-    """Dollars and tokens."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     usd: float = 0.0
@@ -63,8 +59,6 @@ class Allowance(BaseModel):
 
 @dataclass(frozen=True)
 class Call:
-    """A call before it is made."""
-
     role: str
     path: str
     request: Mapping[str, Any]
@@ -101,7 +95,6 @@ class Budget:
         """Spent by finished calls. Interrupted or uncounted calls count with their upper bound."""
         self.n_refused = 0
         self.refusal: BudgetExhausted | None = None
-        """The last refusal."""
 
     def renew(self, allowance: Allowance) -> None:
         """Continue with another allowance, if others spend from the same budget; no call may be running."""

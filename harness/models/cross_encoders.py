@@ -60,12 +60,10 @@ def reranker_identity(name: str) -> str:
 
 
 def reranker_files(name: str) -> Sequence[WeightFile]:
-    """The files to fetch before it is opened."""
     return RERANKERS.get(name, ())
 
 
 def open_reranker(name: str) -> Reranker:
-    """The loaded model."""
     named = _reranker(name)
     if name in RERANKERS:
         model, tokenizer = map(fetch, RERANKERS[name])
@@ -74,7 +72,6 @@ def open_reranker(name: str) -> Reranker:
 
 
 def check_entailment(name: str) -> None:
-    """Quick, as `check_reranker`."""
     if (named := _inference(name)).export:
         open_entailment(name)
     else:
@@ -82,12 +79,10 @@ def check_entailment(name: str) -> None:
 
 
 def entailment_identity(name: str) -> str:
-    """As `reranker_identity`."""
     return _inference(name).identity()
 
 
 def open_entailment(name: str) -> Entailment:
-    """The loaded model."""
     return _Inference(_inference(name))
 
 
@@ -116,7 +111,6 @@ class _Named:
 
     @property
     def full_name(self) -> str:
-        """With its owner on the hub."""
         return self.name if "/" in self.name or self.is_folder else f"{_HUB_OWNER}/{self.name}"
 
     @property

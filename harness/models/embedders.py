@@ -36,7 +36,6 @@ class CachedEmbedder:
         self._cache = cache
         self._batch_size = batch_size
         self._dimension: int | None = None
-        """The length of its vectors."""
         self._progress = progress or (lambda _done, _total: None)
         self._under_way: dict[str, asyncio.Event] = {}
         """What ends when a text that is being embedded is cached."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class CachedVector(NamedTuple):
-    """One stored vector."""
-
     vector: bytes
     paid_by: str
     seconds: float

@@ -32,8 +32,6 @@ class FakeLimits(BaseModel):
 
 
 class Arrival(NamedTuple):
-    """One request, allowed or refused."""
-
     at_s: float
     tokens: int
     was_let_through: bool
@@ -41,8 +39,6 @@ class Arrival(NamedTuple):
 
 @dataclass
 class _Allowance:
-    """The limit of requests, or of tokens."""
-
     limit: int
     minute_s: float
     is_sliding: bool

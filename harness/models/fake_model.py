@@ -104,13 +104,11 @@ class FakeScript(BaseModel):
     of its earlier occurrences, and `seed`. Replaces `fault`."""
     retry_after_s: float | None = None
     slow_s: float = Field(1.0, ge=0)
-    """Duration of a slow answer."""
     refuses: tuple[str, ...] = ()
     """Parameters refused with a 400 as by OpenAI; for `max_tokens`, max_completion_tokens is accepted."""
     reasoning_tokens: int = Field(0, ge=0)
     """Hidden tokens at the start of each reply; if max_tokens is not enough for them, there is no text."""
     limits: FakeLimits | None = None
-    """Requests and tokens allowed per minute."""
     seed: int = 0
 
     @field_validator("faults")
@@ -259,8 +257,6 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
 
 class _Sent(httpx2.AsyncByteStream):
-    """A body as transmitted."""
-
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
 

@@ -18,8 +18,6 @@ from harness.core.proxies import FIX, REFUSED, connect_once, proxy_of, use_netwo
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file on the Hugging Face hub."""
-
     repo: str
     filename: str
     revision: str = "main"

@@ -134,8 +134,6 @@ class ServerAccess(BaseModel):
 
 
 class LocalServer:
-    """A running server."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", port: int, api_key: str) -> None:
         self.pid = process.pid
         self.access = ServerAccess(base_url=f"http://127.0.0.1:{port}/v1", api_key=api_key)

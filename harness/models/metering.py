@@ -114,9 +114,7 @@ class Meter:
         cached.
         """
         self.cached_from: Counter[str] = Counter()
-        """Number of cached texts by the run that computed them."""
         self.replayed_calls = 0
-        """Calls answered by the journal."""
         self._replayed, self._cached_s = Spans(), 0.0
         self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)

@@ -49,13 +49,10 @@ _RETRIED = frozenset({408, 409, 425, 429, 498, 499})
 """Too early, Groq's full capacity, and a connection that a proxy closed, beside the usual ones."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = SanitizedReply | Exception
-"""The result of one try: a reply or an error."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Access to the server of one role."""
-
     role: str
     base_url: str
     max_retries: int

@@ -111,7 +111,6 @@ def _usage(input_tokens: int | None, output_tokens: int | None, cached_tokens: i
 
 _LONGEST_REQUEST = 64_000_000
 GENERATOR, EMBEDDER = "generator", "embedding"
-"""Names of its models."""
 
 
 _NOT_AT_LOAD = (
@@ -123,8 +122,6 @@ _NO_TEXTS = "'input' must be texts, not tokens (LangChain's OpenAIEmbeddings: ch
 
 @dataclass(frozen=True)
 class ProxiedModels:
-    """The models of the current phase."""
-
     chat: OpenAIChat | None
     embedder: Embedder | None
     stop: Callable[[HarnessError], None]
@@ -310,7 +307,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, {"error": {"message": cleaned(message)[:2000], "type": "rag_harness"}})
 
     def _stream(self, reply: Mapping[str, Any]) -> None:
-        """Send the whole reply as the only event of a stream."""
         choices = []
         for choice in reply.get("choices") or ():
             delta = dict(choice.get("message") or {})

@@ -26,21 +26,15 @@ SendUpdate = Callable[[CallUpdate], None]
 
 
 class RoleHandler(Protocol):
-    """Answers the calls of a role."""
-
     async def send(self, call: RemoteCall) -> tuple[int, bytes]:
         """Status and body; exceptions are raised where the call was made."""
         ...
 
-    async def close(self) -> None:
-        """No more calls follow."""
-        ...
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class _ModelHandler:
-    """Sends calls to a model's server."""
-
     transport: MeteredTransport
     url: str
     key: str

@@ -30,12 +30,9 @@ _PLAIN = ("TypeError", "ValueError", "RuntimeError", "TimeoutError")
 
 
 class RemoteCallError(BaseModel):
-    """An exception as a value."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    """Name of its class."""
     what: str
     fix: str = ""
     usd: float = 0.0
@@ -116,7 +113,6 @@ class CallUpdate(RelayLine):
     content: bytes = b""
     """answered."""
     error: RemoteCallError | None = None
-    """failed."""
 
     @property
     def is_last(self) -> bool:

@@ -54,7 +54,6 @@ class CallContext:
     fatal: HarnessError | None = None
     """Set if no further query can succeed. A system may ignore the exception; the runner checks this."""
     dialects: Dialects = field(default_factory=Dialects)
-    """The learnt parameters of servers."""
     begun_in: Mapping[str, Dialect] = field(default_factory=dict)
     """Role -> the dialect at the start of the run."""
     noted: Callable[[str, Dialect], None] = lambda _role, _dialect: None
@@ -64,10 +63,8 @@ class CallContext:
     prices: RolePrices | None = None
     """The prices of this run, if runs with other prices share the budget."""
     limiters: Limiters = field(default_factory=Limiters)
-    """The limiters of its servers, shared by all that call them."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
     say: Callable[[str], None] = lambda _line: None
-    """Prints a line for the user."""
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def stop(self, error: HarnessError) -> None:

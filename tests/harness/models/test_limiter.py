@@ -45,6 +45,12 @@ class Crowd:
             self.active -= 1
 
 
+async def pass_through(limiter: AdaptiveLimiter, meter: Meter) -> None:
+    with meter.call() as call:
+        async with limiter.slot(call):
+            pass
+
+
 def refuse(limiter: AdaptiveLimiter, retry_after_s: float) -> None:
     """A request that was just made met a 429."""
     limiter.throttled(retry_after_s, refused_since=time.monotonic())
@@ -145,14 +151,9 @@ async def test_a_place_that_the_provider_keeps_empty_is_waited_for_because_of_th
     limiter, first, second = AdaptiveLimiter(2), Meter("first"), Meter("second")
     refuse(limiter, 0.0)
 
-    async def wait() -> None:
-        with second.call() as call:
-            async with limiter.slot(call):
-                pass
-
     with first.call() as call:
         async with limiter.slot(call):
-            waiting = asyncio.create_task(wait())
+            waiting = asyncio.create_task(pass_through(limiter, second))
             await asyncio.sleep(0.1)
     await waiting
     assert first.throttled_s < 0.05
@@ -162,15 +163,10 @@ async def test_a_place_that_the_provider_keeps_empty_is_waited_for_because_of_th
 async def test_who_waited_behind_a_request_that_was_refused_waited_for_the_provider() -> None:
     limiter, behind = AdaptiveLimiter(1), Meter("behind")
 
-    async def wait() -> None:
-        with behind.call() as call:
-            async with limiter.slot(call):
-                pass
-
     with Meter("refused").call() as call:
         async with limiter.slot(call):
             began = time.monotonic()
-            waiting = asyncio.create_task(wait())
+            waiting = asyncio.create_task(pass_through(limiter, behind))
             await asyncio.sleep(0.1)
             limiter.throttled(0.0, refused_since=began)
     await waiting

@@ -68,23 +68,19 @@ def test_an_evaluation_waits_while_every_judgement_that_is_under_way_does(monkey
     assert whole.throttled_s == 3.0
 
 
-def test_what_turns_out_to_have_been_waiting_is_throttled_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_turns_out_to_have_been_waiting_is_throttled_and_an_open_call_counts_until_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     meter, clock = Meter("index"), Clock(monkeypatch)
     with meter.call() as call:
         clock.now = 3.0
         call.mark_waiting_since(1.0)
         clock.now = 4.0
-    assert meter.throttled_s == 2.0
-
-
-def test_a_call_that_is_still_open_counts_until_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    meter, clock = Meter("index"), Clock(monkeypatch)
-    with meter.call() as call:
         call.turn(waits=True)
-        clock.now = 2.0
-        assert meter.throttled_s == 2.0
-        clock.now = 3.0
-    assert meter.throttled_s == 3.0
+        clock.now = 6.0
+        assert meter.throttled_s == 4.0
+        clock.now = 7.0
+    assert meter.throttled_s == 5.0
 
 
 @settings(deadline=None)
