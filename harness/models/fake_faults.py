@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+_MINUTE_S = 60.0
+
 
 class FakeLimits(BaseModel):
     """The fake's limits per minute, and its headers about them."""
@@ -22,8 +24,6 @@ class FakeLimits(BaseModel):
     requests: int | None = Field(None, ge=1)
     tokens: int | None = Field(None, ge=1)
     """Tokens of prompts and replies, as counted in `usage`."""
-    minute_s: float = Field(60.0, gt=0)
-    """Length of a minute, shorter in tests."""
     kind: Literal["sliding", "bucket"] = "sliding"
     """`sliding`: the limit holds for any minute; `bucket`: the whole limit at once, then refilled evenly."""
     says_retry_after: bool = True
@@ -40,7 +40,6 @@ class Arrival(NamedTuple):
 @dataclass
 class _Allowance:
     limit: int
-    minute_s: float
     is_sliding: bool
     level: float = 0.0
     """For a bucket: the part in use at `level_at`."""
@@ -51,10 +50,10 @@ class _Allowance:
 
     def used(self, now: float) -> float:
         if self.is_sliding:
-            while self.taken and self.taken[0][0] <= now - self.minute_s:
+            while self.taken and self.taken[0][0] <= now - _MINUTE_S:
                 self.taken.popleft()
             return sum(amount for _, amount in self.taken)
-        self.level = max(0.0, self.level - (now - self.level_at) * self.limit / self.minute_s)
+        self.level = max(0.0, self.level - (now - self.level_at) * self.limit / _MINUTE_S)
         self.level_at = now
         return self.level
 
@@ -63,12 +62,12 @@ class _Allowance:
         if excess <= 0:
             return 0.0
         if not self.is_sliding:
-            return excess * self.minute_s / self.limit
+            return excess * _MINUTE_S / self.limit
         for at, earlier in self.taken:
             excess -= earlier
             if excess <= 0:
-                return at + self.minute_s - now
-        return self.minute_s
+                return at + _MINUTE_S - now
+        return _MINUTE_S
 
     def take(self, amount: int, now: float) -> None:
         self.taken.append((now, amount))
@@ -83,9 +82,7 @@ class RateLimit:
         self._lock = threading.Lock()
         given = {"requests": limits.requests, "tokens": limits.tokens}
         self._kinds = {
-            name: _Allowance(limit, limits.minute_s, limits.kind == "sliding")
-            for name, limit in given.items()
-            if limit is not None
+            name: _Allowance(limit, limits.kind == "sliding") for name, limit in given.items() if limit is not None
         }
         self.seen: list[Arrival] = []
         """Every request, in order, by time.monotonic."""
@@ -110,7 +107,7 @@ class RateLimit:
             used = kind.used(now)
             found[f"x-ratelimit-limit-{name}"] = str(kind.limit)
             found[f"x-ratelimit-remaining-{name}"] = str(max(0, int(kind.limit - used)))
-            found[f"x-ratelimit-reset-{name}"] = f"{used / kind.limit * kind.minute_s:.3f}s"
+            found[f"x-ratelimit-reset-{name}"] = f"{used / kind.limit * _MINUTE_S:.3f}s"
         return found
 
 

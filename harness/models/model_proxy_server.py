@@ -11,7 +11,6 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -120,20 +119,18 @@ _NOT_AT_LOAD = (
 _NO_TEXTS = "'input' must be texts, not tokens (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False)"
 
 
-@dataclass(frozen=True)
-class ProxiedModels:
-    chat: OpenAIChat | None
-    embedder: Embedder | None
-    stop: Callable[[HarnessError], None]
-    """Called with an error after which no further query can succeed."""
-    warn: Callable[[str], None]
-
-
 class ModelProxyServer:
     """Serves from `open` until the process ends."""
 
-    def __init__(self, lent: ProxiedModels) -> None:
-        self._lent = lent
+    def __init__(
+        self,
+        chat: OpenAIChat | None,
+        embedder: Embedder | None,
+        stop: Callable[[HarnessError], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        """`stop` is called with an error after which no further query can succeed."""
+        self._chat_model, self._embedder, self._stop, self._warn = chat, embedder, stop, warn
         self._key = secrets.token_urlsafe(24)
         self._paths: WeakKeyDictionary[Meter, str] = WeakKeyDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -149,12 +146,11 @@ class ModelProxyServer:
             server = _Server(self)
             self._root = f"http://127.0.0.1:{server.server_address[1]}"
             threading.Thread(target=server.serve_forever, daemon=True).start()
-        lent = self._lent
         return ModelProxy(
             base_url=f"{self._root}/v1",
             api_key=self._key,
-            model=GENERATOR if lent.chat else "",
-            embedding_model=EMBEDDER if lent.embedder else "",
+            model=GENERATOR if self._chat_model else "",
+            embedding_model=EMBEDDER if self._embedder else "",
         )
 
     def url(self) -> str:
@@ -183,7 +179,7 @@ class ModelProxyServer:
 
     def tell(self, line: str) -> None:
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._lent.warn, line)
+            self._loop.call_soon_threadsafe(self._warn, line)
 
     async def _forward(self, path: str, request: dict[str, Any]) -> Mapping[str, Any]:
         own, _, action = path.strip("/").partition("v1/")
@@ -212,14 +208,14 @@ class ModelProxyServer:
                 "several queries are in progress, and a call of the pipeline does not say which one it belongs to",
                 "--set limits.concurrency=1, or let the function take base_url, which differs for each query",
             )
-            self._lent.stop(error)
+            self._stop(error)
             raise ServerRefused(409, str(error))
         if not meters:
             raise ServerRefused(410, "no query is in progress")
         return meters[0]
 
     async def _chat(self, meter: Meter, request: dict[str, Any]) -> Mapping[str, Any]:
-        chat = self._lent.chat
+        chat = self._chat_model
         if chat is None:
             raise ServerRefused(
                 404, "no generator is available here: see index.lends, answer.lends and models.generator"
@@ -229,12 +225,12 @@ class ModelProxyServer:
         asked = str(request.get("model", ""))
         if asked not in {"", GENERATOR, chat.named, *self._said}:
             self._said.add(asked)
-            self._lent.warn(f"the pipeline asks for '{asked[:60]}': {chat.named} answers, as the config says")
+            self._warn(f"the pipeline asks for '{asked[:60]}': {chat.named} answers, as the config says")
         reply: Mapping[str, Any] = await chat.forward({**request, "stream": False})
         return reply
 
     async def _embed(self, meter: Meter, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        embedder, given = self._lent.embedder, request.get("input")
+        embedder, given = self._embedder, request.get("input")
         if embedder is None:
             raise ServerRefused(404, "no embedder is available here: see index.lends and answer.lends")
         texts = [given] if isinstance(given, str) else given

@@ -19,7 +19,7 @@ from harness.core.records import OWN_MODELS, Usage
 from harness.models.clients import build_chat
 from harness.models.fake_faults import Reply
 from harness.models.metering import LOADING, Meter, metered
-from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
+from harness.models.model_proxy_server import ModelProxyServer
 from harness.models.transport import CallContext
 from harness.protocols import ModelProxy
 from harness.runner.costs import cost_of
@@ -37,7 +37,7 @@ class Lender:
         self.said: list[str] = []
         config = GeneratorConfig(provider="fake", model="fake", options={"reply": "yes"}, max_tokens=77)
         model = build_chat(config, call_context) if chat else None
-        self.server = ModelProxyServer(ProxiedModels(model, Embedder(), self.stopped.append, self.said.append))
+        self.server = ModelProxyServer(model, Embedder(), self.stopped.append, self.said.append)
 
 
 def post(url: str, key: str, body: Any) -> Any:
@@ -109,7 +109,7 @@ async def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_
 
     slow = serve(respond=hang)
     config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
-    server = ModelProxyServer(ProxiedModels(build_chat(config, open_seam()), None, lambda _: None, lambda _: None))
+    server = ModelProxyServer(build_chat(config, open_seam()), None, lambda _: None, lambda _: None)
 
     try:
         lent = server.open()

