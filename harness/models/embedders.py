@@ -104,7 +104,9 @@ class CachedEmbedder:
         that are stored.
         """
         if self._server is None:
-            return await self._encoder.embed(texts), Usage(), None
+            # Its work counts as a call, not as waiting for a provider.
+            with current_meter().call():
+                return await self._encoder.embed(texts), Usage(), None
         while True:
             with collect_replayed_calls() as replayed:
                 vectors, usage = await self._server.embed_counted(texts)
@@ -121,17 +123,6 @@ class CachedEmbedder:
                 )
 
 
-class _Within:
-    """An encoder in this process. Its work counts as a call, not as waiting for a provider."""
-
-    def __init__(self, encoder: TextEncoder) -> None:
-        self._encoder = encoder
-
-    async def embed(self, texts: Sequence[str]) -> "Vectors":
-        with current_meter().call():
-            return await self._encoder.embed(texts)
-
-
 def build_embedder(
     config: EmbedderConfig,
     call_context: AnyCallContext,
@@ -139,5 +130,5 @@ def build_embedder(
     progress: EmbedProgress | None = None,
 ) -> CachedEmbedder:
     within = provider_of(config).encoder
-    encoder = _Within(within(config)) if within else OpenAIEmbedding(config, open_client(config, call_context))
+    encoder = within(config) if within else OpenAIEmbedding(config, open_client(config, call_context))
     return CachedEmbedder(encoder, cache, config.batch_size, progress)
