@@ -1,5 +1,5 @@
 """Sanitizes text from outside (servers, libraries, files of others): removes keys and escapes control characters.
-It is applied where such text enters: replies (`models/sanitized_reply`), errors (`HarnessError`), failures and
+It is applied where such text enters: replies (`models/reply_parsing`), errors (`HarnessError`), failures and
 worker logs. Consoles escape everything they print.
 
 A key is the value of an environment variable that a model role names (`keep_secret`), or of one whose name

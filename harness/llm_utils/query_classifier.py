@@ -70,7 +70,6 @@ async def type_by_model(chat: ChatModel, question: str) -> QueryType:
 
 
 def type_messages(question: str) -> list[Message]:
-    """The prompt whose reply names one type."""
     return [Message("system", _TASK), Message("user", f"Question: {question}\n\n{_ASKED}")]
 
 

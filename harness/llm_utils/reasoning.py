@@ -191,7 +191,6 @@ def _without_end(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """An answer without the marks around it."""
     bare = _OF_ANSWER.sub("", _without_end(text)).strip()
     wrapped = _WRAPPED.match(bare)
     return wrapped[2].strip() if wrapped else bare

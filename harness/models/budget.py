@@ -27,11 +27,7 @@ _TIME = "the time is over"
 
 
 class ModelPrice(Protocol):
-    """The price of a model."""
-
-    def usd(self, usage: Usage) -> float:
-        """US dollars for these tokens."""
-        ...
+    def usd(self, usage: Usage) -> float: ...
 
 
 RolePrices = Mapping[str, ModelPrice]
@@ -39,15 +35,12 @@ RolePrices = Mapping[str, ModelPrice]
 
 
 class Amount(BaseModel):
-    """Dollars and tokens."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     usd: float = 0.0
     tokens: int = 0
 
     def __add__(self, other: "Amount") -> "Amount":
-        """The sum of both."""
         return Amount(usd=self.usd + other.usd, tokens=self.tokens + other.tokens)
 
 
@@ -66,8 +59,6 @@ class Allowance(BaseModel):
 
 @dataclass(frozen=True)
 class Call:
-    """A call before it is made."""
-
     role: str
     path: str
     request: Mapping[str, Any]
@@ -77,7 +68,6 @@ class Call:
 
     @property
     def model(self) -> str:
-        """The model named in the request."""
         return str(self.request.get("model", ""))
 
 
@@ -105,7 +95,6 @@ class Budget:
         """Spent by finished calls. Interrupted or uncounted calls count with their upper bound."""
         self.n_refused = 0
         self.refusal: BudgetExhausted | None = None
-        """The last refusal."""
 
     def renew(self, allowance: Allowance) -> None:
         """Continue with another allowance, if others spend from the same budget; no call may be running."""
@@ -113,7 +102,6 @@ class Budget:
 
     @property
     def limits_calls(self) -> bool:
-        """Whether calls are counted at all."""
         return self._left.usd is not None or self._left.tokens is not None
 
     def hold(self, call: Call, journal: Journal, prices: RolePrices | None = None) -> "BudgetReservation":
@@ -126,7 +114,6 @@ class Budget:
         return monotonic() >= self._begin_until
 
     def check_time(self) -> None:
-        """Raise BudgetExhausted if the time is over."""
         if self.time_is_over:
             self._close(_TIME)
             raise self._refuse()
@@ -191,20 +178,16 @@ class Budget:
             self._close(_TIME)
             return False
         if not self._fits(amount):
-            self._close(f"the next {role} call may take up to {self._described(amount)}", amount)
+            usd = "" if self._left.usd is None else f" (${amount.usd:.2g})"
+            self._close(f"the next {role} call may take up to {amount.tokens:,} tokens{usd}", amount)
             return False
         return self._fits(amount, *self._under_way.values())
 
     def _fits(self, *more: Amount) -> bool:
-        """Whether the amount fits in the rest of the budget."""
         usd, tokens, spent = self._left.usd, self._left.tokens, self.spent
         if usd is not None and spent.usd + sum(one.usd for one in more) > usd:
             return False
         return tokens is None or spent.tokens + sum(one.tokens for one in more) <= tokens
-
-    def _described(self, amount: Amount) -> str:
-        tokens = f"{amount.tokens:,} tokens"
-        return tokens if self._left.usd is None else f"{tokens} (${amount.usd:.2g})"
 
     def _refuse(self) -> BudgetExhausted:
         self.n_refused += 1
@@ -235,7 +218,6 @@ class BudgetReservation:
         """The reservation's id in the journal, if there is one."""
 
     async def take(self) -> None:
-        """Reserve one try; waits or raises as `Budget.admit` does."""
         budget = self._budget
         at_most = budget.at_most(self.call) if budget.limits_calls else Usage()
         self._amount = budget.amount(self.call.role, at_most, self._prices)
@@ -251,8 +233,7 @@ class BudgetReservation:
         """Release it: the server was not reached, or refused the call."""
         if self.note is not None:
             self._journal.cancel(self.note)
-        self.note = None
-        self._budget.end(self, Amount())
+        self._end(Amount())
 
     def paid(self, usage: Usage) -> None:
         """The server answered and counted `usage`; if it did not count, the upper bound remains."""
@@ -260,13 +241,14 @@ class BudgetReservation:
             self.charge_upper_bound()
             return
         self._budget.learn(self.call, usage)
-        self.note = None
-        self._budget.end(self, self._budget.amount(self.call.role, usage, self._prices))
+        self._end(self._budget.amount(self.call.role, usage, self._prices))
 
     def charge_upper_bound(self) -> None:
-        """It is unknown whether the call was paid: it counts in full."""
+        self._end(self._amount)
+
+    def _end(self, spent: Amount) -> None:
         self.note = None
-        self._budget.end(self, self._amount)
+        self._budget.end(self, spent)
 
     def __enter__(self) -> "BudgetReservation":
         return self

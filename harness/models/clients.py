@@ -1,6 +1,7 @@
 """The metered clients a system gets: a chat model and an embedder."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.core.errors import NoLogprobs
 from harness.core.records import Usage
 from harness.llm_utils.reasoning import Separated, separate_reasoning
 from harness.llm_utils.structured_output import parse_object
-from harness.models.embedding_replies import BatchTooLarge, is_about_a_batch, vectors_of
-from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.metering import current_meter
 from harness.models.model_endpoint import Endpoint
-from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
+from harness.models.parameter_adapter import REFUSING, AdaptingTransport, ModelDialect, refused_parameter
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import ending_of, usage_of
 from harness.models.transport import CallContext, MeteredTransport
+from harness.models.vectors import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.protocols import Message, Tool, ToolCall
 from harness.store import Dialect, Dialects
 
@@ -34,6 +35,12 @@ _TOOL_CALL = re.compile(
     r"|<\uff5ctool\u2581calls\u2581begin\uff5c>)"
 )
 """A call of a tool as text, of a server that does not parse it: Qwen, Llama, Mistral, Kimi, Liquid, DeepSeek."""
+_MOST_LOGPROBS = 20
+"""Maximum in OpenAI's protocol."""
+_LOWEST_MASS = 0.5
+"""Probability that the letters of a choice must have together; below it the reply probably begins with something
+else.
+"""
 NO_URL = "http://fake.invalid/v1"
 """For a provider without a server; its transport ignores it."""
 
@@ -62,13 +69,11 @@ def open_client(
     transport: httpx2.AsyncBaseTransport
     if isinstance(call_context, RemoteCallContext):
         # The process that makes the calls has the key and the address of the server.
-        url, key, transport = (
-            NO_URL,
-            "relayed",
-            RemoteTransport(call_context, config.role, httpx2.URL(NO_URL).path),
-        )
+        url, key = NO_URL, "relayed"
+        transport = RemoteTransport(call_context, config.role, httpx2.URL(NO_URL).path)
     else:
-        url, key, transport = *access_of(config, server), open_transport(config, call_context, server)
+        url, key = access_of(config, server)
+        transport = open_transport(config, call_context, server)
     return AsyncOpenAI(
         api_key=key,
         base_url=url,
@@ -139,7 +144,6 @@ def chat_request(
 
 
 def embedding_request(config: EmbedderConfig, texts: Sequence[str]) -> dict[str, Any]:
-    """The request to an embedder."""
     # No encoding_format: numbers are the default, and some servers refuse the parameter.
     return {"input": list(texts), "model": str(config.model), **config.extra}
 
@@ -170,7 +174,13 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     if found.answer.strip():
         return Separated(reasoning, found.answer)
     if ending == "cut" or not found.is_complete:
-        raise CutOff(_cut_off(reply, config, max_tokens))
+        hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
+        spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
+        raise CutOff(
+            f"the model spent all of max_tokens ({max_tokens + config.reasoning_tokens:,}{spent}) before the "
+            f"first word of its reply: raise models.{config.role}.max_tokens, or reasoning_tokens, which every "
+            "call gets more"
+        )
     if refusal := _text(_part(message, "refusal")):
         raise ValueError(f"the model refused: {_brief(refusal)}")
     if calls:
@@ -182,25 +192,6 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     return found
 
 
-def _tool_call(reply: Any, names: Sequence[str]) -> ToolCall:
-    message = _part(_part(_part(reply, "choices"), 0), "message")
-    function = _part(_part(_part(message, "tool_calls"), 0), "function")
-    name = _part(function, "name")
-    if name not in names:
-        raise ValueError(f"the reply calls none of the tools {', '.join(names)}")
-    return ToolCall(name, parse_object(str(_part(function, "arguments"))))
-
-
-def _cut_off(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
-    hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
-    spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
-    limit = max_tokens + config.reasoning_tokens
-    return (
-        f"the model spent all of max_tokens ({limit:,}{spent}) before the first word "
-        f"of its reply: raise models.{config.role}.max_tokens, or reasoning_tokens, which every call gets more"
-    )
-
-
 def _brief(text: str) -> str:
     return " ".join(text.split())[:200]
 
@@ -209,8 +200,9 @@ class OpenAIChat:
     """A `ChatModel` over any OpenAI-compatible server."""
 
     def __init__(self, config: GeneratorConfig, client: "AsyncOpenAI") -> None:
-        self._config = config
-        self._client = client
+        self._config, self._client = config, client
+        self.named = config.label
+        """`provider/model`."""
 
     async def complete(
         self,
@@ -226,45 +218,58 @@ class OpenAIChat:
             wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        reply = await _post(self._client, "/chat/completions", request)
+        reply = await self._reply(request)
         found = text_of(reply, self._config, request["max_tokens"])
         if found.reasoning:
             current_meter().reasoning.append(_well_formed(found.reasoning))
         return _well_formed(found.answer)
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        """See `harness.protocols.LogprobModel`."""
         from openai import APIStatusError
 
-        whose = f"the {self._config.role} '{self._config.model}'"
-        request = letter_request(chat_request(self._config, messages))
+        asked = {"logprobs": True, "top_logprobs": _MOST_LOGPROBS}
+        request = {**chat_request(self._config, messages), "max_tokens": 1, **asked}
         try:
-            reply = await _post(self._client, "/chat/completions", request)
+            reply = await self._reply(request)
         except APIStatusError as error:
-            if are_refused(error.status_code, error.response.content):
-                raise no_letters(whose, refused=True) from error
+            if error.status_code in REFUSING and refused_parameter(error.response.content, asked):
+                raise self._no_logprobs(refused=True) from error
             raise
-        return letter_shares(reply, letters, whose)
+        try:
+            likely = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            told = [(each["token"].strip(), min(float(each["logprob"]), 0.0)) for each in likely]
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            raise self._no_logprobs() from error
+        weights = {letter: sum(math.exp(log) for token, log in told if token == letter) for letter in letters}
+        total = sum(weights.values())
+        if not _LOWEST_MASS <= total < math.inf:
+            raise ValueError(f"none of {', '.join(letters)} is a likely reply: together they have {total:.2g}")
+        return {letter: weight / total for letter, weight in weights.items()}
+
+    def _no_logprobs(self, *, refused: bool = False) -> NoLogprobs:
+        return NoLogprobs(
+            f"the {self._config.role} '{self._config.model}' gives no log probabilities",
+            "choose a server that does (llama.cpp, vLLM, OpenAI), or a method that needs none",
+            refused=refused,
+        )
 
     @property
     def calls_tools(self) -> bool:
-        """See `harness.protocols.ToolModel`."""
         return provider_of(self._config).calls_tools
 
     async def call(
         self, messages: Sequence[Message], tools: Sequence[Tool], *, max_tokens: int | None = None
     ) -> ToolCall:
-        """See `harness.protocols.ToolModel`."""
         request = chat_request(self._config, messages, max_tokens)
         request["tools"] = [{"type": "function", "function": tool._asdict()} for tool in tools]
         request["tool_choice"] = "required"
-        reply = await _post(self._client, "/chat/completions", request)
-        return _tool_call(reply, [tool.name for tool in tools])
-
-    @property
-    def named(self) -> str:
-        """`provider/model`."""
-        return self._config.label
+        reply = await self._reply(request)
+        message = _part(_part(_part(reply, "choices"), 0), "message")
+        function = _part(_part(_part(message, "tool_calls"), 0), "function")
+        name, names = _part(function, "name"), [tool.name for tool in tools]
+        if name not in names:
+            raise ValueError(f"the reply calls none of the tools {', '.join(names)}")
+        return ToolCall(name, parse_object(str(_part(function, "arguments"))))
 
     async def forward(self, request: Mapping[str, Any]) -> Any:
         """The server's whole reply, as JSON, to a request from outside. The configured model answers, whichever
@@ -274,10 +279,12 @@ class OpenAIChat:
         seed = {} if self._config.seed is None else {"seed": self._config.seed}
         defaults = {"temperature": self._config.temperature, **most, **seed}
         given = {key: value for key, value in request.items() if value is not None and key != "stream_options"}
-        return await _post(self._client, "/chat/completions", {**defaults, **given, "model": self._config.model})
+        return await self._reply({**defaults, **given, "model": self._config.model})
+
+    async def _reply(self, request: Mapping[str, Any]) -> Any:
+        return await _post(self._client, "/chat/completions", request)
 
     async def close(self) -> None:
-        """Close its connections."""
         await self._client.close()
 
 
@@ -289,10 +296,8 @@ class OpenAIEmbedding:
         self._config = config
         self._client = client
 
-    @property
-    def named(self) -> str:
+        self.named = config.described
         """`embedder MODEL at URL`."""
-        return self._config.described
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""
@@ -311,7 +316,6 @@ class OpenAIEmbedding:
         return vectors_of(reply, len(texts)), usage_of(reply)
 
     async def close(self) -> None:
-        """Close its connections."""
         await self._client.close()
 
 
@@ -348,7 +352,6 @@ def _well_formed(text: str) -> str:
 
 
 def _part(value: Any, key: str | int) -> Any:
-    """That item of a JSON value; None if it is missing."""
     if isinstance(value, dict):
         return value.get(key)
     return value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None

@@ -51,7 +51,6 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Close the connections."""
         made, self._made, self._idle = self._made, [], []
         for connection in made:
             await connection.aclose()

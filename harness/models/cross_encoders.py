@@ -1,28 +1,37 @@
-"""Models that read two texts together (rerankers, entailment): resolves their names, loads and runs them.
+"""Models that read two texts together: rerankers, and models of natural language inference.
 
 A folder with an ONNX export (model.onnx or onnx/model.onnx, tokenizer.json) runs on onnxruntime; any other folder,
-and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers.
+and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers. One reranker is included
+by name (`ms-marco-minilm-l12`). An inference model is any sequence classifier whose `id2label` names entailment,
+such as the MNLI models of the hub.
+
+The functions that open or check a model raise HarnessError, one line, if it cannot be used: no package, no such
+model, or one of another kind.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.core.current_process import usable_cores
 from harness.core.errors import HarnessError, ModelUnavailable, need
-from harness.core.hashing import folder_digest
-from harness.models.huggingface_hub_files import hub_revision
+from harness.core.hashing import digest, folder_digest
+from harness.models.huggingface_hub_files import RERANKERS, WeightFile, hub_revision
+from harness.models.providers.minilm import need_onnx
+from harness.models.weights import fetch
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    from harness.protocols import Entailment, Reranker
 
     Rows = NDArray[np.float32]
 
@@ -31,30 +40,66 @@ _HUB_OWNER = "cross-encoder"
 """Default owner of a model name without one."""
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _HEAD = "ForSequenceClassification"
+_MAX_TOKENS = 512
+"""For both texts together; the rest of a longer pair is cut off."""
 
 
-class CrossEncoder(Protocol):
-    """Processes pairs of texts independently."""
+def check_reranker(name: str) -> None:
+    """Quick: of a model that needs torch only the files are checked."""
+    if name in RERANKERS:
+        need_onnx()
+    elif (named := _reranker(name)).export:
+        open_reranker(name)
+    else:
+        named.check_files()
 
-    @property
-    def labels(self) -> Sequence[str]:
-        """The labels of its outputs, in order, from its files; empty if they have none."""
-        ...
 
-    async def read(self, pairs: Sequence[tuple[str, str]]) -> Rows:
-        """Shape (len(pairs), n): its n raw outputs for each pair."""
-        ...
+def reranker_identity(name: str) -> str:
+    """The digest of its bytes, or the commit of a model on the hub; ModelUnavailable if neither exists."""
+    return digest([file.sha256 for file in RERANKERS[name]]) if name in RERANKERS else _reranker(name).identity()
+
+
+def reranker_files(name: str) -> Sequence[WeightFile]:
+    return RERANKERS.get(name, ())
+
+
+def open_reranker(name: str) -> Reranker:
+    named = _reranker(name)
+    if name in RERANKERS:
+        model, tokenizer = map(fetch, RERANKERS[name])
+        return _Reranker(_OnnxModel(named, model, tokenizer))
+    return _Reranker(named.open())
+
+
+def check_entailment(name: str) -> None:
+    if (named := _inference(name)).export:
+        open_entailment(name)
+    else:
+        named.check_files()
+
+
+def entailment_identity(name: str) -> str:
+    return _inference(name).identity()
+
+
+def open_entailment(name: str) -> Entailment:
+    return _Inference(_inference(name))
 
 
 @dataclass(frozen=True)
-class CrossEncoderRef:
+class _Named:
     """A model by name, with the fix for the user if it cannot be used."""
 
     name: str
     """A folder, or a name on the hub."""
     kind: str
-    """Expected kind: `a cross-encoder`."""
     fix: str
+    n_outputs: int | None = None
+    """Expected for a pair of texts; None: any number."""
+
+    @property
+    def is_folder(self) -> bool:
+        return Path(self.name).is_dir()
 
     @property
     def export(self) -> tuple[Path, Path] | None:
@@ -65,20 +110,34 @@ class CrossEncoderRef:
         return (model, tokenizer) if model and tokenizer.is_file() else None
 
     @property
+    def full_name(self) -> str:
+        return self.name if "/" in self.name or self.is_folder else f"{_HUB_OWNER}/{self.name}"
+
+    @property
     def revision(self) -> str:
         """The commit of a model on the hub; raises ModelUnavailable if it does not exist."""
         if self.name.startswith((".", "/", "~")) or self.name.count("/") > 1:
             raise ModelUnavailable(f"there is no folder {self.name}", self.fix)
         return hub_revision(self.full_name)
 
-    @property
-    def full_name(self) -> str:
-        """With its owner on the hub."""
-        return self.name if "/" in self.name or Path(self.name).is_dir() else f"{_HUB_OWNER}/{self.name}"
-
     def identity(self) -> str:
-        """The digest of its bytes, or the commit of a model on the hub; ModelUnavailable if neither exists."""
-        return folder_digest(Path(self.name)) if Path(self.name).is_dir() else self.revision
+        return folder_digest(Path(self.name)) if self.is_folder else self.revision
+
+    def open(self) -> _OnnxModel | _TorchModel:
+        return _OnnxModel(self, *self.export) if self.export else _TorchModel(self)
+
+    def check_files(self) -> None:
+        """Check a model that needs torch, without loading it."""
+        if not self.is_folder:
+            _need_torch()
+            _ = self.revision
+            return
+        try:
+            architectures = _config_of(Path(self.name)).get("architectures")
+        except (OSError, ValueError, AttributeError) as error:
+            raise ModelUnavailable(f"{self.name} holds no model that is {self.kind}", self.fix) from error
+        self.check_head(architectures)
+        _need_torch()
 
     def check_head(self, architectures: Sequence[str] | None) -> None:
         """Refuse a model without a head: its library would add a random one and only log that."""
@@ -86,36 +145,26 @@ class CrossEncoderRef:
             what = ", ".join(architectures or ()) or "no architecture"
             raise ModelUnavailable(f"'{self.name}' is not {self.kind} ({what})", self.fix)
 
-    def check_numbers(self, found: int, wanted: int | None) -> None:
-        """Raise an error if the model has another number of outputs."""
-        if found != (wanted or found):
-            what = f"'{self.name}' gives {found} numbers for a pair, {self.kind} {wanted}"
+    def check_outputs(self, found: int) -> None:
+        if self.n_outputs not in {None, found}:
+            what = f"'{self.name}' gives {found} numbers for a pair, {self.kind} {self.n_outputs}"
             raise ModelUnavailable(what, self.fix)
 
 
-def need_onnx() -> None:
-    """Raise if onnxruntime is not installed."""
-    need("provider-minilm", "onnxruntime", "tokenizers")
+def _reranker(name: str) -> _Named:
+    fix = f"name {' or '.join(RERANKERS)}, a folder that holds a cross-encoder, or one on the hub with its owner"
+    return _Named(name, "a cross-encoder", fix, n_outputs=1)
 
 
-def need_torch() -> None:
-    """Raise if sentence-transformers is not installed."""
-    need("provider-sentence-transformers", "sentence_transformers")
+def _inference(name: str) -> _Named:
+    kind = "a model of natural language inference"
+    return _Named(name, kind, f"name a folder that holds {kind}, or one on the hub with its owner")
 
 
-def config_of(folder: Path) -> Any:
-    """The config.json of a model."""
-    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
-
-
-_MAX_TOKENS = 512
-"""For both texts together; the rest of a longer pair is cut off."""
-
-
-class OnnxEngine:
+class _OnnxModel:
     """On onnxruntime. Each pair is processed alone, so its output does not depend on other pairs."""
 
-    def __init__(self, named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> None:
+    def __init__(self, named: _Named, model: Path, tokenizer: Path) -> None:
         need_onnx()
         import onnxruntime
         from tokenizers import Tokenizer
@@ -129,15 +178,18 @@ class OnnxEngine:
             self._tokenizer.enable_truncation(_MAX_TOKENS)
             self._tokenizer.no_padding()
             self._inputs = {each.name for each in self._session.get_inputs()}
-            said = self._read("question", "passage")
+            n_outputs = self._read("question", "passage").size
         except Exception as error:  # the two libraries raise many kinds of errors for unsuitable files
             raise ModelUnavailable(f"cannot load {model} ({type(error).__name__})", named.fix) from error
-        named.check_numbers(said.size, numbers)
-        self.labels: Sequence[str] = _labels_beside(tokenizer)
+        named.check_outputs(n_outputs)
+        try:
+            self.labels = _in_order(_config_of(tokenizer.parent)["id2label"])
+        except (OSError, ValueError, TypeError, KeyError):
+            self.labels = []
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> Rows:
-        """See `CrossEncoder`."""
-        return await asyncio.to_thread(lambda: _rows([self._read(*pair) for pair in pairs]))
+        """Shape (len(pairs), n): its n raw outputs for each pair, of which there is at least one."""
+        return np.stack(await asyncio.to_thread(lambda: [self._read(*pair) for pair in pairs]))
 
     def _read(self, first: str, second: str) -> Rows:
         pair = self._tokenizer.encode(first, second)
@@ -146,46 +198,40 @@ class OnnxEngine:
         return np.asarray(self._session.run(None, feed)[0], dtype=np.float32).reshape(-1)
 
 
-class TorchEngine:
+class _TorchModel:
     """A CrossEncoder of sentence-transformers, by folder or by name on the hub."""
 
-    def __init__(self, named: CrossEncoderRef, numbers: int | None) -> None:
-        need_torch()
-        from sentence_transformers import CrossEncoder as Library
+    def __init__(self, named: _Named) -> None:
+        _need_torch()
+        from sentence_transformers import CrossEncoder
 
-        revision = None if Path(named.name).is_dir() else named.revision
+        revision = None if named.is_folder else named.revision
         try:
-            self._model: Any = Library(named.full_name, revision=revision)
-            said = self._model.model.config
-            named.check_head(said.architectures)
+            self._model: Any = CrossEncoder(named.full_name, revision=revision)
+            config = self._model.model.config
+            named.check_head(config.architectures)
         except HarnessError:
             raise
         except Exception as error:
             what = f"cannot load '{named.name}' ({type(error).__name__})"
             raise ModelUnavailable(what, named.fix) from error
-        named.check_numbers(int(self._model.num_labels), numbers)
-        self.labels: Sequence[str] = _in_order(said.id2label)
+        named.check_outputs(int(self._model.num_labels))
+        self.labels = _in_order(config.id2label)
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> Rows:
-        """See `CrossEncoder`."""
-        if not pairs:
-            return _rows([])
+        """As `_OnnxModel.read`."""
         found = await asyncio.to_thread(
             lambda: self._model.predict(list(pairs), show_progress_bar=False, activation_fn=lambda each: each)
         )
         return np.asarray(found, dtype=np.float32).reshape(len(pairs), -1)
 
 
-def _rows(rows: Sequence[Rows]) -> Rows:
-    return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+def _need_torch() -> None:
+    need("provider-sentence-transformers", "sentence_transformers")
 
 
-def _labels_beside(tokenizer: Path) -> list[str]:
-    """The labels in the config.json beside the tokenizer."""
-    try:
-        return _in_order(config_of(tokenizer.parent)["id2label"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return []
+def _config_of(folder: Path) -> Any:
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
 
 
 def _in_order(labels: Mapping[Any, Any]) -> list[str]:
@@ -194,36 +240,40 @@ def _in_order(labels: Mapping[Any, Any]) -> list[str]:
     return [by_number[number] for number in sorted(by_number)]
 
 
-def check_named(named: CrossEncoderRef, numbers: int | None) -> None:
-    """Raise HarnessError, one line, if the model cannot be used: no package, no such model, or not `numbers`
-    outputs for a pair (None: any number).
+class _Reranker:
+    """See `harness.protocols.Reranker`."""
 
-    Quick: of a model that needs torch only the files are checked.
-    """
-    if named.export:
-        open_named(named, numbers)
-        return
-    if not Path(named.name).is_dir():
-        need_torch()
-        _ = named.revision
-        return
-    try:
-        said = config_of(Path(named.name)).get("architectures")
-    except (OSError, ValueError, AttributeError) as error:
-        raise ModelUnavailable(f"{named.name} holds no model that is {named.kind}", named.fix) from error
-    named.check_head(said)
-    need_torch()
+    def __init__(self, model: _OnnxModel | _TorchModel) -> None:
+        self._model = model
+
+    async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
+        if not passages:
+            return []
+        rows = await self._model.read([(question, passage) for passage in passages])
+        scores = [float(row[0]) for row in rows]
+        if not all(map(math.isfinite, scores)):
+            raise ValueError("the reranker returned a score that is not a number")
+        return scores
 
 
-def open_named(named: CrossEncoderRef, numbers: int | None) -> CrossEncoder:
-    """The loaded model. HarnessError as `check_named`."""
-    if named.export:
-        return open_export(named, *named.export, numbers)
+class _Inference:
+    """See `harness.protocols.Entailment`."""
 
-    return TorchEngine(named, numbers)
+    def __init__(self, named: _Named) -> None:
+        self._model = named.open()
+        found = [place for place, label in enumerate(self._model.labels) if label.lower().startswith("entail")]
+        if len(found) != 1:
+            labels = ", ".join(self._model.labels) or "none"
+            raise ModelUnavailable(f"'{named.name}' has no label that is entailment ({labels})", named.fix)
+        self._place = found[0]
 
-
-def open_export(named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> CrossEncoder:
-    """The loaded ONNX export in these files. HarnessError as `check_named`."""
-
-    return OnnxEngine(named, model, tokenizer, numbers)
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        """The softmax of the model's outputs."""
+        if not premises:
+            return []
+        rows = await self._model.read([(premise, hypothesis) for premise in premises])
+        weights = np.exp(rows - rows.max(axis=1, keepdims=True))
+        shares = (weights / weights.sum(axis=1, keepdims=True))[:, self._place]
+        if not np.isfinite(shares).all():
+            raise ValueError("the NLI model returned values that are not numbers")
+        return [float(share) for share in shares]

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class CachedVector(NamedTuple):
-    """One stored vector."""
-
     vector: bytes
     paid_by: str
     seconds: float
@@ -79,15 +77,10 @@ class EmbeddingCache:
             self._db = open_database(path)
             self._db.execute(_TABLE)
 
-    def payers(self, texts: Sequence[str]) -> dict[str, str]:
-        """Each distinct stored text, and the run that computed its vector (empty: unknown)."""
+    def entries(self, texts: Iterable[str]) -> dict[str, CachedVector]:
+        """The stored entries of these texts, each text once, in order."""
         found = ((text, self._find(text)) for text in dict.fromkeys(texts))
-        return {text: entry.paid_by for text, entry in found if entry}
-
-    def missing(self, texts: Sequence[str]) -> list[str]:
-        """The distinct texts that are not stored yet, in order."""
-        kept = self.payers(texts)
-        return [text for text in dict.fromkeys(texts) if text not in kept]
+        return {text: entry for text, entry in found if entry}
 
     def dimension(self) -> int | None:
         """The length of the stored vectors of the model; None if there are none."""
@@ -96,24 +89,6 @@ class EmbeddingCache:
                 "SELECT length(vector) FROM vectors WHERE model=? LIMIT 1", (self._model,)
             ).fetchone()
         return int(row[0]) // 4 if row else None
-
-    def seconds(self, texts: Iterable[str]) -> float | None:
-        """Seconds it took to compute the vectors of these texts, each once; None if some are not kept."""
-        entries = [self._find(text) for text in dict.fromkeys(texts)]
-        found = [entry.seconds for entry in entries if entry]
-        return sum(found) if len(found) == len(entries) else None
-
-    def usage(self, texts: Iterable[str]) -> dict[str, Usage]:
-        """Usage of the calls that computed the stored vectors of these texts, each text once, by the run that
-        paid.
-
-        Texts of one call share it by their characters; a call counts as one even if only a part of it is needed.
-        """
-        found: defaultdict[str, list[CachedVector]] = defaultdict(list)
-        for text in dict.fromkeys(texts):
-            if entry := self._find(text):
-                found[entry.paid_by].append(entry)
-        return {payer: _together(entries) for payer, entries in found.items()}
 
     def add(
         self,
@@ -144,16 +119,10 @@ class EmbeddingCache:
 
     def get(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d); KeyError for a text that is not stored."""
-        rows = []
-        for text in texts:
-            found = self._find(text)
-            if found is None:
-                raise KeyError(text[:80])
-            rows.append(np.frombuffer(found.vector, dtype="<f4"))
-        return np.stack(rows).astype(np.float32, copy=False)
+        stored = self.entries(texts)
+        return np.stack([np.frombuffer(stored[text].vector, dtype="<f4") for text in texts]).astype(np.float32)
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
     def _find(self, text: str) -> CachedVector | None:
@@ -181,15 +150,23 @@ def _digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
-def _together(entries: Sequence[CachedVector]) -> Usage:
-    counted = [entry.input_tokens for entry in entries if entry.input_tokens is not None]
-    return Usage(
-        calls=_whole_calls(entries),
-        input_tokens=round(sum(counted)),
-        unmetered_calls=_whole_calls(entry for entry in entries if entry.input_tokens is None),
-    )
+def usage_of_entries(entries: Iterable[CachedVector]) -> dict[str, Usage]:
+    """Usage of the calls that computed these vectors, by the run that paid.
+
+    Texts of one call share it by their characters; a call counts as one even if only a part of it is needed.
+    """
+    by_payer: defaultdict[str, list[CachedVector]] = defaultdict(list)
+    for entry in entries:
+        by_payer[entry.paid_by].append(entry)
+    return {
+        payer: Usage(
+            calls=_whole_calls(own),
+            input_tokens=round(sum(entry.input_tokens or 0.0 for entry in own)),
+            unmetered_calls=_whole_calls(entry for entry in own if entry.input_tokens is None),
+        )
+        for payer, own in by_payer.items()
+    }
 
 
 def _whole_calls(entries: Iterable[CachedVector]) -> int:
-    """Number of calls that these entries belong to."""
     return max(0, math.ceil(sum(entry.calls for entry in entries) - _ALMOST))

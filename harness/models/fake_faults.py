@@ -9,9 +9,11 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+_MINUTE_S = 60.0
 
 
 class FakeLimits(BaseModel):
@@ -22,8 +24,6 @@ class FakeLimits(BaseModel):
     requests: int | None = Field(None, ge=1)
     tokens: int | None = Field(None, ge=1)
     """Tokens of prompts and replies, as counted in `usage`."""
-    minute_s: float = Field(60.0, gt=0)
-    """Length of a minute, shorter in tests."""
     kind: Literal["sliding", "bucket"] = "sliding"
     """`sliding`: the limit holds for any minute; `bucket`: the whole limit at once, then refilled evenly."""
     says_retry_after: bool = True
@@ -32,8 +32,6 @@ class FakeLimits(BaseModel):
 
 
 class Arrival(NamedTuple):
-    """One request, allowed or refused."""
-
     at_s: float
     tokens: int
     was_let_through: bool
@@ -41,10 +39,7 @@ class Arrival(NamedTuple):
 
 @dataclass
 class _Allowance:
-    """The limit of requests, or of tokens."""
-
     limit: int
-    minute_s: float
     is_sliding: bool
     level: float = 0.0
     """For a bucket: the part in use at `level_at`."""
@@ -55,25 +50,24 @@ class _Allowance:
 
     def used(self, now: float) -> float:
         if self.is_sliding:
-            while self.taken and self.taken[0][0] <= now - self.minute_s:
+            while self.taken and self.taken[0][0] <= now - _MINUTE_S:
                 self.taken.popleft()
             return sum(amount for _, amount in self.taken)
-        self.level = max(0.0, self.level - (now - self.level_at) * self.limit / self.minute_s)
+        self.level = max(0.0, self.level - (now - self.level_at) * self.limit / _MINUTE_S)
         self.level_at = now
         return self.level
 
     def wait_s(self, amount: int, now: float) -> float:
-        """Seconds until this amount fits; 0: now."""
         excess = self.used(now) + amount - self.limit
         if excess <= 0:
             return 0.0
         if not self.is_sliding:
-            return excess * self.minute_s / self.limit
+            return excess * _MINUTE_S / self.limit
         for at, earlier in self.taken:
             excess -= earlier
             if excess <= 0:
-                return at + self.minute_s - now
-        return self.minute_s
+                return at + _MINUTE_S - now
+        return _MINUTE_S
 
     def take(self, amount: int, now: float) -> None:
         self.taken.append((now, amount))
@@ -88,9 +82,7 @@ class RateLimit:
         self._lock = threading.Lock()
         given = {"requests": limits.requests, "tokens": limits.tokens}
         self._kinds = {
-            name: _Allowance(limit, limits.minute_s, limits.kind == "sliding")
-            for name, limit in given.items()
-            if limit is not None
+            name: _Allowance(limit, limits.kind == "sliding") for name, limit in given.items() if limit is not None
         }
         self.seen: list[Arrival] = []
         """Every request, in order, by time.monotonic."""
@@ -115,7 +107,7 @@ class RateLimit:
             used = kind.used(now)
             found[f"x-ratelimit-limit-{name}"] = str(kind.limit)
             found[f"x-ratelimit-remaining-{name}"] = str(max(0, int(kind.limit - used)))
-            found[f"x-ratelimit-reset-{name}"] = f"{used / kind.limit * kind.minute_s:.3f}s"
+            found[f"x-ratelimit-reset-{name}"] = f"{used / kind.limit * _MINUTE_S:.3f}s"
         return found
 
 
@@ -131,20 +123,9 @@ _ABSURD: dict[str, dict[str, Any]] = {
 }
 _BOMB_MIB = 96
 
-Payload = dict[str, Any]
 _CHANGED = ("no_usage", "length", "list_content", *_ABSURD)
 """Faults in replies that are still sent and counted, in another form."""
-_BROKEN = (
-    "malformed",
-    "truncated",
-    "reset",
-    "endless",
-    "bad_header",
-    "gzip_bomb",
-    "hang",
-    "slow",
-    "retry_after_huge",
-)
+_BROKEN = ("malformed", "gzip_bomb", "hang", "slow", "retry_after_huge", *filter(None, get_args(Wire)))
 FAULTS = rf"http_[45]\d\d|{'|'.join([*_CHANGED, *_BROKEN])}"
 """All faults, as a regular expression."""
 _HUGE_S = "999999999"
@@ -160,7 +141,7 @@ class Reply:
     wire: Wire = ""
 
 
-def changed(fault: str | None, payload: Payload) -> Payload:
+def changed(fault: str | None, payload: dict[str, Any]) -> dict[str, Any]:
     """An answer changed by `fault`; unchanged if the fault is of another kind."""
     if fault == "no_usage":
         del payload["usage"]
@@ -177,13 +158,11 @@ def changed(fault: str | None, payload: Payload) -> Payload:
 
 
 def is_answered(fault: str | None) -> bool:
-    """Whether a request with that fault is still answered and counted."""
     return fault is None or fault in _CHANGED or fault == "slow"
 
 
 def faulty_reply(fault: str, retry_after_s: float | None, answer: bytes) -> Reply:
-    """The reply sent instead of `answer`."""
-    if fault in {"truncated", "reset", "endless", "bad_header"}:
+    if fault in get_args(Wire):
         wire: Any = fault
         return Reply(200, answer, wire=wire)
     if fault == "malformed":

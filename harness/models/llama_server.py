@@ -30,8 +30,12 @@ from harness.core.current_process import usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import keep_made
-from harness.models.huggingface_hub_files import QWEN_CODER, WeightFile
+from harness.models.huggingface_hub_files import QWEN_CODER
 from harness.models.weights import check_unchanged, digest_once, fetch
+
+
+def check_local() -> None:
+    need("provider-local", "xllamacpp")
 
 
 def end_with_input(fd: int) -> None:
@@ -53,7 +57,6 @@ def end_with_input(fd: int) -> None:
 
 
 def main() -> None:
-    """Serve with the settings in the first line."""
     line = sys.stdin.readline()
     if not line:
         return
@@ -64,7 +67,7 @@ def main() -> None:
 
 
 def _serve(spec: dict[str, Any]) -> object:
-    need("provider-local", "xllamacpp")
+    check_local()
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -116,20 +119,6 @@ class LocalOptions(BaseModel):
     """0 picks a free one."""
 
 
-class ServerSpec(BaseModel):
-    """The settings of the server process."""
-
-    model_config = ConfigDict(frozen=True)
-
-    path: str
-    alias: str
-    port: int
-    context_tokens: int
-    parallel: int
-    threads: int
-    api_key: str = Field(repr=False)
-
-
 class ServerAccess(BaseModel):
     """URL and key of a server that was started here."""
 
@@ -145,8 +134,6 @@ class ServerAccess(BaseModel):
 
 
 class LocalServer:
-    """A running server."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", port: int, api_key: str) -> None:
         self.pid = process.pid
         self.access = ServerAccess(base_url=f"http://127.0.0.1:{port}/v1", api_key=api_key)
@@ -154,16 +141,13 @@ class LocalServer:
 
     @property
     def base_url(self) -> str:
-        """Base URL of the OpenAI protocol."""
         return self.access.base_url
 
     def is_alive(self) -> bool:
-        """Whether its process still runs."""
         return self._process.poll() is None
 
 
 def local_options(config: GeneratorConfig) -> LocalOptions:
-    """The checked options of a local generator or judge."""
     try:
         return LocalOptions.model_validate(config.options)
     except ValidationError as error:
@@ -183,16 +167,6 @@ def weights_digest(config: GeneratorConfig) -> str:
     return digest_once(_own_weights(config, options.path))
 
 
-def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
-    """The weight files that a local generator loads by name, which can be downloaded beforehand."""
-    return [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
-
-
-def check_local() -> None:
-    """Raise MissingDependency if the package is not installed."""
-    need("provider-local", "xllamacpp")
-
-
 @contextmanager
 def ready_by(until: float | None) -> Iterator[None]:
     """Servers that start within the block must answer by this `time.monotonic`; None: only their own limit."""
@@ -207,33 +181,42 @@ def ready_by(until: float | None) -> Iterator[None]:
 def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     """Start the server and wait until it answers; it is stopped at the end of the context."""
     options = local_options(config)
-    path = _weights(config, options)
+    if options.path is None:
+        path = fetch(QWEN_CODER[str(config.model)])
+    else:
+        path = _own_weights(config, options.path)
+        # Hours may have passed since the run's identity was computed.
+        check_unchanged(path)
     port = _claim_port(config, options.port)
-    spec = ServerSpec(
-        path=str(path),
-        alias=str(config.model),
-        port=port,
-        context_tokens=options.context_tokens,
-        parallel=options.parallel,
-        threads=options.threads or usable_cores(),
-        api_key=secrets.token_urlsafe(32),
-    )
+    api_key = secrets.token_urlsafe(32)
+    spec = {
+        "path": str(path),
+        "alias": str(config.model),
+        "port": port,
+        "context_tokens": options.context_tokens,
+        "parallel": options.parallel,
+        "threads": options.threads or usable_cores(),
+        "api_key": api_key,
+    }
+    environment = python_environment()
+    if "OMP_WAIT_POLICY" not in environment:
+        environment.setdefault("GOMP_SPINCOUNT", _SPINS)
     with explained_io("write", log), open_to_append(log) as out:
         process = subprocess.Popen(
             python_command("harness.models.llama_server"),
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
-            env=_environment(),
+            env=environment,
             start_new_session=True,
         )
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for
     try:
         # If it died at once, its log below says why.
         with suppress(BrokenPipeError):
-            process.stdin.write(spec.model_dump_json().encode() + b"\n")
+            process.stdin.write(json.dumps(spec).encode() + b"\n")
             process.stdin.flush()
-        server = LocalServer(process, port, spec.api_key)
+        server = LocalServer(process, port, api_key)
         _wait_until_ready(server, log)
         try:
             yield server
@@ -257,22 +240,6 @@ def _ending(code: int) -> str:
         return f"ended with exit code {code}"
     hint = " (often: out of memory)" if -code == signal.SIGKILL else ""
     return f"was ended by {signal.Signals(-code).name}{hint}"
-
-
-def _environment() -> dict[str, str]:
-    environment = python_environment()
-    if "OMP_WAIT_POLICY" not in environment:
-        environment.setdefault("GOMP_SPINCOUNT", _SPINS)
-    return environment
-
-
-def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:
-    if options.path is None:
-        return fetch(QWEN_CODER[str(config.model)])
-    path = _own_weights(config, options.path)
-    # Hours may have passed since the run's identity was computed.
-    check_unchanged(path)
-    return path
 
 
 def _own_weights(config: GeneratorConfig, path: Path) -> Path:
@@ -304,7 +271,9 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < deadline:
         if not server.is_alive():
-            raise ModelUnavailable(f"the local model server stopped ({_last_line(log)})", f"its log is {log}")
+            lines = log.read_text(errors="replace").strip().splitlines()
+            last = lines[-1][:200] if lines else "its log is empty"
+            raise ModelUnavailable(f"the local model server stopped ({last})", f"its log is {log}")
         try:
             # 503 while the weights load.
             with direct.open(health, timeout=5) as reply:
@@ -316,8 +285,3 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
     raise ModelUnavailable(
         f"the local model server did not answer in {deadline - began:.0f} s", f"its log is {log}"
     )
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else "its log is empty"

@@ -3,14 +3,58 @@
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 
 from harness.core.records import OWN_MODELS, Usage
-from harness.models.time_spans import Spans, covered_s
 from harness.store import StoredCall
+
+Elapsed = tuple[float, float]
+"""Start and end, in seconds of one clock."""
+_MERGED_FROM = 1_000
+
+
+def merged(spans: Iterable[Elapsed]) -> list[Elapsed]:
+    """The union as disjoint spans, in order; a span that ends before it starts is ignored."""
+    found: list[Elapsed] = []
+    for start, end in sorted(spans):
+        if end <= start:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def covered_s(spans: Iterable[Elapsed]) -> float:
+    """Length of the union in seconds."""
+    return sum(end - start for start, end in merged(spans))
+
+
+class Spans:
+    """Spans of any number of calls, merged to disjoint ones."""
+
+    def __init__(self) -> None:
+        self._spans: list[Elapsed] = []
+        self._merge_at = _MERGED_FROM
+
+    def add(self, start_s: float, end_s: float) -> None:
+        self._spans.append((start_s, end_s))
+        if len(self._spans) >= self._merge_at:
+            self._spans = merged(self._spans)
+            self._merge_at = 2 * len(self._spans) + _MERGED_FROM
+
+    def __iadd__(self, others: "Spans") -> "Spans":
+        for span in others.list():
+            self.add(*span)
+        return self
+
+    def list(self) -> list[Elapsed]:
+        """The spans, unordered; some may have been merged."""
+        return list(self._spans)
 
 
 class OpenCall:
@@ -40,7 +84,6 @@ class OpenCall:
         self._waits = was
 
     def note(self) -> None:
-        """Add the time until now to the spans of its meter."""
         now = time.monotonic()
         (self._waiting if self._waits else self._working).add(self._since, now)
         self._since = now
@@ -49,7 +92,7 @@ class OpenCall:
 class Meter:
     """Collects the usage of the calls within a scope. Child tasks inherit it with the context."""
 
-    def __init__(self, scope: str, number: int = 0) -> None:
+    def __init__(self, scope: str, number: int = 0, part_of: "Meter | None" = None) -> None:
         self.scope = scope
         """`index`, or `answer/<query_id>/<repeat>/<attempt>`: the journal's scope."""
         self.number = number
@@ -66,12 +109,12 @@ class Meter:
         self._own: Usage | None = None
         self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0
-        self._embedded: set[int] = set()
-        """Digests of the texts whose vectors this scope has used: each counts once as computed or cached."""
+        self._embedded: set[int] = part_of._embedded if part_of else set()
+        """Digests of the texts whose vectors this scope, or the whole, has used: each counts once as computed or
+        cached.
+        """
         self.cached_from: Counter[str] = Counter()
-        """Number of cached texts by the run that computed them."""
         self.replayed_calls = 0
-        """Calls answered by the journal."""
         self._replayed, self._cached_s = Spans(), 0.0
         self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)
@@ -133,7 +176,6 @@ class Meter:
             self._replayed.add(began, began + call.wall_s)
 
     def add_embedded(self, texts: Sequence[str]) -> None:
-        """Count texts whose vectors were computed now."""
         self.embedded_texts += len(texts)
         self._embedded.update(map(hash, texts))
 
@@ -141,23 +183,15 @@ class Meter:
         """Whether its vector was used in this scope before, so that it counts for no other run."""
         return hash(text) in self._embedded
 
-    def add_cached(self, payers: Mapping[str, str], seconds: float | None) -> None:
+    def add_cached(self, payers: Mapping[str, str], seconds: float) -> None:
         """Count texts with cached vectors, the runs that computed them, and the time that took."""
         self._embedded.update(map(hash, payers))
         self.cached_from.update(payers.values())
-        self._cached_s += seconds or 0.0
-        self._saved_is_known = self._saved_is_known and seconds is not None
+        self._cached_s += seconds
 
     def add_cached_usage(self, payer: str, role: str, usage: Usage) -> None:
-        """Count the usage of computing such vectors."""
         for counted in (self.usage, self.cached_usage.setdefault(payer, {})):
             counted[role] = counted.get(role, Usage()) + usage
-
-    def part(self, scope: str, number: int) -> "Meter":
-        """For a part of the same work; vectors used in another part are not counted again."""
-        part = Meter(scope, number)
-        part._embedded = self._embedded
-        return part
 
     def absorb(self, other: "Meter") -> None:
         """Add the counts of `other`: a whole evaluation is the sum of its judgements."""
@@ -252,7 +286,7 @@ def metered_apart(scope: str, total: Meter, number: int = 0) -> Iterator[None]:
     """Count calls within in their own meter, so that the same request in another block is the same call, and then
     add them to `total`, however the block ends.
     """
-    meter = total.part(scope, number)
+    meter = Meter(scope, number, part_of=total)
     try:
         with metered(meter):
             yield
@@ -282,7 +316,6 @@ def collect_replayed_calls() -> Iterator[list[StoredCall]]:
 
 
 def open_meters() -> list[Meter]:
-    """The meters of all `metered` blocks that are active in this process."""
     return list(_opened)
 
 

@@ -14,8 +14,7 @@ from harness.core.hashing import digest
 from harness.core.proxies import FIX, REFUSED, proxy_of, retry_after_s
 from harness.models.providers import provider_of
 from harness.models.rate_limits import AdaptiveLimiter
-from harness.models.reply_parsing import UnreadableReply
-from harness.models.sanitized_reply import SanitizedReply
+from harness.models.reply_parsing import SanitizedReply, UnreadableReply
 
 _DECODING = {"temperature", "max_tokens", "seed", "extra"}
 
@@ -29,7 +28,6 @@ def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def model_identity(config: ModelConfig) -> dict[str, Any]:
-    """The identity of a resolved generator, judge or embedder."""
     if config.is_none:
         return {"provider": NO_MODEL}
     named = {"provider": config.provider, "model": config.model}
@@ -51,13 +49,10 @@ _RETRIED = frozenset({408, 409, 425, 429, 498, 499})
 """Too early, Groq's full capacity, and a connection that a proxy closed, beside the usual ones."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = SanitizedReply | Exception
-"""The result of one try: a reply or an error."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Access to the server of one role."""
-
     role: str
     base_url: str
     max_retries: int

@@ -11,7 +11,6 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,8 +25,8 @@ from harness.protocols import Embedder, ModelProxy
 
 
 class ServerRefused(Exception):
-    """The server answered with an error. `status` as in HTTP: temporary errors (429, 5xx) are retried as soon as
-    `headers` allow it (retry-after).
+    """A server answers with an error, or the proxy does not forward a call. `status` as in HTTP: temporary errors
+    of servers (429, 5xx) are retried as soon as `headers` allow it (retry-after).
     """
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
@@ -53,7 +52,6 @@ class Translation(httpx2.AsyncBaseTransport):
         raise ServerRefused(404, f"this provider does not embed as {request.get('model')}")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request in OpenAI's protocol; the config's `timeout_s` applies."""
         asked = json.loads(await request.aread())
         answer = self.embeddings if request.url.path.endswith("/embeddings") else self.chat
         headers: dict[str, str] = {}
@@ -112,7 +110,6 @@ def _usage(input_tokens: int | None, output_tokens: int | None, cached_tokens: i
 
 _LONGEST_REQUEST = 64_000_000
 GENERATOR, EMBEDDER = "generator", "embedding"
-"""Names of its models."""
 
 
 _NOT_AT_LOAD = (
@@ -122,30 +119,18 @@ _NOT_AT_LOAD = (
 _NO_TEXTS = "'input' must be texts, not tokens (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False)"
 
 
-class _Refused(Exception):
-    """A call that is not forwarded."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-@dataclass(frozen=True)
-class ProxiedModels:
-    """The models of the current phase."""
-
-    chat: OpenAIChat | None
-    embedder: Embedder | None
-    stop: Callable[[HarnessError], None]
-    """Called with an error after which no further query can succeed."""
-    warn: Callable[[str], None]
-
-
 class ModelProxyServer:
     """Serves from `open` until the process ends."""
 
-    def __init__(self, lent: ProxiedModels) -> None:
-        self._lent = lent
+    def __init__(
+        self,
+        chat: OpenAIChat | None,
+        embedder: Embedder | None,
+        stop: Callable[[HarnessError], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        """`stop` is called with an error after which no further query can succeed."""
+        self._chat_model, self._embedder, self._stop, self._warn = chat, embedder, stop, warn
         self._key = secrets.token_urlsafe(24)
         self._paths: WeakKeyDictionary[Meter, str] = WeakKeyDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -161,12 +146,11 @@ class ModelProxyServer:
             server = _Server(self)
             self._root = f"http://127.0.0.1:{server.server_address[1]}"
             threading.Thread(target=server.serve_forever, daemon=True).start()
-        lent = self._lent
         return ModelProxy(
             base_url=f"{self._root}/v1",
             api_key=self._key,
-            model=GENERATOR if lent.chat else "",
-            embedding_model=EMBEDDER if lent.embedder else "",
+            model=GENERATOR if self._chat_model else "",
+            embedding_model=EMBEDDER if self._embedder else "",
         )
 
     def url(self) -> str:
@@ -182,22 +166,20 @@ class ModelProxyServer:
         await asyncio.gather(*left, return_exceptions=True)
 
     def answer(self, path: str, key: str, body: bytes) -> Mapping[str, Any]:
-        """The reply to a request, called in a thread of the server."""
         if not secrets.compare_digest(key.encode(), f"Bearer {self._key}".encode()):
-            raise _Refused(401, "this is not the key of this process")
+            raise ServerRefused(401, "this is not the key of this process")
         try:
             request = json.loads(body or b"{}")
         except ValueError as error:
-            raise _Refused(400, "the body is not JSON") from error
+            raise ServerRefused(400, "the body is not JSON") from error
         if not isinstance(request, dict):
-            raise _Refused(400, "the body is not a JSON object")
+            raise ServerRefused(400, "the body is not a JSON object")
         assert self._loop is not None  # noqa: S101 - it serves
         return asyncio.run_coroutine_threadsafe(self._forward(path, request), self._loop).result()
 
     def tell(self, line: str) -> None:
-        """Print a line for the user, from a thread of the server."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._lent.warn, line)
+            self._loop.call_soon_threadsafe(self._warn, line)
 
     async def _forward(self, path: str, request: dict[str, Any]) -> Mapping[str, Any]:
         own, _, action = path.strip("/").partition("v1/")
@@ -212,46 +194,48 @@ class ModelProxyServer:
                     return await self._embed(meter, request)
         finally:
             del self._under_way[task]
-        raise _Refused(404, f"only chat/completions and embeddings are available, not {action[:40]!r}")
+        raise ServerRefused(404, f"only chat/completions and embeddings are available, not {action[:40]!r}")
 
     def _meter(self, own: str) -> Meter:
-        """The meter that a call is counted on."""
         meters = open_meters()
         if own:
             mine = [meter for meter in meters if self._paths.get(meter) == own]
             if not mine:
-                raise _Refused(410, "the query that this URL belongs to has ended")
+                raise ServerRefused(410, "the query that this URL belongs to has ended")
             return mine[0]
         if len(meters) > 1:
             error = ConfigError(
                 "several queries are in progress, and a call of the pipeline does not say which one it belongs to",
                 "--set limits.concurrency=1, or let the function take base_url, which differs for each query",
             )
-            self._lent.stop(error)
-            raise _Refused(409, str(error))
+            self._stop(error)
+            raise ServerRefused(409, str(error))
         if not meters:
-            raise _Refused(410, "no query is in progress")
+            raise ServerRefused(410, "no query is in progress")
         return meters[0]
 
     async def _chat(self, meter: Meter, request: dict[str, Any]) -> Mapping[str, Any]:
-        chat = self._lent.chat
+        chat = self._chat_model
         if chat is None:
-            raise _Refused(
+            raise ServerRefused(
                 404, "no generator is available here: see index.lends, answer.lends and models.generator"
             )
         if meter.scope == LOADING:
-            raise _Refused(409, _NOT_AT_LOAD)
-        self._tell_names(str(request.get("model", "")), GENERATOR, chat.named)
+            raise ServerRefused(409, _NOT_AT_LOAD)
+        asked = str(request.get("model", ""))
+        if asked not in {"", GENERATOR, chat.named, *self._said}:
+            self._said.add(asked)
+            self._warn(f"the pipeline asks for '{asked[:60]}': {chat.named} answers, as the config says")
         reply: Mapping[str, Any] = await chat.forward({**request, "stream": False})
         return reply
 
     async def _embed(self, meter: Meter, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        embedder, given = self._lent.embedder, request.get("input")
+        embedder, given = self._embedder, request.get("input")
         if embedder is None:
-            raise _Refused(404, "no embedder is available here: see index.lends and answer.lends")
+            raise ServerRefused(404, "no embedder is available here: see index.lends and answer.lends")
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise _Refused(400, _NO_TEXTS)
+            raise ServerRefused(400, _NO_TEXTS)
         if meter.scope.startswith("answer/"):
             # Never from a cache of other runs, so that the duration is that of this query.
             rows = [await embedder.embed_query(text) for text in texts]
@@ -268,11 +252,6 @@ class ModelProxyServer:
         ]
         usage = {"prompt_tokens": 0, "total_tokens": 0}
         return {"object": "list", "model": EMBEDDER, "data": data, "usage": usage}
-
-    def _tell_names(self, asked: str, name: str, served: str) -> None:
-        if asked not in {"", name, served, *self._said}:
-            self._said.add(asked)
-            self._lent.warn(f"the pipeline asks for '{asked[:60]}': {served} answers, as the config says")
 
 
 class _Server(ThreadingHTTPServer):
@@ -301,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         try:
             reply = self.server.lending.answer(self.path, self.headers.get("authorization", ""), body)
-        except _Refused as refusal:
+        except ServerRefused as refusal:
             # Its client may report no more than the status.
             self.server.lending.tell(f"a call of the pipeline was refused: {refusal}")
             self._fail(refusal.status, str(refusal))
@@ -324,8 +303,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, {"error": {"message": cleaned(message)[:2000], "type": "rag_harness"}})
 
     def _stream(self, reply: Mapping[str, Any]) -> None:
-        """Send the whole reply as the only event of a stream."""
-        chunk = {**reply, "object": "chat.completion.chunk", "choices": _as_deltas(reply.get("choices") or ())}
+        choices = []
+        for choice in reply.get("choices") or ():
+            delta = dict(choice.get("message") or {})
+            if calls := delta.get("tool_calls"):
+                delta["tool_calls"] = [{**call, "index": place} for place, call in enumerate(calls)]
+            choices.append({**{key: value for key, value in choice.items() if key != "message"}, "delta": delta})
+        chunk = {**reply, "object": "chat.completion.chunk", "choices": choices}
         events = b"".join(b"data: " + text + b"\n\n" for text in (json.dumps(chunk).encode(), b"[DONE]"))
         self._write(200, "text/event-stream", events)
 
@@ -341,13 +325,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """No logging: a log of requests could contain texts of the corpus."""
-
-
-def _as_deltas(choices: Sequence[Any]) -> list[Any]:
-    found = []
-    for choice in choices:
-        message = dict(choice.get("message") or {})
-        if calls := message.get("tool_calls"):
-            message["tool_calls"] = [{**call, "index": place} for place, call in enumerate(calls)]
-        found.append({**{key: value for key, value in choice.items() if key != "message"}, "delta": message})
-    return found

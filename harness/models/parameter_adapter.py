@@ -160,7 +160,6 @@ class ModelDialect:
             self.noted(self.known)
 
     def discard(self) -> None:
-        """The suggested change did not help."""
         self._trying = Dialect()
 
 
@@ -173,7 +172,6 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
         self._inner, self._spoken, self._finding_out = inner, spoken, asyncio.Lock()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The server's response to the adapted request."""
         asked = json.loads(await request.aread())
         if not self._spoken.unknown(asked):
             return await self._ask(request, asked)
@@ -198,12 +196,10 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
             return response
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._inner.aclose()
 
 
 def with_body(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Request:
-    """The same request with another JSON body."""
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return httpx2.Request(request.method, request.url, headers=headers, json=body, extensions=request.extensions)
 

@@ -49,8 +49,13 @@ async def ask_once(config: ModelConfig, call_context: CallContext, scope: str) -
             asyncio.timeout(_LONGEST_S),
             httpx2.AsyncClient(transport=open_transport(config, call_context), timeout=config.timeout_s) as client,
         ):
-            if isinstance(config, GeneratorConfig) and _is_asked_at_length(config, call_context):
-                body = chat_request(config, _long_prompt(scope))
+            # Not under a budget, which may be smaller than a long prompt.
+            is_long = provider_of(config).may_cut_prompts and not call_context.budget.limits_calls
+            if isinstance(config, GeneratorConfig) and is_long:
+                # Words in random order, so that each is at least one token, and not the same every day, so that a
+                # server has none of it in its cache.
+                words = f"Ignore these words: {random_words(_N_WORDS, scope)}\n\n{_PROMPT[0].content}"
+                body = chat_request(config, [Message("user", words)])
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LONG_PROMPT_S):
                         response = await _post(client, config, body)
@@ -59,26 +64,17 @@ async def ask_once(config: ModelConfig, call_context: CallContext, scope: str) -
                             with suppress(ModelUnavailable):
                                 _check(config, response, body)
                                 return warning
-            body = _request(config)
+            if isinstance(config, EmbedderConfig):
+                body = embedding_request(config, ["yes"])
+            else:
+                assert isinstance(config, GeneratorConfig)  # noqa: S101 - a model of either kind
+                body = chat_request(config, _PROMPT)
             response = await _post(client, config, body)
             _check(config, response, body)
     return warning
 
 
-def _is_asked_at_length(config: GeneratorConfig, call_context: CallContext) -> bool:
-    """Whether its first prompt is a long one. Not under a budget, which may be smaller than that."""
-    return provider_of(config).may_cut_prompts and not call_context.budget.limits_calls
-
-
-def _long_prompt(scope: str) -> tuple[Message, ...]:
-    """Of words in random order, so that each is at least one token, and not the same every day, so that a server
-    has none of it in its cache.
-    """
-    return (Message("user", f"Ignore these words: {random_words(_N_WORDS, scope)}\n\n{_PROMPT[0].content}"),)
-
-
 def random_words(n: int, seed: str | None = None) -> str:
-    """Common words in random order."""
     return " ".join(random.Random(seed).choices(_WORDS, k=n))  # noqa: S311 - no secret
 
 
@@ -105,13 +101,6 @@ async def _post(client: httpx2.AsyncClient, config: ModelConfig, body: dict[str,
         raise ModelUnavailable(f"{where}: {error}", f"check models.{config.role}.base_url") from error
 
 
-def _request(config: ModelConfig) -> dict[str, Any]:
-    if isinstance(config, GeneratorConfig):
-        return chat_request(config, _PROMPT)
-    assert isinstance(config, EmbedderConfig)  # noqa: S101 - a model of either kind
-    return embedding_request(config, ["yes"])
-
-
 def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any]) -> None:
     status, role = response.status_code, config.role
     if 300 <= status < 400 or status == 511:
@@ -136,7 +125,6 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
 
 
 def _fix(config: ModelConfig, body: dict[str, Any], message: str) -> str:
-    """What to change after a refusal of `body`."""
     ours = [name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body]
     change = f"change models.{config.role}" + (f" (it is sent {', '.join(ours)})" if ours else "")
     names = [name for name in ours if name != "max_tokens" and name not in config.extra]

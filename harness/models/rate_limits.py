@@ -60,11 +60,9 @@ class Pace:
         self._under_way += amount
 
     def end(self, amount: float) -> None:
-        """End a request of this amount."""
         self._under_way -= amount
 
     def update_limit(self, limit: float, left: float) -> None:
-        """The server reports its limit per minute and how much is left."""
         self._told, self._left = limit, left
 
     def record_answer(self, amount: float, expected: float, began: float) -> None:
@@ -140,11 +138,9 @@ class Pace:
             self._held -= self._passed.popleft()[1]
 
     def _limit(self, now: float) -> float:
-        """The learnt limit per minute."""
         return self._learnt * (1.0 + _REGAINED * ((now - self._learnt_at) / MINUTE_S) ** 3)
 
     def _gap_s(self, amount: float, now: float) -> float:
-        """Seconds until the next start."""
         left = min(1.0, max(0.0, (self._left - self._under_way) / self._told))
         # Only the user's own limit may be below one start per minute.
         servers_s = max(_spread_s(amount, self._limit(now)), _spread_s(amount, self._told) * (1.0 - left) ** 2)
@@ -253,7 +249,6 @@ class AdaptiveLimiter:
             call.turn(waits=False)
 
     def _assign_slots(self) -> None:
-        """Assign all free slots to the first in the queue at once."""
         is_early = self._next_start_s() > time.monotonic()
         while self._queue and self._active < self.allowed:
             _, place = self._queue.popleft()
@@ -316,7 +311,6 @@ class AdaptiveLimiter:
             self._assign_slots()
 
     def update_limits(self, allowances: Allowances) -> None:
-        """Apply the limits that the server reports."""
         for kind, (limit, left) in allowances.items():
             self._paces[kind].update_limit(limit, left)
 

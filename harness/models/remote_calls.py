@@ -11,7 +11,7 @@ import builtins
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -30,12 +30,9 @@ _PLAIN = ("TypeError", "ValueError", "RuntimeError", "TimeoutError")
 
 
 class RemoteCallError(BaseModel):
-    """An exception as a value."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    """Name of its class."""
     what: str
     fix: str = ""
     usd: float = 0.0
@@ -44,13 +41,10 @@ class RemoteCallError(BaseModel):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """From an exception raised here."""
-        name = type(error).__name__
-        if isinstance(error, BudgetExhausted):
-            return cls(name=name, what=error.what, usd=error.usd, tokens=error.tokens)
+        fields = {"what": str(error)}
         if isinstance(error, HarnessError):
-            return cls(name=name, what=error.what, fix=error.fix)
-        return cls(name=name, what=str(error))
+            fields = {name: getattr(error, name) for name in cls.model_fields if hasattr(error, name)}
+        return cls(**{**fields, "name": type(error).__name__})
 
     def as_raised(self, request: httpx2.Request) -> Exception:
         """The exception to raise there: one of our classes, of the HTTP library's or a builtin, otherwise a
@@ -101,17 +95,6 @@ class RemoteCall(RelayLine):
     """Not a call: no further calls follow in that block."""
 
 
-class RemoteUsage(RelayLine):
-    """The usage of a call."""
-
-    usage: Usage
-    paid_by: str | None = None
-    """For a replayed call: the run that paid."""
-    started_at: str = ""
-    wall_s: float = 0.0
-    """For a replayed call: its original duration."""
-
-
 class CallUpdate(RelayLine):
     """An update of a call; the last one is `answered` or `failed`."""
 
@@ -119,16 +102,20 @@ class CallUpdate(RelayLine):
     kind: Literal["waits", "goes_on", "waited", "counted", "answered", "failed"]
     seconds: float = 0.0
     """waited: the past seconds that were spent waiting for a limit of the provider."""
-    counted: RemoteUsage | None = None
+    usage: Usage = Usage()
+    """counted."""
+    paid_by: str | None = None
+    """counted, for a replayed call: the run that paid."""
+    started_at: str = ""
+    wall_s: float = 0.0
+    """counted, for a replayed call: its original start and duration."""
     status: int = 0
     content: bytes = b""
     """answered."""
     error: RemoteCallError | None = None
-    """failed."""
 
     @property
     def is_last(self) -> bool:
-        """Whether it is the last update."""
         return self.kind in {"answered", "failed"}
 
 
@@ -155,7 +142,6 @@ class RemoteCallClient:
             del self._open[number]
 
     def withdraw(self, number: int) -> None:
-        """Cancel a call."""
         self._ask(RemoteCall(number=number, is_withdrawn=True))
 
     def end_block(self, scope: str, number: int) -> None:
@@ -193,7 +179,7 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response; raises the error of the call."""
-        meter = current_meter()
+        meter, relay = current_meter(), self._call_context.relay
         call = RemoteCall(
             number=0,
             scope=meter.scope,
@@ -204,58 +190,36 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
             timeout_s=request.extensions.get("timeout", {}).get("read"),
         )
         try:
-            with meter.call() as under_way, self._call_context.relay.asked(call) as (number, inbox):
-                following = _Following(meter, self._role, under_way, request)
+            with meter.call() as under_way, relay.asked(call) as (number, inbox):
                 try:
-                    return await following.to_the_end(inbox)
+                    last = await self._last_of(inbox, under_way, meter)
                 except asyncio.CancelledError:
-                    self._call_context.relay.withdraw(number)
-                    await self._await_usage(following, inbox)
+                    relay.withdraw(number)
+                    # The time limit is reported, whatever the result of the call.
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_USAGE_WAIT_S):
+                            last = await self._last_of(inbox, under_way, meter)
+                            if last.error and isinstance(stopped := last.error.as_raised(request), HarnessError):
+                                self._call_context.stop(stopped)
                     raise
+                if last.error is not None:
+                    raise last.error.as_raised(request)
+                return response_of(last.status, last.content, request)
         except HarnessError as error:
             # A client may wrap the error, and a system may ignore it.
             self._call_context.fatal = error
             raise
 
-    async def _await_usage(self, following: "_Following", inbox: "asyncio.Queue[CallUpdate]") -> None:
-        """Count the usage of a call that its query's time limit cut off."""
-        try:
-            async with asyncio.timeout(_USAGE_WAIT_S):
-                await following.to_the_end(inbox)
-        except HarnessError as error:
-            self._call_context.stop(error)
-        except Exception:
-            # The time limit is reported, whatever the result of the call.
-            return
-
-
-@dataclass(frozen=True)
-class _Following:
-    """One call, from request to answer."""
-
-    meter: Meter
-    role: str
-    under_way: OpenCall
-    request: httpx2.Request
-
-    async def to_the_end(self, inbox: "asyncio.Queue[CallUpdate]") -> httpx2.Response:
+    async def _last_of(self, inbox: "asyncio.Queue[CallUpdate]", under_way: OpenCall, meter: Meter) -> CallUpdate:
+        """The last update of a call; the others are counted."""
         while not (news := await inbox.get()).is_last:
-            self._take(news)
-        if news.error is not None:
-            raise news.error.as_raised(self.request)
-        return response_of(news.status, news.content, self.request)
-
-    def _take(self, news: CallUpdate) -> None:
-        if news.kind == "waited":
-            self.under_way.mark_waiting_since(time.monotonic() - news.seconds)
-        elif news.counted is not None:
-            self._count(news.counted)
-        else:
-            self.under_way.turn(waits=news.kind == "waits")
-
-    def _count(self, counted: RemoteUsage) -> None:
-        if counted.paid_by is None:
-            self.meter.add_call(self.role, counted.usage)
-            return
-        made = (counted.wall_s, counted.started_at, counted.paid_by)
-        self.meter.add_replayed(self.role, StoredCall("", b"", b"", counted.usage, *made))
+            if news.kind == "waited":
+                under_way.mark_waiting_since(time.monotonic() - news.seconds)
+            elif news.kind != "counted":
+                under_way.turn(waits=news.kind == "waits")
+            elif news.paid_by is None:
+                meter.add_call(self._role, news.usage)
+            else:
+                made = (news.wall_s, news.started_at, news.paid_by)
+                meter.add_replayed(self._role, StoredCall("", b"", b"", news.usage, *made))
+        return news

@@ -1,17 +1,20 @@
-"""Parses untrusted replies of servers: bodies within bounds, usage, limits, waiting times."""
+"""Reads untrusted replies of servers: bodies within bounds and without keys, usage, limits, waiting times."""
 
 import json
 import math
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx2
 
 from harness.core.records import Usage
-from harness.models.embedding_replies import rows_of
+from harness.core.sanitize import cleaned, reply_without_keys
 from harness.models.rate_limits import Allowances
+from harness.models.vectors import rows_of
 
 MAX_BODY_BYTES = 64 << 20
 """For one uncompressed reply: 32 embeddings of 4,096 numbers are 3 MB."""
@@ -129,7 +132,6 @@ def _said_in(reply: Any) -> str:
 
 
 def _kind_of(content: bytes) -> str:
-    """Describes a body that is not JSON."""
     start = content.lstrip()[:20].lower()
     if start.startswith((b"data:", b"event:", b": ")):
         return "a stream of events, although none was requested"
@@ -163,10 +165,12 @@ def usage_of(reply: Any) -> Usage:
         usage = reply["usage"]
         details = usage.get("prompt_tokens_details") or {}
         # No request is without tokens: a server that reports 0 did not count them.
-        taken, given = _tokens(usage["prompt_tokens"], least=1), _tokens(_or_0(usage.get("completion_tokens")))
-        cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
+        taken, given = _tokens(usage["prompt_tokens"], least=1), _tokens(usage.get("completion_tokens"))
+        cached = _tokens(details.get("cached_tokens"), most=taken)
         given, reasoned = _with_reasoning(usage, taken, given)
-        if not given and _holds_text(reply):
+        message = _first_choice(reply).get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if not given and isinstance(content, str) and content.strip():
             raise ValueError("not a count of the reply")
     except (ValueError, TypeError, KeyError, AttributeError):
         return Usage(calls=1, unmetered_calls=1, cut_calls=cut)
@@ -178,16 +182,6 @@ def usage_of(reply: Any) -> Usage:
         reasoning_tokens=reasoned,
         cut_calls=cut,
     )
-
-
-def least_tokens(request: Mapping[str, Any]) -> int:
-    """A lower bound of the tokens of a request: its words, none of which is less than a token. Few for languages
-    without spaces and for long runs of one character.
-    """
-    messages = request.get("messages")
-    texts = [one.get("content") for one in messages] if isinstance(messages, list) else request.get("input")
-    texts = [texts] if isinstance(texts, str) else texts if isinstance(texts, list) else []
-    return sum(len(_WORDS.findall(text)) for text in texts if isinstance(text, str))
 
 
 def counted_tokens(content: bytes) -> int | None:
@@ -207,7 +201,11 @@ def is_cut_prompt(request: Mapping[str, Any], usage: Usage, content: bytes) -> b
     """
     if usage.unmetered_calls:
         return False
-    least = least_tokens(request)
+    messages = request.get("messages")
+    texts = [one.get("content") for one in messages] if isinstance(messages, list) else request.get("input")
+    texts = [texts] if isinstance(texts, str) else texts if isinstance(texts, list) else []
+    # Its words, none of which is less than a token; few in languages without spaces.
+    least = sum(len(_WORDS.findall(text)) for text in texts if isinstance(text, str))
     if least < _TELLING_WORDS or usage.input_tokens >= least / 2:
         return False
     counted = counted_tokens(content)
@@ -226,19 +224,12 @@ def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
 
 
 def _tokens(value: object, most: int = MAX_TOKENS, least: int = 0) -> int:
+    """The count; None is 0."""
+    if value is None:
+        value = 0
     if type(value) is not int or not least <= value <= most:
         raise ValueError("not a token count")
     return value
-
-
-def _holds_text(reply: Any) -> bool:
-    message = _first_choice(reply).get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return isinstance(content, str) and bool(content.strip())
-
-
-def _or_0(value: object) -> object:
-    return 0 if value is None else value
 
 
 def _is_cut(reply: Any) -> bool:
@@ -272,3 +263,46 @@ def allowances(headers: Mapping[str, str]) -> Allowances:
         if 0 < limit < math.inf and 0 <= left < math.inf:
             found[kind] = (limit, left)
     return found
+
+
+_READ = ("x-ratelimit-", "retry-after")
+"""Prefixes of headers that are read as a number or a date; they are not stored."""
+
+
+@dataclass(frozen=True)
+class SanitizedReply:
+    """A whole reply, parsed once."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Headers about rate limits and retries."""
+    content: bytes
+    path: str
+    """Path of the request."""
+
+    @cached_property
+    def _parsed(self) -> Any:
+        return parsed(self.content)
+
+    @cached_property
+    def damage(self) -> str:
+        """The fault of a reply with status 200; empty if it is valid. A reply without text is valid."""
+        return damage_of(self._parsed, self.path, self.content)
+
+    @cached_property
+    def usage(self) -> Usage:
+        return usage_of(self._parsed)
+
+
+async def sanitize_reply(response: httpx2.Response, path: str) -> SanitizedReply:
+    """The whole response to a request for `path`; raises as `whole_body` does."""
+    content = reply_without_keys(await whole_body(response))
+    headers = {name: value for name, value in response.headers.items() if name.startswith(_READ)}
+    return SanitizedReply(response.status_code, headers, content, path)
+
+
+def without_key(error: Exception) -> Exception:
+    """The same error without any key. It has no cause, since that quotes the bytes sent or received."""
+    error.args = (cleaned(str(error)),)
+    error.__cause__ = error.__context__ = None
+    return error

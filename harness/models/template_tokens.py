@@ -32,13 +32,11 @@ def _plain_message(message: Any) -> Any:
         return message
     content = message.get("content")
     if isinstance(content, list):
-        return {**message, "content": [_plain_part(part) for part in content]}
+        is_text = [isinstance(part, dict) and isinstance(part.get("text"), str) for part in content]
+        parts = zip(content, is_text, strict=True)
+        content = [{**part, "text": plain_text(part["text"])} if texts else part for part, texts in parts]
+        return {**message, "content": content}
     return {**message, "content": plain_text(content)} if isinstance(content, str) else message
-
-
-def _plain_part(part: Any) -> Any:
-    is_text = isinstance(part, dict) and isinstance(part.get("text"), str)
-    return {**part, "text": plain_text(part["text"])} if is_text else part
 
 
 def plain_text(text: str) -> str:

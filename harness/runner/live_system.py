@@ -20,11 +20,11 @@ from harness.core.hashing import short_digest
 from harness.core.records import AnswerStyle, Query, RunRecord
 from harness.core.sanitize import secret_names
 from harness.models.budget import Budget
+from harness.models.cross_encoders import reranker_files
 from harness.models.llama_server import LocalServer
 from harness.models.metering import Meter
 from harness.models.model_endpoint import server_digests
 from harness.models.providers import check_reachable
-from harness.models.rerankers import reranker_files
 from harness.models.transport import CallContext
 from harness.runner.executing.execute import check_system, model_server
 from harness.runner.executing.messages import Job

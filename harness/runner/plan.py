@@ -16,10 +16,9 @@ from harness.core.records import OWN_MODELS, AnswerStyle
 from harness.core.sanitize import path_part
 from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
-from harness.models.entailment import entailment_identity
+from harness.models.cross_encoders import entailment_identity, reranker_files, reranker_identity
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
-from harness.models.rerankers import reranker_files, reranker_identity
 from harness.models.weights import missing_bytes
 from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, no_progress
 from harness.registry import SYSTEMS

@@ -79,7 +79,7 @@ def retrieved(queries: int) -> dict[str, Cases]:
 
 def searcher(chunks: Sequence[str]) -> Callable[[str, int], list[str]]:
     """search(text, k) -> the k nearest chunks."""
-    from harness.models.minilm_embedder import MiniLM
+    from harness.models.providers.minilm import MiniLM
 
     model = MiniLM()
     print(f"retrieving among {len(chunks):,} passages", flush=True)

@@ -77,7 +77,7 @@ Embed = Callable[[Sequence[str]], Rows]
 
 
 def _built_in() -> Embed:
-    from harness.models.minilm_embedder import MiniLM
+    from harness.models.providers.minilm import MiniLM
 
     model = MiniLM()
     return lambda texts: asyncio.run(model.embed(texts))
@@ -88,7 +88,7 @@ def _sentence_transformers() -> Embed:
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     from harness.evaluators.bertscore.loading import minilm_folder
-    from harness.models.minilm_embedder import MINILM_MAX_TOKENS
+    from harness.models.providers.minilm import MINILM_MAX_TOKENS
 
     reads = Transformer(str(minilm_folder()))
     reads.max_seq_length = MINILM_MAX_TOKENS

@@ -36,7 +36,7 @@ from harness.models.huggingface_hub_files import (
     hub_is_reachable,
     hub_revision,
 )
-from harness.models.minilm_embedder import check_minilm, minilm_session
+from harness.models.providers.minilm import minilm_session, need_onnx
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch, weights_dir
 from harness.store.atomic_files import write_atomic
@@ -172,7 +172,7 @@ class Loaded(NamedTuple):
 def need_packages(name: str) -> None:
     """Raise MissingDependency if a package that this encoder needs is not installed; imports nothing."""
     if name == MINILM:
-        check_minilm()
+        need_onnx()
         return
     missing = [package for package in ("torch", "transformers", "bert_score") if find_spec(package) is None]
     if missing:

@@ -37,9 +37,8 @@ from harness.extensions.load.levels import (
 )
 from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, read_load, summarised, write_load
 from harness.models.budget import Budget
-from harness.models.metering import Meter
+from harness.models.metering import Meter, covered_s
 from harness.models.providers import provider_of
-from harness.models.time_spans import covered_s
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.costs import usage_together
 from harness.runner.executing.resources import ResourceSampler, Servers

@@ -11,8 +11,8 @@ from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError
 from harness.models.connection_pool import ConnectionPool
 from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply
+from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
-from harness.models.providers.resolving import api_key
 from harness.models.reply_parsing import ACCEPTED_CODINGS, received
 
 _VERSION = "2023-06-01"
@@ -35,15 +35,22 @@ class Anthropic(Translation):
         }
 
     async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One message and its answer."""
         asked = httpx2.Request("POST", self._url, headers=self._headers, json=_translated(request))
         response = await received(await self._http.handle_async_request(asked), asked)
         if response.status_code != 200:
             raise _refusal(response, asked)
-        return _reply(json.loads(response.content))
+        said = json.loads(response.content)
+        used = said.get("usage") or {}
+        counted = "input_tokens" in used and "output_tokens" in used
+        return chat_reply(
+            _text(said.get("content") or []),
+            input_tokens=sum(used.get(name) or 0 for name in _INPUT) if counted else None,
+            output_tokens=used["output_tokens"] if counted else None,
+            cached_tokens=used.get("cache_read_input_tokens") or 0,
+            finish_reason=_ENDED_BY.get(str(said.get("stop_reason")), "stop"),
+        )
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
 
@@ -65,19 +72,6 @@ def _translated(request: Mapping[str, Any]) -> dict[str, Any]:
         body["tools"] = [{"name": _TOOL, "description": "Gives the reply.", "input_schema": schema}]
         body["tool_choice"] = {"type": "tool", "name": _TOOL}
     return body
-
-
-def _reply(said: Mapping[str, Any]) -> dict[str, Any]:
-    ended = _ENDED_BY.get(str(said.get("stop_reason")), "stop")
-    used = said.get("usage") or {}
-    counted = "input_tokens" in used and "output_tokens" in used
-    return chat_reply(
-        _text(said.get("content") or []),
-        input_tokens=sum(used.get(name) or 0 for name in _INPUT) if counted else None,
-        output_tokens=used["output_tokens"] if counted else None,
-        cached_tokens=used.get("cache_read_input_tokens") or 0,
-        finish_reason=ended,
-    )
 
 
 def _text(blocks: list[Mapping[str, Any]]) -> str:

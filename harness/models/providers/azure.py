@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.config import ModelConfig
 from harness.models.connection_pool import ConnectionPool
+from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
-from harness.models.providers.resolving import api_key
 
 
 class AzureOptions(BaseModel):
@@ -30,7 +30,6 @@ class Azure(httpx2.AsyncBaseTransport):
         self._version = AzureOptions.model_validate(config.options).api_version
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request of OpenAI's protocol."""
         body: dict[str, Any] = json.loads(await request.aread())
         what = "embeddings" if request.url.path.endswith("/embeddings") else "chat/completions"
         if self._version == "v1":
@@ -48,7 +47,6 @@ class Azure(httpx2.AsyncBaseTransport):
         return await self._http.handle_async_request(sent)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
 

@@ -6,7 +6,7 @@ from harness.config import ModelConfig
 from harness.config.load import explain
 from harness.core.errors import ConfigError
 from harness.models.fake_model import FakeScript, FakeTransport
-from harness.models.providers.provider_spec import ProviderSpec
+from harness.models.providers import ProviderSpec
 from harness.protocols import Role
 
 _BOTH: frozenset[Role] = frozenset({"generator", "embedder"})

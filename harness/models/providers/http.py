@@ -10,8 +10,7 @@ from harness.config import EmbedderConfig, ModelConfig
 from harness.config.load import explain
 from harness.core.errors import ConfigError, ModelUnavailable
 from harness.core.proxies import connect_once
-from harness.models.providers.provider_spec import ProviderSpec
-from harness.models.providers.resolving import api_key
+from harness.models.providers import ProviderSpec, api_key
 from harness.protocols import Role
 
 C = TypeVar("C", bound=ModelConfig)
@@ -87,7 +86,6 @@ def _shortened(url: str, ends: tuple[str, ...]) -> str:
 
 
 def _check(fix: str, config: ModelConfig) -> None:
-    """Raise if the key is missing or the port does not answer."""
     api_key(config)
     try:
         connect_once(str(config.base_url), _CONNECT_TIMEOUT_S)

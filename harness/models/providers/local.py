@@ -5,8 +5,8 @@ from pathlib import Path
 from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError, nearest
 from harness.models.huggingface_hub_files import DEFAULT_LOCAL_MODELS, QWEN_CODER
-from harness.models.llama_server import check_local, local_options, serve_local, weights_digest, weights_needed
-from harness.models.providers.provider_spec import ProviderSpec
+from harness.models.llama_server import check_local, local_options, serve_local, weights_digest
+from harness.models.providers import ProviderSpec
 
 
 def _resolve(config: GeneratorConfig) -> GeneratorConfig:
@@ -21,10 +21,7 @@ def _resolve(config: GeneratorConfig) -> GeneratorConfig:
 
 def _identity(config: GeneratorConfig) -> dict[str, object]:
     # The weights, not their path; the context size, which decides which prompts fit.
-    return {
-        "context_tokens": local_options(config).context_tokens,
-        "weights_sha256": weights_digest(config),
-    }
+    return {"context_tokens": local_options(config).context_tokens, "weights_sha256": weights_digest(config)}
 
 
 LOCAL = ProviderSpec(
@@ -34,7 +31,7 @@ LOCAL = ProviderSpec(
     resolve=_resolve,
     identity=_identity,
     check=lambda _config: check_local(),
-    weights=weights_needed,
+    weights=lambda config: [] if local_options(config).path else [QWEN_CODER[str(config.model)]],
     serve=serve_local,
     parallel=lambda config: local_options(config).parallel,
     fix="run the same command again: it starts the model server and resumes",

@@ -11,7 +11,7 @@ from harness.config import EmbedderConfig
 from harness.core.errors import ConfigError, ModelUnavailable, need
 from harness.core.hashing import folder_digest
 from harness.models.huggingface_hub_files import hub_revision
-from harness.models.providers.provider_spec import ProviderSpec
+from harness.models.providers import ProviderSpec
 from harness.models.vectors import unit_rows
 
 if TYPE_CHECKING:

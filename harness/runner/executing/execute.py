@@ -11,10 +11,9 @@ from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.records import RaceRecord
 from harness.display.page_and_section import has_places
-from harness.models.entailment import check_entailment
+from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
-from harness.models.rerankers import check_reranker, reranker_files
 from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
 from harness.registry import DATASETS
 from harness.runner.budget_tracker import BudgetTracker

@@ -17,7 +17,7 @@ from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.metering import LOADING, Meter, metered
-from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
+from harness.models.model_proxy_server import ModelProxyServer
 from harness.models.providers import provider_of
 from harness.models.weights import cache_dir
 from harness.protocols import System, SystemSpec
@@ -123,7 +123,7 @@ def open_system(
         index_params = spec.index_params.model_validate(job.index_params)
         answer_params = spec.answer_params.model_validate(job.answer_params)
         chat = build_chat(job.generator, call_context, job.server) if job.generator else None
-        lending = ModelProxyServer(ProxiedModels(chat, _or_none(vectors), call_context.stop, around.warn))
+        lending = ModelProxyServer(chat, _or_none(vectors), call_context.stop, around.warn)
         answers = job.phase == "answer"
         runtime = WorkerRuntime(
             index_dir=index_dir.store,

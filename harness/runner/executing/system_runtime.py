@@ -12,10 +12,9 @@ from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.core.sanitize import keep_made
 from harness.llm_utils.answer_contract import answer_messages, generate
 from harness.llm_utils.logprob_entailment import LogprobEntailment
-from harness.models.entailment import open_entailment
+from harness.models.cross_encoders import open_entailment, open_reranker
 from harness.models.metering import current_meter, stage
 from harness.models.model_proxy_server import ModelProxyServer
-from harness.models.rerankers import open_reranker
 from harness.protocols import (
     BY_GENERATOR,
     ChatModel,

@@ -24,7 +24,7 @@ from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
 from harness.evaluators.bertscore.matching import TokenTable
 from harness.evaluators.run_scoring import Scorer
-from harness.models.minilm_embedder import MiniLM
+from harness.models.providers.minilm import MiniLM
 
 pytestmark = pytest.mark.slow
 PARTS = ("precision", "recall", "f1")

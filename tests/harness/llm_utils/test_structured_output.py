@@ -84,17 +84,6 @@ def test_anything_else_is_a_value_error(reply: str) -> None:
         parse_object(reply)
 
 
-class Replying:
-    """A model that gives these replies, one after the other."""
-
-    def __init__(self, *replies: str) -> None:
-        self.replies, self.asked = list(replies), []  # type: ignore[var-annotated]
-
-    async def complete(self, messages: list[Message], **options: object) -> str:
-        self.asked.append((messages, options))
-        return self.replies.pop(0)
-
-
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
@@ -126,18 +115,17 @@ def test_a_data_sets_name_for_a_type_is_known_with_and_without_its_ending() -> N
 
 
 async def test_a_model_is_asked_once_and_held_to_the_three_names() -> None:
-    model = Replying('{"type": "temporal"}')
-    assert await type_by_model(model, "What came first?") == "temporal"  # type: ignore[arg-type]
-    ((messages, options),) = model.asked
-    assert messages == type_messages("What came first?")
-    assert options["max_tokens"] == REPLY_TOKENS
-    assert options["json_schema"]["properties"]["type"]["enum"] == ["inference", "comparison", "temporal"]
+    model = replies('{"type": "temporal"}')
+    assert await type_by_model(model, "What came first?") == "temporal"
+    (asked,) = model.calls
+    assert (asked.messages, asked.max_tokens) == (type_messages("What came first?"), REPLY_TOKENS)
+    assert asked.json_schema is not None
+    assert asked.json_schema["properties"]["type"]["enum"] == ["inference", "comparison", "temporal"]
 
 
 async def test_a_reply_that_names_no_type_is_asked_for_once_more_and_never_guessed() -> None:
-    model = Replying("comparison, I think", '{"type": "opinion"}')
     with pytest.raises(Unreadable, match="none of the types"):
-        await type_by_model(model, "Which is best?")  # type: ignore[arg-type]
+        await type_by_model(replies("comparison, I think", '{"type": "opinion"}'), "Which is best?")
 
 
 # Work side by side within bounds, and each piece of it once.

@@ -78,30 +78,27 @@ def no_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def connect(call_context: CallContext, no_tls: None) -> AsyncIterator[Callable[..., OpenAIChat]]:
-    """connect(url, seam=..., **config) -> a chat model over the real openai client, closed with the test."""
+async def connected(call_context: CallContext) -> AsyncIterator[Callable[..., Any]]:
+    """connected(config, url, seam=..., **fields) -> (config, the real openai client, closed with the test)."""
     async with AsyncExitStack() as stack:
 
-        def start(base_url: str, call_context: CallContext = call_context, **config: Any) -> OpenAIChat:
+        def start(kind: Any, base_url: str, seam: CallContext = call_context, **config: Any) -> tuple[Any, Any]:
             fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
-            resolved = GeneratorConfig(base_url=base_url, **fields)
-            client = open_client(resolved, call_context)
+            resolved = kind(base_url=base_url, **fields)
+            client = open_client(resolved, seam)
             stack.push_async_callback(client.close)
-            return OpenAIChat(resolved, client)
+            return resolved, client
 
         yield start
 
 
 @pytest.fixture
-async def connect_embedder(call_context: CallContext) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
-    """connect_embedder(url, **config) -> the encoder over the real openai client."""
-    async with AsyncExitStack() as stack:
+def connect(connected: Callable[..., Any], no_tls: None) -> Callable[..., OpenAIChat]:
+    """connect(url, seam=..., **config) -> a chat model."""
+    return lambda *where, **config: OpenAIChat(*connected(GeneratorConfig, *where, **config))
 
-        def start(base_url: str, **config: Any) -> OpenAIEmbedding:
-            fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
-            resolved = EmbedderConfig(base_url=base_url, **fields)
-            client = open_client(resolved, call_context)
-            stack.push_async_callback(client.close)
-            return OpenAIEmbedding(resolved, client)
 
-        yield start
+@pytest.fixture
+def connect_embedder(connected: Callable[..., Any]) -> Callable[..., OpenAIEmbedding]:
+    """connect_embedder(url, **config) -> the encoder."""
+    return lambda *where, **config: OpenAIEmbedding(*connected(EmbedderConfig, *where, **config))

@@ -86,23 +86,6 @@ async def test_azure_embeds(on_azure: SpeakingServer, call_context: CallContext,
     assert on_azure.asked[0].path == "/openai/deployments/my-vectors/embeddings"
 
 
-@pytest.mark.parametrize(
-    ("config", "line"),
-    [
-        ({"model": "gone"}, "has no such model or path (HTTP 404: The API deployment for this resource does not"),
-        ({"options": {"api_version": "2019-01-01"}}, "(HTTP 404: Resource not found): correct base_url (https://"),
-        ({"api_key_env": "WRONG_KEY"}, "refused the key (HTTP 401: Access denied due to invalid subscription key"),
-    ],
-)
-async def test_what_is_wrong_on_azure_is_one_line(
-    on_azure: SpeakingServer, ask: Ask, config: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WRONG_KEY", "not-the-key-of-this-resource")
-    with pytest.raises(ModelUnavailable) as error:
-        await ask(on_azure, provider="azure", **config)
-    assert line in str(error.value)
-
-
 def test_azure_needs_its_resource_and_a_version_that_can_be() -> None:
     with pytest.raises(ConfigError, match="'azure' needs a URL"):
         resolve_generator(GeneratorConfig(provider="azure", model="my-gpt"))
@@ -185,21 +168,27 @@ async def test_a_busy_server_is_asked_again_when_it_says_and_an_overloaded_one_t
 
 
 @pytest.mark.parametrize(
-    ("config", "line"),
+    ("provider", "config", "line"),
     [
-        (
-            {"model": "claude-gone"},
-            "has no such model or path (HTTP 404: model: claude-gone): check the network and",
-        ),
-        ({"api_key_env": "WRONG_KEY"}, "refused the key (HTTP 401: invalid x-api-key)"),
+        ("azure", {"model": "gone"}, "has no such model or path (HTTP 404: The API deployment for this resource"),
+        ("azure", {"options": {"api_version": "2019-01-01"}}, "(HTTP 404: Resource not found): correct base_url"),
+        ("azure", {"api_key_env": "WRONG_KEY"}, "refused the key (HTTP 401: Access denied due to invalid"),
+        ("anthropic", {"model": "claude-gone"}, "has no such model or path (HTTP 404: model: claude-gone): check"),
+        ("anthropic", {"api_key_env": "WRONG_KEY"}, "refused the key (HTTP 401: invalid x-api-key)"),
     ],
 )
-async def test_what_is_wrong_at_anthropic_is_one_line(
-    at_anthropic: SpeakingServer, ask: Ask, config: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_wrong_with_a_config_is_one_line(
+    on_azure: SpeakingServer,
+    at_anthropic: SpeakingServer,
+    ask: Ask,
+    provider: str,
+    config: dict[str, Any],
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("WRONG_KEY", "not-the-key-of-this-account")
     with pytest.raises(ModelUnavailable) as error:
-        await ask(at_anthropic, provider="anthropic", **config)
+        await ask(on_azure if provider == "azure" else at_anthropic, provider=provider, **config)
     assert line in str(error.value)
 
 

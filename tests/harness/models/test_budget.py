@@ -55,6 +55,12 @@ class Serving(FakeTransport):
         return Usage(input_tokens=self.served["input_tokens"], output_tokens=self.served["output_tokens"])
 
 
+def limited(open_seam: OpenSeam, **allowance: Any) -> CallContext:
+    call_context = open_seam()
+    call_context.budget = Budget(Allowance(**allowance))
+    return call_context
+
+
 def transport(call_context: CallContext, inner: httpx2.AsyncBaseTransport, **endpoint: Any) -> MeteredTransport:
     fields = {"role": "generator", "base_url": "", "max_retries": 0, "limiter": AdaptiveLimiter(8), "fix": ""}
     return MeteredTransport(call_context, Endpoint(**{**fields, **endpoint}), inner)
@@ -130,24 +136,20 @@ def sum_tokens(usage: Usage) -> int:
 
 async def test_what_was_paid_is_replayed_for_nothing_and_a_larger_budget_goes_on(open_seam: OpenSeam) -> None:
     texts = [f"question {number} " + "word " * 30 for number in range(30)]
-    server, call_context = Serving(), open_seam()
-    call_context.budget = Budget(Allowance(tokens=900))
+    server, call_context = Serving(), limited(open_seam, tokens=900)
     answered, _ = await ask_all(transport(call_context, server), texts)
     assert 0 < answered < 30
-    same = open_seam()
-    same.budget = Budget(Allowance(tokens=900 - call_context.budget.spent.tokens))
+    same = limited(open_seam, tokens=900 - call_context.budget.spent.tokens)
     assert (await ask_all(transport(same, server), texts))[0] == answered
     assert server.served["calls"] == answered
-    larger = open_seam()
-    larger.budget = Budget(Allowance(tokens=100_000))
+    larger = limited(open_seam, tokens=100_000)
     assert await ask_all(transport(larger, server), texts) == (30, 0)
     assert server.served["calls"] == 30
 
 
 async def test_a_call_that_fits_once_another_has_ended_waits_for_it(open_seam: OpenSeam) -> None:
-    call_context, server = open_seam(), Serving(latency_s=0.01)
     # Two bounds do not fit at once, three real usages do.
-    call_context.budget = Budget(Allowance(tokens=300))
+    call_context, server = limited(open_seam, tokens=300), Serving(latency_s=0.01)
     assert await ask_all(
         transport(call_context, server), ["word " * 20 + str(n) for n in range(3)], workers=3
     ) == (3, 0)
@@ -155,8 +157,7 @@ async def test_a_call_that_fits_once_another_has_ended_waits_for_it(open_seam: O
 
 
 async def test_what_is_under_way_ends_before_anybody_is_refused(open_seam: OpenSeam) -> None:
-    call_context, server = open_seam(), Serving(latency_s=0.05)
-    call_context.budget = Budget(Allowance(tokens=400))
+    call_context, server = limited(open_seam, tokens=400), Serving(latency_s=0.05)
     over = transport(call_context, server)
     with metered(Meter("index")):
         async with asyncio.TaskGroup() as group:
@@ -170,8 +171,7 @@ async def test_what_is_under_way_ends_before_anybody_is_refused(open_seam: OpenS
 
 
 async def test_calls_to_retry_give_up_their_room_and_no_call_waits_for_ever(open_seam: OpenSeam) -> None:
-    call_context, server = open_seam(), Serving(fault="http_500", fault_times=2)
-    call_context.budget = Budget(Allowance(tokens=330))
+    call_context, server = limited(open_seam, tokens=330), Serving(fault="http_500", fault_times=2)
     over = transport(call_context, server, max_retries=3, limiter=AdaptiveLimiter(2))
     async with asyncio.timeout(5):
         answered, refused = await ask_all(over, [f"q{number}" for number in range(4)])
@@ -179,40 +179,28 @@ async def test_calls_to_retry_give_up_their_room_and_no_call_waits_for_ever(open
 
 
 async def test_a_refused_request_costs_nothing(open_seam: OpenSeam, tmp_path: Path) -> None:
-    call_context = open_seam()
-    call_context.budget = Budget(Allowance(tokens=1000))
+    call_context = limited(open_seam, tokens=1000)
     with metered(Meter("index")):
         assert (await ask(transport(call_context, Serving(fault="http_500")), "a")).status_code == 500
     assert (paid(tmp_path), call_context.budget.spent) == (Usage(), Amount())
 
 
-@pytest.mark.parametrize("fault", ["no_usage", "malformed"])
-async def test_an_answer_nobody_counted_counts_with_its_upper_bound(
+@pytest.mark.parametrize("fault", ["no_usage", "malformed", "hang"])
+async def test_an_answer_nobody_counted_or_that_was_cut_off_counts_with_its_upper_bound(
     open_seam: OpenSeam, tmp_path: Path, fault: str
 ) -> None:
-    call_context = open_seam()
-    call_context.budget = Budget(Allowance(tokens=1000))
-    with metered(Meter("index")), suppress(UnreadableReply):
-        await ask(transport(call_context, Serving(fault=fault)), "a" * 100)
-    assert 150 < sum_tokens(paid(tmp_path)) < 250
-    assert call_context.budget.spent.tokens == sum_tokens(paid(tmp_path))
-
-
-async def test_a_call_that_was_cut_off_counts_with_its_upper_bound(open_seam: OpenSeam, tmp_path: Path) -> None:
-    call_context = open_seam()
-    call_context.budget = Budget(Allowance(tokens=1000))
-    with metered(Meter("index")), pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.02):
-            await ask(transport(call_context, Serving(fault="hang")), "a" * 100)
-    assert 120 < sum_tokens(paid(tmp_path)) == call_context.budget.spent.tokens
+    call_context = limited(open_seam, tokens=1000)
+    with metered(Meter("index")), suppress(UnreadableReply, TimeoutError):
+        async with asyncio.timeout(0.3):
+            await ask(transport(call_context, Serving(fault=fault)), "a" * 100)
+    assert 150 < sum_tokens(paid(tmp_path)) == call_context.budget.spent.tokens < 250
     assert call_context.fatal is None
 
 
 async def test_a_time_limit_that_runs_out_in_the_queue_stops_the_run_and_fails_no_query(
     open_seam: OpenSeam,
 ) -> None:
-    call_context = open_seam()
-    call_context.budget = Budget(Allowance(tokens=350))
+    call_context = limited(open_seam, tokens=350)
     over = transport(call_context, Serving(latency_s=0.2))
     with metered(Meter("index")):
         first = asyncio.create_task(ask(over, "one"))
@@ -234,8 +222,7 @@ async def test_a_server_that_counts_more_than_bytes_is_reserved_for_accordingly(
 
 
 async def test_no_call_without_a_bound_on_its_output_is_made_under_a_budget(open_seam: OpenSeam) -> None:
-    call_context, server = open_seam(), Serving()
-    call_context.budget = Budget(Allowance(tokens=1000))
+    call_context, server = limited(open_seam, tokens=1000), Serving()
     with metered(Meter("index")), pytest.raises(HarnessError, match="sets no max_tokens"):
         await ask(transport(call_context, server), "a", max_tokens=None)
     assert server.served["calls"] == 0
@@ -244,8 +231,7 @@ async def test_no_call_without_a_bound_on_its_output_is_made_under_a_budget(open
 
 
 async def test_no_call_is_begun_after_the_time(open_seam: OpenSeam) -> None:
-    call_context, server = open_seam(), Serving()
-    call_context.budget = Budget(Allowance(begin_until=time.monotonic() + 0.05))
+    call_context, server = limited(open_seam, begin_until=time.monotonic() + 0.05), Serving()
     over = transport(call_context, server)
     with metered(Meter("index")):
         await ask(over, "in time")

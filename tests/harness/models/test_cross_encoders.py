@@ -15,11 +15,16 @@ from harness.core.errors import HarnessError, ModelUnavailable
 from harness.core.records import Usage
 from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.clients import OpenAIChat
-from harness.models.entailment import check_entailment, open_entailment
+from harness.models.cross_encoders import (
+    check_entailment,
+    check_reranker,
+    open_entailment,
+    open_reranker,
+    reranker_identity,
+)
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.rerankers import check_reranker, open_reranker, reranker_identity
 from harness.protocols import Reranker
 from harness.runner.executing.execute import check_needs
 from harness.runner.plan import Cell, plan_cells
@@ -199,22 +204,17 @@ async def test_a_model_that_probably_says_none_of_the_letters_says_nothing(
         await by_letter(connect(server.base_url), "It pours.")
 
 
-async def test_a_server_without_log_probabilities_is_one_line_that_says_so(serve: Serve, connect: Connect) -> None:
+@pytest.mark.parametrize("refused", ["", "logprobs", "top_logprobs"])
+async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
+    serve: Serve, connect: Connect, refused: str
+) -> None:
+    said = {"message": f"Unsupported parameter: '{refused}' is not supported with this model.", "param": refused}
     body = {"choices": [{"message": {"role": "assistant", "content": "A"}}], "usage": {"prompt_tokens": 9}}
-    server = serve(respond=lambda _path, _body: Reply(200, json.dumps(body).encode()))
+    reply = Reply(400, json.dumps({"error": said}).encode()) if refused else Reply(200, json.dumps(body).encode())
+    server = serve(respond=lambda _path, _body: reply)
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
         await by_letter(connect(server.base_url), "It pours.")
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["logprobs", "top_logprobs"])
-async def test_a_server_that_refuses_log_probabilities_is_the_same_line(
-    serve: Serve, connect: Connect, name: str
-) -> None:
-    said = {"message": f"Unsupported parameter: '{name}' is not supported with this model.", "param": name}
-    server = serve(respond=lambda _path, _body: Reply(400, json.dumps({"error": said}).encode()))
-    with pytest.raises(ModelUnavailable, match="gives no log probabilities"):
-        await by_letter(connect(server.base_url), "It pours.")
 
 
 async def test_another_refusal_of_that_call_is_its_own(

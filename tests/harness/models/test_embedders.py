@@ -19,7 +19,7 @@ from harness.core.errors import MissingDependency
 from harness.core.records import Usage
 from harness.models import clients
 from harness.models.embedders import CachedEmbedder, build_embedder
-from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedding_cache import EmbeddingCache, usage_of_entries
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript, bag_of_words
 from harness.models.metering import Meter, metered, metered_apart
@@ -32,6 +32,7 @@ from .conftest import ConnectEmbedder, Serve
 pytestmark = pytest.mark.usefixtures("no_tls")
 
 Vectors = NDArray[np.float32]
+OpenCache = Callable[..., EmbeddingCache]
 
 
 class Encoder:
@@ -71,9 +72,7 @@ def open_cache(tmp_path: Path) -> Iterator[Callable[..., EmbeddingCache]]:
 # Through the cache
 
 
-async def test_documents_are_embedded_once_and_later_come_from_the_cache(
-    open_cache: Callable[..., EmbeddingCache],
-) -> None:
+async def test_documents_are_embedded_once_and_later_come_from_the_cache(open_cache: OpenCache) -> None:
     texts = ["one two", "three", "one two three"]
     first, second = Encoder(), Encoder()
     with metered(Meter("index")) as building:
@@ -92,7 +91,7 @@ async def test_documents_are_embedded_once_and_later_come_from_the_cache(
 
 
 async def test_an_encoder_within_the_process_is_work_beside_a_call_that_waits(
-    open_cache: Callable[..., EmbeddingCache], call_context: CallContext, monkeypatch: pytest.MonkeyPatch
+    open_cache: OpenCache, call_context: CallContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a query that embeds for a second beside a throttled call would have taken no time."""
     slow = Encoder(takes_s=0.2)
@@ -106,9 +105,7 @@ async def test_an_encoder_within_the_process_is_work_beside_a_call_that_waits(
     assert meter.throttled_s < 0.1
 
 
-async def test_a_query_is_embedded_every_time_even_where_its_text_is_cached(
-    open_cache: Callable[..., EmbeddingCache],
-) -> None:
+async def test_a_query_is_embedded_every_time_even_where_its_text_is_cached(open_cache: OpenCache) -> None:
     encoder = Encoder()
     embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
     with metered(Meter("answer/q1/0/1")) as meter:
@@ -118,12 +115,10 @@ async def test_a_query_is_embedded_every_time_even_where_its_text_is_cached(
         await embedder.embed_query("never seen")
     assert encoder.batches == [["who?"], ["who?"], ["who?"], ["never seen"]]
     assert (meter.embedded_texts, meter.cached_texts) == (4, 0)
-    assert open_cache().missing(["never seen"]) == ["never seen"]
+    assert not open_cache().entries(["never seen"])
 
 
-async def test_a_text_that_stands_twice_is_embedded_once_and_comes_from_no_cache(
-    open_cache: Callable[..., EmbeddingCache],
-) -> None:
+async def test_a_text_that_stands_twice_is_embedded_once_and_comes_from_no_cache(open_cache: OpenCache) -> None:
     """Otherwise the cost of a first build would be reported as that of a cached one."""
     encoder = Encoder()
     embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
@@ -136,9 +131,7 @@ async def test_a_text_that_stands_twice_is_embedded_once_and_comes_from_no_cache
     assert (meter.embedded_texts, meter.cached_texts, meter.saved_s) == (3, 0, None)
 
 
-async def test_a_text_that_two_queries_need_at_the_same_time_is_paid_once(
-    open_cache: Callable[..., EmbeddingCache],
-) -> None:
+async def test_a_text_that_two_queries_need_at_the_same_time_is_paid_once(open_cache: OpenCache) -> None:
     encoder = Encoder(takes_s=0.01)
     embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
     with metered(Meter("judge")) as meter:
@@ -147,9 +140,7 @@ async def test_a_text_that_two_queries_need_at_the_same_time_is_paid_once(
     assert (meter.embedded_texts, meter.cached_texts) == (3, 0)
 
 
-async def test_a_text_whose_embedding_failed_is_embedded_for_the_query_that_waited(
-    open_cache: Callable[..., EmbeddingCache],
-) -> None:
+async def test_a_text_whose_embedding_failed_is_embedded_for_the_query_that_waited(open_cache: OpenCache) -> None:
     encoder = Encoder(fails_at=1)
     embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
     with metered(Meter("judge")):
@@ -160,9 +151,7 @@ async def test_a_text_whose_embedding_failed_is_embedded_for_the_query_that_wait
     np.testing.assert_array_equal(vectors, expected(["a"]))
 
 
-async def test_an_index_killed_between_batches_goes_on_where_it_stopped(
-    open_cache: Callable[..., EmbeddingCache],
-) -> None:
+async def test_an_index_killed_between_batches_goes_on_where_it_stopped(open_cache: OpenCache) -> None:
     texts = [f"{'word ' * n}end" for n in range(10)]
     dying, resumed = Encoder(fails_at=3), Encoder()
     with metered(Meter("index")) as first, pytest.raises(ConnectionError):
@@ -175,27 +164,21 @@ async def test_an_index_killed_between_batches_goes_on_where_it_stopped(
     assert (first.embedded_texts, second.embedded_texts, second.cached_texts) == (6, 4, 6)
 
 
-async def test_texts_of_like_length_go_together_and_come_back_in_their_own_order(
-    open_cache: Callable[..., EmbeddingCache],
+async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all_of_them(
+    open_cache: OpenCache,
 ) -> None:
-    encoder = Encoder()
-    texts = ["long " * 9, "a", "middle of them", "bb"]
+    encoder, seen = Encoder(), list[tuple[int, int]]()
+    texts = ["cached", "long " * 9, "a", "middle of them", "bb"]
     with metered(Meter("index")):
-        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=2).embed_documents(texts)
+        await CachedEmbedder(Encoder(), open_cache(), 8).embed_documents(["cached"])
+        embedder = CachedEmbedder(encoder, open_cache(), 2, lambda *step: seen.append(step))
+        vectors = await embedder.embed_documents(texts)
     assert encoder.batches == [["a", "bb"], ["middle of them", "long " * 9]]
+    assert seen == [(1, 5), (3, 5), (5, 5)]
     np.testing.assert_array_equal(vectors, expected(texts))
 
 
-async def test_progress_counts_every_text_up_to_all_of_them(open_cache: Callable[..., EmbeddingCache]) -> None:
-    seen: list[tuple[int, int]] = []
-    with metered(Meter("index")):
-        await CachedEmbedder(Encoder(), open_cache(), 8).embed_documents(["a", "b"])
-        embedder = CachedEmbedder(Encoder(), open_cache(), 2, lambda *step: seen.append(step))
-        await embedder.embed_documents(["a", "b", "c", "d", "e"])
-    assert seen == [(2, 5), (4, 5), (5, 5)]
-
-
-async def test_no_texts_are_no_rows_and_nothing_is_asked(open_cache: Callable[..., EmbeddingCache]) -> None:
+async def test_no_texts_are_no_rows_and_nothing_is_asked(open_cache: OpenCache) -> None:
     encoder = Encoder()
     with metered(Meter("index")) as meter:
         vectors = await CachedEmbedder(encoder, open_cache(), batch_size=2).embed_documents([])
@@ -221,14 +204,14 @@ def embeddings(*rows: tuple[int, list[float]]) -> Callable[[str, bytes], Reply]:
 async def test_vectors_that_cannot_be_are_an_error_and_not_silently_kept(
     serve: Serve,
     connect_embedder: ConnectEmbedder,
-    open_cache: Callable[..., EmbeddingCache],
+    open_cache: OpenCache,
     rows: list[tuple[int, list[float]]],
     complaint: str,
 ) -> None:
     encoder, cache = connect_embedder(serve(respond=embeddings(*rows)).base_url), open_cache()
     with metered(Meter("index")) as meter, pytest.raises(ValueError, match=complaint):
         await CachedEmbedder(encoder, cache, batch_size=8).embed_documents(["a", "b"])
-    assert cache.missing(["a", "b"]) == ["a", "b"]
+    assert not cache.entries(["a", "b"])
     assert meter.embedded_texts == 0
 
 
@@ -255,7 +238,7 @@ async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_
 
 
 async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
-    call_context: CallContext, open_cache: Callable[..., EmbeddingCache]
+    call_context: CallContext, open_cache: OpenCache
 ) -> None:
     """As one that it computed: an answer costs the same, whichever query came first."""
     embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
@@ -272,7 +255,7 @@ async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
 
 
 async def test_judgements_of_one_evaluation_count_a_vector_that_they_share_once(
-    call_context: CallContext, open_cache: Callable[..., EmbeddingCache]
+    call_context: CallContext, open_cache: OpenCache
 ) -> None:
     embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
     total = Meter("judge")
@@ -293,12 +276,11 @@ async def test_a_cache_that_is_filled_from_a_journal_knows_who_paid_and_how_long
         with closing(EmbeddingCache(tmp_path / f"{name}.sqlite", "m", payer=payer)) as cache:
             with metered(Meter("index")) as meter:
                 await CachedEmbedder(encoder, cache, batch_size=8).embed_documents(["a", "b b"])
-            used.append((meter.replayed_calls, cache.payers(["a"]), cache.usage(["a", "b b"])))
-            seconds = cache.seconds(["a", "b b"])
-            assert seconds is not None
-            assert seconds > 0.1
+            entries = cache.entries(["a", "b b"]).values()
+            used.append((meter.replayed_calls, usage_of_entries(entries)))
+            assert sum(entry.seconds for entry in entries) > 0.1
     paid = {"": Usage(calls=1, input_tokens=3)}
-    assert used == [(0, {"a": ""}, paid), (1, {"a": ""}, paid)]
+    assert used == [(0, paid), (1, paid)]
 
 
 # Unit rows

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.core.errors import StoreError
 from harness.core.records import Usage
-from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedding_cache import EmbeddingCache, usage_of_entries
 
 
 @pytest.fixture
@@ -33,41 +33,33 @@ def rows(*values: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.asarray([[value, -value] for value in values], dtype=np.float32)
 
 
-def test_only_the_distinct_texts_that_are_not_kept_are_missing(cache: EmbeddingCache) -> None:
-    cache.add(["b"], rows(1.0))
-    assert cache.missing(["c", "b", "a", "c", "b"]) == ["c", "a"]
+def usage(cache: EmbeddingCache, *texts: str) -> dict[str, Usage]:
+    return usage_of_entries(cache.entries(texts).values())
 
 
-def test_what_vectors_took_is_kept_with_them_and_unknown_where_one_is_not_kept(cache: EmbeddingCache) -> None:
+def test_what_vectors_took_is_kept_with_each_distinct_text(cache: EmbeddingCache) -> None:
     cache.add(["a", "b"], rows(1.0, 2.0), seconds=3.0)
     cache.add(["b"], rows(2.0), seconds=9.0)
-    assert cache.seconds([]) == 0.0
-    assert cache.seconds(["a", "b", "a"]) == pytest.approx(3.0)
-    assert cache.seconds(["a", "not kept"]) is None
+    found = cache.entries(["b", "not kept", "a", "b"])
+    assert {text: entry.seconds for text, entry in found.items()} == {"b": 1.5, "a": 1.5}
 
 
-def test_what_the_calls_of_a_server_took_is_kept_by_the_characters_of_each_text(cache: EmbeddingCache) -> None:
+def test_what_the_calls_of_a_server_took_is_kept_by_characters_for_each_run_that_paid(
+    cache: EmbeddingCache, path: Path
+) -> None:
     cache.add(["ab", "cdefgh"], rows(1.0, 2.0), usage=Usage(calls=1, input_tokens=40))
-    cache.add(["later"], rows(3.0), usage=Usage(calls=1, input_tokens=5))
-    assert cache.usage([]) == {}
-    assert cache.usage(["ab"]) == {"": Usage(calls=1, input_tokens=10)}
-    assert cache.usage(["ab", "cdefgh", "ab", "later"]) == {"": Usage(calls=2, input_tokens=45)}
-
-
-def test_what_calls_took_is_told_of_each_run_that_paid(cache: EmbeddingCache, path: Path) -> None:
-    cache.add(["a"], rows(1.0), usage=Usage(calls=1, input_tokens=4))
     with closing(EmbeddingCache(path, "minilm", payer="demo--kg--1")) as other:
-        other.add(["a", "b"], rows(1.0, 2.0), usage=Usage(calls=1, input_tokens=10))
-    used = cache.usage(["a", "b"])
-    assert used == {"": Usage(calls=1, input_tokens=4), "demo--kg--1": Usage(calls=1, input_tokens=5)}
+        other.add(["ab", "yz"], rows(1.0, 3.0), usage=Usage(calls=1, input_tokens=10))
+    assert usage(cache) == {}
+    assert usage(cache, "ab") == {"": Usage(calls=1, input_tokens=10)}
+    both = {"": Usage(calls=1, input_tokens=40), "demo--kg--1": Usage(calls=1, input_tokens=5)}
+    assert usage(cache, "ab", "cdefgh", "ab", "yz") == both
 
 
 def test_tokens_that_nobody_counted_make_those_of_the_others_a_lower_bound(cache: EmbeddingCache) -> None:
     cache.add(["a"], rows(1.0), usage=Usage(calls=1, input_tokens=4))
     cache.add(["uncounted"], rows(2.0), usage=Usage(calls=1, unmetered_calls=1))
-    used = cache.usage(["a", "uncounted"])[""]
-    assert (used.calls, used.input_tokens, used.calls_are_known) == (2, 4, True)
-    assert used.unmetered_calls > 0
+    assert usage(cache, "a", "uncounted") == {"": Usage(calls=2, input_tokens=4, unmetered_calls=1)}
 
 
 @settings(deadline=None, max_examples=25)
@@ -81,13 +73,13 @@ def test_shares_of_a_call_add_up_to_it(
     whole = Usage(calls=1, input_tokens=tokens)
     with closing(EmbeddingCache(tmp_path_factory.mktemp("cache") / "e.sqlite", "m")) as cache:
         cache.add(texts, rows(*map(float, range(len(texts)))), usage=whole)
-        assert cache.usage(texts) == {"": whole}
+        assert usage(cache, *texts) == {"": whole}
 
 
 def test_each_model_has_its_own_vectors_in_one_file(cache: EmbeddingCache, path: Path) -> None:
     with closing(EmbeddingCache(path, "openai/text-embedding-3-small/")) as other:
         cache.add(["a"], rows(1.0))
-        assert other.missing(["a"]) == ["a"]
+        assert not other.entries(["a"])
         other.add(["a"], rows(2.0))
         np.testing.assert_array_equal(cache.get(["a"]), rows(1.0))
         np.testing.assert_array_equal(other.get(["a"]), rows(2.0))
@@ -113,7 +105,7 @@ def test_what_could_not_be_kept_does_not_keep_the_next_from_being_kept(
     with closing(EmbeddingCache(path, "minilm")) as other:
         other.add(["b"], rows(2.0))
     cache.add(["a"], rows(1.0))
-    assert cache.missing(["a", "b"]) == []
+    assert list(cache.entries(["a", "b"])) == ["a", "b"]
 
 
 def test_several_processes_add_and_read_at_once(path: Path) -> None:
@@ -142,7 +134,7 @@ cache.close()
     assert [worker.wait() for worker in workers] == [0, 0, 0]
     with closing(EmbeddingCache(path, "m")) as cache:
         names = [f"shared {n}" for n in range(40)] + [f"own {own} {n}" for own in range(3) for n in range(40)]
-        assert cache.missing(names) == []
+        assert list(cache.entries(names)) == names
 
 
 def test_a_batch_survives_kill_9_of_its_process(path: Path) -> None:
@@ -159,7 +151,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     with closing(EmbeddingCache(path, "minilm")) as cache:
-        assert cache.missing(["kept", "other"]) == ["other"]
+        assert list(cache.entries(["kept", "other"])) == ["kept"]
         cache.add(["other"], rows(1.0))
 
 
@@ -185,13 +177,13 @@ def test_a_damaged_entry_is_as_good_as_none_and_is_computed_anew(path: Path, col
         db.execute(f"UPDATE vectors SET {column} = ? WHERE text_digest = ?", (value, digest))
         db.commit()
     with closing(EmbeddingCache(path, "minilm", payer="two")) as cache:
-        assert cache.missing(["a", "b", "another text"]) == ["a", "another text"]
-        assert cache.seconds(["a"]) is None
+        assert list(cache.entries(["a", "b", "another text"])) == ["b"]
         with pytest.raises(KeyError):
             cache.get(["a"])
         cache.add(["a"], rows(3.0), seconds=4.0)
         np.testing.assert_array_equal(cache.get(["a", "b"]), rows(3.0, 2.0))
-        assert (cache.payers(["a"]), cache.seconds(["a"])) == ({"a": "two"}, 4.0)
+        kept = cache.entries(["a"])["a"]
+        assert (kept.paid_by, kept.seconds) == ("two", 4.0)
 
 
 def test_a_damaged_cache_is_one_line_that_says_what_to_do(path: Path) -> None:

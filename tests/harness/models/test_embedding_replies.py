@@ -16,10 +16,10 @@ from harness.core.errors import ModelUnavailable
 from harness.models.clients import OpenAIEmbedding
 from harness.models.embedders import CachedEmbedder
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.embedding_replies import vectors_of
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
+from harness.models.vectors import vectors_of
 
 from .conftest import ConnectEmbedder, Serve
 
@@ -109,11 +109,8 @@ async def test_the_largest_batch_of_a_server_is_learnt(
 
     def respond(path: str, request: bytes) -> Reply:
         sizes.append(n := len(json.loads(request)["input"]))
-        return (
-            Reply(status, json.dumps(body).encode())
-            if n > 3
-            else Reply(200, json.dumps(data([[1.0]] * n)).encode())
-        )
+        refused, embedded = Reply(status, json.dumps(body).encode()), data([[1.0]] * n)
+        return refused if n > 3 else Reply(200, json.dumps(embedded).encode())
 
     with closing(EmbeddingCache(tmp_path / "vectors.sqlite", "e")) as cache, metered(Meter("index")):
         embedder = CachedEmbedder(connect_embedder(serve(respond=respond).base_url), cache, batch_size=8)
@@ -144,10 +141,9 @@ async def test_vectors_of_another_length_than_those_of_the_index_are_one_line_an
             await CachedEmbedder(connect_embedder(url), cache, batch_size=8).embed_documents(["a", "b"])
         length = 6
         later = CachedEmbedder(connect_embedder(url), cache, batch_size=8)
-        with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=r"\b6\b.*\b8\b"):
-            await later.embed_query("c")
-        with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=r"\b6\b.*\b8\b"):
-            await later.embed_documents(["a", "d"])
+        for embedding in (later.embed_query("c"), later.embed_documents(["a", "d"])):
+            with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=r"\b6\b.*\b8\b"):
+                await embedding
         length = 8
         with metered(Meter("answer/q/0/1")):
             # Also where the journal has the reply of the other model.

@@ -23,6 +23,7 @@ from harness.store import Journal
 
 from .conftest import Serve
 
+pytestmark = pytest.mark.usefixtures("no_tls")
 QUESTIONS = [f"Did Ada meet Charles {n} times, or was it Mary?" for n in range(6)]
 SCRIPTS = [
     FakeScript(),
@@ -56,7 +57,6 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
     return [*found, meter.usage]
 
 
-@pytest.mark.usefixtures("no_tls")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.model_dump(exclude_defaults=True)))
 async def test_the_same_script_gives_the_same_records_over_http_and_in_this_process(
     serve: Serve, call_context: CallContext, tmp_path: Path, script: FakeScript
@@ -80,13 +80,11 @@ async def test_the_same_script_gives_the_same_records_over_http_and_in_this_proc
     assert found[0] == found[1]
 
 
-@pytest.mark.usefixtures("no_tls")
 def test_the_first_reply_whose_pattern_is_found_wins_over_the_reply_to_everything() -> None:
     model = FakeModel(FakeScript(reply="else", replies={"Ada": "1", "A": "2"}))
     assert [answer(model, text) for text in ("Ada", "All", "none")] == ["1", "2", "else"]
 
 
-@pytest.mark.usefixtures("no_tls")
 def test_a_fault_hits_only_the_prompts_that_match() -> None:
     model = FakeModel(FakeScript(fault="http_500", fault_match="^bad$"))
     assert [model.respond("/chat/completions", chat_request(text)).status for text in ("bad", "good")] == [
@@ -95,7 +93,6 @@ def test_a_fault_hits_only_the_prompts_that_match() -> None:
     ]
 
 
-@pytest.mark.usefixtures("no_tls")
 async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_context: CallContext) -> None:
     transport = FakeTransport(FakeScript(fault="hang", fault_match="slow"))
     async with httpx2.AsyncClient(transport=transport, base_url="http://fake.invalid") as client:
@@ -108,7 +105,6 @@ async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_co
             await slow
 
 
-@pytest.mark.usefixtures("no_tls")
 def test_the_server_tells_what_it_served(serve: Serve) -> None:
     server = serve()
     root = server.base_url.removesuffix("/v1")
@@ -121,7 +117,6 @@ def test_the_server_tells_what_it_served(serve: Serve) -> None:
         assert reply.status == 200
 
 
-@pytest.mark.usefixtures("no_tls")
 @settings(deadline=None)
 @given(st.text())
 def test_every_embedding_is_a_unit_vector(text: str) -> None:

@@ -14,10 +14,9 @@ from virtual_time import run_in_virtual_time
 
 from harness.models.fake_faults import Arrival, FakeLimits
 from harness.models.fake_model import FakeScript, FakeTransport
-from harness.models.metering import Meter, OpenCall, metered
+from harness.models.metering import Meter, OpenCall, Spans, metered
 from harness.models.model_endpoint import Endpoint
 from harness.models.rate_limits import AdaptiveLimiter, Pace
-from harness.models.time_spans import Spans
 from harness.models.transport import CallContext, MeteredTransport
 
 from .conftest import OpenSeam
@@ -44,6 +43,12 @@ class Crowd:
             assert self.active <= self.limiter.allowed
             await asyncio.sleep(takes_s)
             self.active -= 1
+
+
+async def pass_through(limiter: AdaptiveLimiter, meter: Meter) -> None:
+    with meter.call() as call:
+        async with limiter.slot(call):
+            pass
 
 
 def refuse(limiter: AdaptiveLimiter, retry_after_s: float) -> None:
@@ -146,14 +151,9 @@ async def test_a_place_that_the_provider_keeps_empty_is_waited_for_because_of_th
     limiter, first, second = AdaptiveLimiter(2), Meter("first"), Meter("second")
     refuse(limiter, 0.0)
 
-    async def wait() -> None:
-        with second.call() as call:
-            async with limiter.slot(call):
-                pass
-
     with first.call() as call:
         async with limiter.slot(call):
-            waiting = asyncio.create_task(wait())
+            waiting = asyncio.create_task(pass_through(limiter, second))
             await asyncio.sleep(0.1)
     await waiting
     assert first.throttled_s < 0.05
@@ -163,15 +163,10 @@ async def test_a_place_that_the_provider_keeps_empty_is_waited_for_because_of_th
 async def test_who_waited_behind_a_request_that_was_refused_waited_for_the_provider() -> None:
     limiter, behind = AdaptiveLimiter(1), Meter("behind")
 
-    async def wait() -> None:
-        with behind.call() as call:
-            async with limiter.slot(call):
-                pass
-
     with Meter("refused").call() as call:
         async with limiter.slot(call):
             began = time.monotonic()
-            waiting = asyncio.create_task(wait())
+            waiting = asyncio.create_task(pass_through(limiter, behind))
             await asyncio.sleep(0.1)
             limiter.throttled(0.0, refused_since=began)
     await waiting

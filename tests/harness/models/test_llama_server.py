@@ -1,11 +1,13 @@
 """The local model server: what is refused before anything starts. The server itself: test_local_model.py."""
 
 import hashlib
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError, ModelUnavailable
 from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
-from harness.models.llama_server import ServerAccess, ServerSpec, local_options, serve_local, weights_digest
+from harness.models.llama_server import ServerAccess, local_options, serve_local, weights_digest
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 
 
@@ -36,6 +38,18 @@ def gguf(tmp_path: Path) -> Path:
     path = tmp_path / "own.gguf"
     path.write_bytes(b"GGUF, or so it says")
     return path
+
+
+@pytest.fixture
+def python_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """python_is(script): a shell script is started in place of the server's process."""
+
+    def be(script: str) -> None:
+        (tmp_path / "python").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "python").chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    return be
 
 
 def test_weights_that_are_not_there_are_one_line(tmp_path: Path) -> None:
@@ -83,12 +97,9 @@ def test_a_port_is_free_again_at_once_when_its_server_was_killed(
 
 
 def test_a_server_that_stops_at_once_is_told_with_the_last_line_of_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path
+    tmp_path: Path, python_is: Callable[[str], None], gguf: Path
 ) -> None:
-    script = tmp_path / "python"
-    script.write_text("#!/bin/sh\nread spec\necho loading >&2\necho 'unknown architecture' >&2\nexit 1\n")
-    script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(script))
+    python_is("read spec\necho loading >&2\necho 'unknown architecture' >&2\nexit 1")
     log = tmp_path / "server.log"
     assert refusal(local(path=str(gguf)), log) == (
         f"the local model server stopped (unknown architecture): its log is {log}"
@@ -96,12 +107,9 @@ def test_a_server_that_stops_at_once_is_told_with_the_last_line_of_its_log(
 
 
 def test_a_server_that_never_answers_is_given_up_and_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_is: Callable[[str], None], gguf: Path
 ) -> None:
-    script = tmp_path / "python"
-    script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
-    script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(script))
+    python_is(f"echo $$ > {tmp_path}/pid\nexec sleep 60")
     monkeypatch.setattr("harness.models.llama_server._READY_TIMEOUT_S", 0.3)
     assert "did not answer in" in refusal(local(path=str(gguf)), tmp_path / "server.log")
     pid = int((tmp_path / "pid").read_text())
@@ -109,23 +117,18 @@ def test_a_server_that_never_answers_is_given_up_and_stopped(
 
 
 def test_each_start_has_a_key_of_its_own_that_nobody_else_sees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path
+    tmp_path: Path, python_is: Callable[[str], None], gguf: Path
 ) -> None:
-    script = tmp_path / "python"
-    lines = ("#!/bin/sh", "read spec", f'echo "$spec" >>{tmp_path}/told', f'(echo "$@"; env) >>{tmp_path}/seen')
-    script.write_text("\n".join(lines))
-    script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(script))
+    python_is(f'read spec\necho "$spec" >>{tmp_path}/told\n(echo "$@"; env) >>{tmp_path}/seen')
     for _ in range(2):
         assert "(its log is empty)" in refusal(local(path=str(gguf)), tmp_path / "server.log")
-    told = [ServerSpec.model_validate_json(line) for line in (tmp_path / "told").read_text().splitlines()]
-    first, second = (spec.api_key for spec in told)
+    first, second = (json.loads(line)["api_key"] for line in (tmp_path / "told").read_text().splitlines())
     assert first != second
     assert min(len(first), len(second)) >= 32
     seen = (tmp_path / "seen").read_text()
     assert "harness.models.llama_server" in seen
-    for spec in told:
-        assert spec.api_key not in seen + repr(spec) + str(ServerAccess(base_url="", api_key=spec.api_key))
+    for key in (first, second):
+        assert key not in seen + str(ServerAccess(base_url="", api_key=key))
 
 
 @pytest.mark.parametrize(
@@ -137,17 +140,19 @@ def test_each_start_has_a_key_of_its_own_that_nobody_else_sees(
     ],
 )
 def test_the_engine_yields_cores_it_waits_on_unless_the_environment_says_how_to_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path, said: dict[str, str], seen: dict[str, str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    python_is: Callable[[str], None],
+    gguf: Path,
+    said: dict[str, str],
+    seen: dict[str, str],
 ) -> None:
     names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     for name, value in said.items():
         monkeypatch.setenv(name, value)
-    script = tmp_path / "python"
-    script.write_text(f"#!/bin/sh\nread spec\nenv >{tmp_path}/seen")
-    script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(script))
+    python_is(f"read spec\nenv >{tmp_path}/seen")
     refusal(local(path=str(gguf)), tmp_path / "server.log")
     lines = (line.partition("=") for line in (tmp_path / "seen").read_text().splitlines())
     assert {name: value for name, _, value in lines if name in names} == seen
@@ -222,4 +227,3 @@ def test_the_identity_of_local_weights_is_their_bytes_wherever_they_lie(gguf: Pa
     expected = hashlib.sha256(gguf.read_bytes()).hexdigest()
     assert weights_digest(local(path=str(gguf))) == weights_digest(local(path=str(copy))) == expected
     assert weights_digest(local()) == QWEN_CODER["qwen2.5-coder-0.5b"].sha256
-    assert time.monotonic() > 0

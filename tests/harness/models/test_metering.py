@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.records import Usage
-from harness.models.metering import Meter, OpenCall, current_meter, metered, stage
-from harness.models.time_spans import Spans, covered_s
+from harness.models.metering import Meter, OpenCall, Spans, covered_s, current_meter, metered, stage
 
 CALLS = st.lists(st.lists(st.sampled_from([None, True, False]), max_size=15), max_size=5)
 """Of each call and second: whether it waits for its provider; None: it is not open."""
@@ -69,23 +68,19 @@ def test_an_evaluation_waits_while_every_judgement_that_is_under_way_does(monkey
     assert whole.throttled_s == 3.0
 
 
-def test_what_turns_out_to_have_been_waiting_is_throttled_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_turns_out_to_have_been_waiting_is_throttled_and_an_open_call_counts_until_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     meter, clock = Meter("index"), Clock(monkeypatch)
     with meter.call() as call:
         clock.now = 3.0
         call.mark_waiting_since(1.0)
         clock.now = 4.0
-    assert meter.throttled_s == 2.0
-
-
-def test_a_call_that_is_still_open_counts_until_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    meter, clock = Meter("index"), Clock(monkeypatch)
-    with meter.call() as call:
         call.turn(waits=True)
-        clock.now = 2.0
-        assert meter.throttled_s == 2.0
-        clock.now = 3.0
-    assert meter.throttled_s == 3.0
+        clock.now = 6.0
+        assert meter.throttled_s == 4.0
+        clock.now = 7.0
+    assert meter.throttled_s == 5.0
 
 
 @settings(deadline=None)

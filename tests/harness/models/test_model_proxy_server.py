@@ -5,7 +5,6 @@ import base64
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -20,7 +19,7 @@ from harness.core.records import OWN_MODELS, Usage
 from harness.models.clients import build_chat
 from harness.models.fake_faults import Reply
 from harness.models.metering import LOADING, Meter, metered
-from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
+from harness.models.model_proxy_server import ModelProxyServer
 from harness.models.transport import CallContext
 from harness.protocols import ModelProxy
 from harness.runner.costs import cost_of
@@ -38,7 +37,7 @@ class Lender:
         self.said: list[str] = []
         config = GeneratorConfig(provider="fake", model="fake", options={"reply": "yes"}, max_tokens=77)
         model = build_chat(config, call_context) if chat else None
-        self.server = ModelProxyServer(ProxiedModels(model, Embedder(), self.stopped.append, self.said.append))
+        self.server = ModelProxyServer(model, Embedder(), self.stopped.append, self.said.append)
 
 
 def post(url: str, key: str, body: Any) -> Any:
@@ -68,49 +67,37 @@ def lender(open_seam: OpenSeam) -> Lender:
     return Lender(open_seam())
 
 
-def test_a_call_is_journaled_and_counted_for_the_question_under_way(lender: Lender) -> None:
-    async def run() -> tuple[Any, Meter]:
-        lent = lender.server.open()
-        with metered(Meter("answer/q/0/1")) as meter:
-            return await called(lent, {**ASKED, "model": "gpt-x"}), meter
-
-    reply, meter = asyncio.run(run())
+async def test_a_call_is_journaled_and_counted_for_the_question_under_way(lender: Lender) -> None:
+    with metered(Meter("answer/q/0/1")) as meter:
+        reply = await called(lender.server.open(), {**ASKED, "model": "gpt-x"})
     assert reply["choices"][0]["message"]["content"] == "yes"
     assert meter.usage["generator"].calls == 1
     assert meter.usage["generator"].input_tokens > 0
     assert lender.said == ["the pipeline asks for 'gpt-x': fake/fake answers, as the config says"]
 
 
-def test_each_question_has_a_url_of_its_own_and_without_it_two_at_once_stop_the_run(lender: Lender) -> None:
-    async def run() -> tuple[list[int], Any]:
-        lent = lender.server.open()
-        with metered(Meter("answer/a/0/1")) as first:
-            url = lender.server.url()
-            with metered(Meter("answer/b/0/1")) as second:
-                await called(lent, ASKED, url=url)
-                refused = await called(lent, ASKED)
-        return [len(meter.usage) for meter in (first, second)], refused
-
-    counts, (status, message) = asyncio.run(run())
-    assert (counts, status) == ([1, 0], 409)
+async def test_each_question_has_a_url_of_its_own_and_without_it_two_at_once_stop_the_run(lender: Lender) -> None:
+    lent = lender.server.open()
+    with metered(Meter("answer/a/0/1")) as first:
+        url = lender.server.url()
+        with metered(Meter("answer/b/0/1")) as second:
+            await called(lent, ASKED, url=url)
+            status, message = await called(lent, ASKED)
+    assert (len(first.usage), len(second.usage), status) == (1, 0, 409)
     assert "limits.concurrency=1" in message
     assert [str(error) for error in lender.stopped] == [message]
 
 
-def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lender: Lender) -> None:
-    async def run() -> list[Any]:
-        lent = lender.server.open()
-        with metered(Meter("answer/a/0/1")):
-            url = lender.server.url()
-            wrong = ModelProxy(lent.base_url, "another key", "", "")
-            refused = await called(wrong, ASKED)
-        return [refused, await called(lent, ASKED, url=url), await called(lent, ASKED)]
-
-    refusals = asyncio.run(run())
+async def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lender: Lender) -> None:
+    lent = lender.server.open()
+    with metered(Meter("answer/a/0/1")):
+        url = lender.server.url()
+        refusals = [await called(ModelProxy(lent.base_url, "another key", "", ""), ASKED)]
+    refusals += [await called(lent, ASKED, url=url), await called(lent, ASKED)]
     assert [status for status, _ in refusals] == [401, 410, 410]
 
 
-def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
+async def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
     open_seam: OpenSeam, serve: Serve
 ) -> None:
     arrived, over = threading.Event(), threading.Event()
@@ -122,9 +109,9 @@ def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_ne
 
     slow = serve(respond=hang)
     config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
-    server = ModelProxyServer(ProxiedModels(build_chat(config, open_seam()), None, lambda _: None, lambda _: None))
+    server = ModelProxyServer(build_chat(config, open_seam()), None, lambda _: None, lambda _: None)
 
-    async def run() -> tuple[Meter, Any]:
+    try:
         lent = server.open()
         with metered(Meter("answer/a/0/1")) as first:
             call = asyncio.create_task(called(lent, ASKED))
@@ -132,68 +119,48 @@ def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_ne
         await server.end(first)
         with metered(Meter("answer/b/0/1")) as second:
             await call
-            refused = await called(lent, {}, path="/embeddings")
-        assert second.usage == {}
-        return first, refused
-
-    try:
-        meter, (status, _) = asyncio.run(run())
+            status, _ = await called(lent, {}, path="/embeddings")
     finally:
         over.set()
-    assert meter.usage == {"generator": Usage(calls=1, unmetered_calls=1)}
+    assert second.usage == {}
+    assert first.usage == {"generator": Usage(calls=1, unmetered_calls=1)}
     assert status == 404  # It reached the second question, and no other.
 
 
-def test_a_stream_is_one_event_with_the_whole_reply_and_is_counted(lender: Lender) -> None:
-    async def run() -> tuple[str, Meter]:
-        lent = lender.server.open()
-        with metered(Meter("answer/q/0/1")) as meter:
-            return await called(lent, {**ASKED, "stream": True, "stream_options": {"include_usage": True}}), meter
-
-    events, meter = asyncio.run(run())
+async def test_a_stream_is_one_event_with_the_whole_reply_and_is_counted(lender: Lender) -> None:
+    asked = {**ASKED, "stream": True, "stream_options": {"include_usage": True}}
+    with metered(Meter("answer/q/0/1")) as meter:
+        events = await called(lender.server.open(), asked)
     first, done = [line.removeprefix("data: ") for line in events.split("\n\n") if line]
     assert json.loads(first)["choices"][0]["delta"]["content"] == "yes"
     assert (done, meter.usage["generator"].calls) == ("[DONE]", 1)
 
 
-def test_embeddings_are_of_texts_as_numbers_or_base64(lender: Lender) -> None:
-    async def run() -> list[Any]:
-        lent = lender.server.open()
-        with metered(Meter("index")):
-            plain = await called(lent, {"input": ["a word", "two words"]}, path="/embeddings")
-            packed = await called(lent, {"input": "a word", "encoding_format": "base64"}, path="/embeddings")
-            return [plain, packed, await called(lent, {"input": [[5, 7]]}, path="/embeddings")]
-
-    plain, packed, tokens = asyncio.run(run())
+async def test_embeddings_are_of_texts_as_numbers_or_base64(lender: Lender) -> None:
+    lent = lender.server.open()
+    with metered(Meter("index")):
+        plain = await called(lent, {"input": ["a word", "two words"]}, path="/embeddings")
+        packed = await called(lent, {"input": "a word", "encoding_format": "base64"}, path="/embeddings")
+        tokens = await called(lent, {"input": [[5, 7]]}, path="/embeddings")
     row = np.frombuffer(base64.b64decode(packed["data"][0]["embedding"]), dtype=np.float32)
     assert row.tolist() == pytest.approx(plain["data"][0]["embedding"])
     assert (len(plain["data"]), tokens[0]) == (2, 400)
     assert "check_embedding_ctx_length=False" in tokens[1]
 
 
-def test_a_generator_is_refused_where_its_calls_would_be_nobodys_cost(lender: Lender) -> None:
-    async def run() -> Any:
-        lent = lender.server.open()
-        with metered(Meter(LOADING)):
-            refused = await called(lent, ASKED)
-        await asyncio.sleep(0)
-        return refused
-
-    status, message = asyncio.run(run())
+async def test_a_generator_is_refused_where_its_calls_would_be_nobodys_cost(lender: Lender) -> None:
+    with metered(Meter(LOADING)):
+        status, message = await called(lender.server.open(), ASKED)
+    await asyncio.sleep(0)
     assert (status, "charged to no query or index" in message) == (409, True)
     assert lender.said == [f"a call of the pipeline was refused: {message}"]
 
 
-def test_what_is_not_lent_is_refused(open_seam: Callable[[], CallContext]) -> None:
-    lender = Lender(open_seam(), chat=False)
-
-    async def run() -> list[Any]:
-        lent = lender.server.open()
-        assert lent.model == ""
-        with metered(Meter("index")):
-            return [await called(lent, ASKED), await called(lent, ASKED, path="/responses")]
-
-    refusals = asyncio.run(run())
+async def test_what_is_not_lent_is_refused(open_seam: OpenSeam) -> None:
+    lent = Lender(open_seam(), chat=False).server.open()
+    assert lent.model == ""
+    with metered(Meter("index")):
+        refusals = [await called(lent, ASKED), await called(lent, ASKED, path="/responses")]
     assert [status for status, _ in refusals] == [404, 404]
 
 

@@ -130,27 +130,34 @@ async def test_what_is_omitted_is_never_sent_by_us_or_by_a_pipeline_that_is_lent
     assert sorted(set(noted)) == sorted(omit)
 
 
-async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_sent(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
-) -> None:
-    server = Server(lambda request: refusal_of("temperature") if request.get("temperature") == 0 else None)
-    url = serve(respond=server).base_url
-    for temperature in (0.0, 1.0):
-        await answer(connect(url, among(open_seam(), tmp_path), temperature=temperature), f"Is it {temperature}?")
-    assert [sent.get("temperature") for sent in server.sent] == [0.0, None, 1.0]
+THINKS = {"reasoning_effort": "high"}
 
 
-async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
+@pytest.mark.parametrize(
+    ("when", "configs", "sent"),
+    [
+        ({"temperature": 0}, [{"temperature": 0.0}, {"temperature": 1.0}], [0.0, None, 1.0]),
+        (THINKS, [{"extra": {}}, {"extra": THINKS}], [0.0, 0.0, None]),
+    ],
+    ids=["at one value", "beside another parameter"],
+)
+async def test_a_temperature_is_left_out_only_where_it_is_refused(
+    serve: Serve,
+    connect: Connect,
+    tmp_path: Path,
+    open_seam: OpenSeam,
+    when: dict[str, Any],
+    configs: list[dict[str, Any]],
+    sent: list[float | None],
 ) -> None:
-    thinks = {"reasoning_effort": "high"}
-    server = Server(
-        lambda request: refusal_of("temperature") if set(request) >= {*thinks, "temperature"} else None
-    )
+    def refuse(request: dict[str, Any]) -> Reply | None:
+        return refusal_of("temperature") if "temperature" in request and {**request, **when} == request else None
+
+    server = Server(refuse)
     url = serve(respond=server).base_url
-    for extra in ({}, thinks):
-        await answer(connect(url, among(open_seam(), tmp_path), extra=extra), f"Is it {extra}?")
-    assert ["temperature" in sent for sent in server.sent] == [True, True, False]
+    for number, config in enumerate(configs):
+        await answer(connect(url, among(open_seam(), tmp_path), **config), f"Is it {number}?")
+    assert [request.get("temperature") for request in server.sent] == sent
 
 
 async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(

@@ -145,21 +145,20 @@ async def test_what_it_does_not_play_it_refuses_for_good(path: str, words: str) 
     assert (response.status_code, read_error(response.content)[0]) == (404, words)
 
 
-def usage_of(reply: Mapping[str, Any]) -> Usage:
-    return read_usage(json.dumps(reply).encode())
+UNMETERED = Usage(calls=1, unmetered_calls=1)
 
 
-def test_a_reply_whose_tokens_nobody_counted_is_unmetered_and_never_of_none() -> None:
-    unmetered = Usage(calls=1, unmetered_calls=1)
-    assert usage_of(chat_reply("yes")) == unmetered
-    assert usage_of(chat_reply("yes", input_tokens=3)) == unmetered
-    assert usage_of(chat_reply("yes", output_tokens=3)) == unmetered
-    assert usage_of(embeddings_reply([[1.0]])) == unmetered
-
-
-def test_a_reply_with_its_tokens_is_counted_also_where_it_has_none() -> None:
-    assert usage_of(chat_reply("", input_tokens=3, output_tokens=0)) == Usage(calls=1, input_tokens=3)
-    assert usage_of(chat_reply("yes", input_tokens=3, output_tokens=1)) == Usage(
-        calls=1, input_tokens=3, output_tokens=1
-    )
-    assert usage_of(embeddings_reply([[1.0]], input_tokens=4)) == Usage(calls=1, input_tokens=4)
+@pytest.mark.parametrize(
+    ("reply", "usage"),
+    [
+        (chat_reply("yes"), UNMETERED),
+        (chat_reply("yes", input_tokens=3), UNMETERED),
+        (chat_reply("yes", output_tokens=3), UNMETERED),
+        (embeddings_reply([[1.0]]), UNMETERED),
+        (chat_reply("", input_tokens=3, output_tokens=0), Usage(calls=1, input_tokens=3)),
+        (chat_reply("yes", input_tokens=3, output_tokens=1), Usage(calls=1, input_tokens=3, output_tokens=1)),
+        (embeddings_reply([[1.0]], input_tokens=4), Usage(calls=1, input_tokens=4)),
+    ],
+)
+def test_a_reply_is_counted_with_its_tokens_or_unmetered(reply: Mapping[str, Any], usage: Usage) -> None:
+    assert read_usage(json.dumps(reply).encode()) == usage

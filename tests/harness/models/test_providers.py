@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -37,20 +38,19 @@ def refusal(config: GeneratorConfig | EmbedderConfig) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("provider", GENERATORS)
-def test_every_generator_preset_resolves_once_its_needs_are_named(provider: str) -> None:
-    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider in OVER_HTTP else {}
-    resolved = resolve_generator(GeneratorConfig(provider=provider, **needs))
+@pytest.mark.parametrize(
+    ("config", "resolve", "provider"),
+    [
+        *((GeneratorConfig, resolve_generator, name) for name in GENERATORS),
+        *((EmbedderConfig, resolve_embedder, name) for name in EMBEDDERS),
+    ],
+)
+def test_every_preset_resolves_once_its_needs_are_named(config: Any, resolve: Any, provider: str) -> None:
+    needs = {"model": "m"} if provider == "sentence-transformers" else {}
+    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider in OVER_HTTP else needs
+    resolved = resolve(config(provider=provider, **needs))
     assert resolved.model
-    assert resolve_generator(resolved) == resolved
-
-
-@pytest.mark.parametrize("provider", EMBEDDERS)
-def test_every_embedder_preset_resolves_once_its_needs_are_named(provider: str) -> None:
-    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider not in {"minilm", "fake", "none"} else {}
-    resolved = resolve_embedder(EmbedderConfig(provider=provider, **needs))
-    assert resolved.model
-    assert resolve_embedder(resolved) == resolved
+    assert resolve(resolved) == resolved
 
 
 def test_the_presets_know_their_urls_keys_and_default_models() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from harness.config import EmbedderConfig
 from harness.core.errors import ModelUnavailable
-from harness.models.minilm_embedder import MINILM_MAX_TOKENS, MiniLM
+from harness.models.providers.minilm import MINILM_MAX_TOKENS, MiniLM
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 
 pytestmark = pytest.mark.slow

@@ -89,9 +89,6 @@ async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
         assert asked["properties"]["names"] == {"type": "array", "maxItems": 3, "items": sent}
 
 
-# Counting
-
-
 # The journal
 
 
@@ -180,17 +177,19 @@ async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_
     assert (server.model.served["calls"], resumed.replayed_calls) == (1, 1)
 
 
-async def test_a_cancelled_call_is_not_journaled_and_frees_its_place(
+async def test_a_call_that_a_time_limit_cuts_off_was_made_is_not_journaled_and_frees_its_place(
     serve: Serve, connect: Connect, tmp_path: Path
 ) -> None:
-    chat = connect(serve(FakeScript(fault="hang", fault_times=1)).base_url, max_concurrency=1)
-    with metered(Meter("index")):
+    chat = connect(serve(FakeScript(fault="hang", fault_match="slow")).base_url, max_concurrency=1)
+    with metered(Meter("answer/q1/0/1")) as meter:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await chat.complete(ask("Who?"))
+            async with asyncio.timeout(0.3):
+                # The second never gets the only place: it was not made.
+                await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("waiting")))
+        assert (meter.usage, meter.throttled_s) == ({GENERATOR: Usage(calls=1, unmetered_calls=1)}, 0.0)
         assert journaled(tmp_path) == []
         assert await chat.complete(ask("Who?"))
-    assert journaled(tmp_path) == [("index", GENERATOR, 0)]
+    assert journaled(tmp_path) == [("answer/q1/0/1", GENERATOR, 0)]
 
 
 async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(
@@ -275,25 +274,6 @@ async def test_a_call_that_waits_beside_one_that_gets_on_is_latency(serve: Serve
     assert meter.throttled_s < 0.1
 
 
-class Counting:
-    """Answers everything, the first with `first`, and counts how many requests were under way at once."""
-
-    def __init__(self, first: Reply | None = None) -> None:
-        self.first = first
-        self.active = self.most = 0
-        self.lock = threading.Lock()
-
-    def __call__(self, path: str, body: bytes) -> Reply:
-        with self.lock:
-            self.active += 1
-            self.most = max(self.most, self.active)
-        time.sleep(0.03)
-        with self.lock:
-            self.active -= 1
-            first, self.first = self.first, None
-        return first or Reply(200, b'{"choices": [{"message": {"content": "yes"}}]}')
-
-
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 498, 500, 502, 503, 504, 520, 524, 529])
 async def test_a_passing_fault_is_retried_until_the_server_answers(
     serve: Serve, connect: Connect, tmp_path: Path, status: int
@@ -340,19 +320,6 @@ async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
     assert meter.usage[GENERATOR].calls == 1
     assert meter.throttled_s == 0.0, "the first try took the time of a user who waits"
     assert [reason for _, _, reason, _ in faults(tmp_path)] == ["ReadTimeout"]
-
-
-async def test_a_call_that_a_time_limit_cuts_off_was_made_and_nobody_knows_its_tokens(
-    serve: Serve, connect: Connect
-) -> None:
-    chat = connect(serve(FakeScript(fault="hang", fault_match="slow")).base_url, max_concurrency=1)
-    with metered(Meter("answer/q1/0/1")) as meter:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                # The second never gets the only place: it was not made.
-                await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("waiting")))
-        assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
-        assert meter.throttled_s == 0.0
 
 
 # Where no query can succeed
@@ -412,18 +379,26 @@ async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
     assert files_holding(tmp_path, SECRET) == []
 
 
-async def test_an_unknown_model_stops_the_run(serve: Serve, connect: Connect, call_context: CallContext) -> None:
-    server = serve(respond=refusing(404, "model 'fake-1' not found"))
-    line = await unavailable(connect(server.base_url, provider="ollama", max_retries=3), call_context)
-    assert "has no such model or path (HTTP 404: model 'fake-1' not found)" in line
-    assert "ollama pull" in line
-
-
-@pytest.mark.parametrize("code", ["insufficient_quota", "billing_hard_limit_reached"])
-async def test_a_quota_that_is_used_up_stops_the_run_without_a_retry(
-    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path, code: str
+@pytest.mark.parametrize(
+    ("status", "message", "code", "line"),
+    [
+        (404, "model 'fake-1' not found", None, "has no such model or path (HTTP 404: model 'fake-1' not found)"),
+        (429, "You exceeded it", "insufficient_quota", "the quota is used up (You exceeded it): add credit"),
+        (429, "You exceeded it", "billing_hard_limit_reached", "the quota is used up (You exceeded it): add"),
+    ],
+)
+async def test_an_unknown_model_or_a_quota_that_is_used_up_stops_the_run_without_a_retry(
+    serve: Serve,
+    connect: Connect,
+    call_context: CallContext,
+    tmp_path: Path,
+    status: int,
+    message: str,
+    code: str | None,
+    line: str,
 ) -> None:
-    server = serve(respond=refusing(429, "You exceeded your current quota", code))
-    line = await unavailable(connect(server.base_url, max_retries=3), call_context)
-    assert "refused: the quota is used up (You exceeded your current quota): add credit, then run again" in line
+    server = serve(respond=refusing(status, message, code))
+    said = await unavailable(connect(server.base_url, provider="ollama", max_retries=3), call_context)
+    assert line in said
+    assert ("ollama pull" in said) == (status == 404)
     assert faults(tmp_path) == []

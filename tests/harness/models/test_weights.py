@@ -17,11 +17,7 @@ from tiny_weights import PARTS, WHOLE, build_wheel, weight_file
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.hashing import file_digest
 from harness.models import weights
-from harness.models.huggingface_hub_files import (
-    HubFile,
-    WeightFile,
-    WheelPart,
-)
+from harness.models.huggingface_hub_files import HubFile, WeightFile, WheelPart
 from harness.models.weights import cache_dir, fetch
 
 
