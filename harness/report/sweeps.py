@@ -25,10 +25,10 @@ from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, why_not_ranked
 from harness.report.view import Group
-from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
+from harness.statistics.recommendation import best_of
 from harness.statistics.run_frame import Aggregate
 
 if TYPE_CHECKING:

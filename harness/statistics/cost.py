@@ -215,7 +215,6 @@ def called_roles(cost: Cost) -> set[str]:
 
 
 def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[str]:
-    """The roles whose model has no price."""
     return sorted(role for role in roles if role_price(prices, models, role) is None)
 
 
@@ -254,7 +253,6 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
 
 
 def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
-    """Mean and maximum of every measured quantity in each phase."""
     rows = []
     for phase in PHASES:
         for quantity in QUANTITIES:
@@ -319,7 +317,6 @@ def _is_live(cost: Cost) -> bool:
 
 
 def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
-    """`TIMES` of one query."""
     cost = record.cost
     times = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
     if record.status == "timeout" and (limit_s or cost.wall_s):
@@ -344,7 +341,6 @@ PREFIX = "evaluation_"
 
 
 def evaluation_costs(frame: Frame, evaluations: Sequence[EvaluationRecord], prices: Prices) -> list[Aggregate]:
-    """The rows above for every evaluation of one run."""
     return [row for evaluation in evaluations for row in _rows(frame, evaluation, prices)]
 
 

@@ -93,8 +93,6 @@ def _lower_limit(values: Array, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class RaceRules:
-    """The settings of a race."""
-
     margin: float
     """In points, hundredths of `span`: a smaller lead need not be detected."""
     alpha: float
@@ -145,8 +143,6 @@ def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
 
 
 class Race:
-    """Some systems, compared query by query."""
-
     def __init__(self, names: Sequence[str], rules: RaceRules, weights: Mapping[str, float]) -> None:
         """`weights`: the weight of each query to which the metric applies, 1 on average over a randomly ordered
         sample; other queries are ignored.

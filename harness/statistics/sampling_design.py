@@ -77,7 +77,6 @@ def numbers_of(names: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def are_equal(weights: NDArray[np.float64]) -> bool:
-    """Whether all weights are equal."""
     return bool(np.ptp(weights) <= _SAME * weights.max(initial=0.0))
 
 

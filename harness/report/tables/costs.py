@@ -26,7 +26,7 @@ from harness.report.quantities import (
 )
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
-from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.statistics.break_even import CostLine, cheaper, crossing_interval
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.cost import PREFIX, is_lower_bound
 from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
@@ -333,7 +333,7 @@ def _cheaper(one: CostLine, other: CostLine, *, is_significant: bool | None) -> 
         return f"never{remark}"
     if span.is_always:
         return f"always{remark}"
-    limits = crossing_interval(one, other) if crossing(one, other) else Interval(None, None)
+    limits = crossing_interval(one, other)
     text = f"from {span.first:,} on" if span.last is None else f"up to {span.last:,}"
     if limits.low is None or limits.low == limits.high:
         return text
