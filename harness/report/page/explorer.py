@@ -250,7 +250,7 @@ class Details:
         ]
         records = [[[self._record(one) for one in repeats] for repeats in run.records] for run in runs]
         scores = [
-            _column([run.scores.get(name) or [NO_WORDS] * run.n_records for run in runs])
+            _column([run.scores.get(name) or [NO_WORDS] * sum(map(len, run.records)) for run in runs])
             for name in self._measures
         ]
         return {"gold": facts, "runs": records, "scores": scores}

@@ -98,7 +98,6 @@ class UnitDetails(NamedTuple):
 
     records: list[list[Detail]]
     """Of each query its repeats."""
-    n_records: int
     scores: Mapping[str, list[ShownWords]]
     """Metric -> one score for each of these records."""
 
@@ -146,7 +145,6 @@ class RunReader:
         records = dict(zip(there, found, strict=True))
         return UnitDetails(
             [[_detail(records.get((one, repeat)), self._contexts) for repeat in self._repeats] for one in ids],
-            len(keys),
             self._scores_of(start, {key: place for place, key in enumerate(keys)}),
         )
 

@@ -46,18 +46,11 @@ _REMARKS = {True: "", False: " (no significant difference)", None: " (not tested
 
 
 def query_cost_table(group: Group) -> Table:
-    header: tuple[str, ...] = ("system", "input tokens", "of them generator's", "output tokens", "model calls")
-    header += (
-        "latency p50, s",
-        "p95, s",
-        "mean, s",
-        "n",
-        "wall p50, s",
-        "wall mean, s",
-        "throttled, s",
-        "USD per query",
+    header = (
+        *("system", "input tokens", "of them generator's", "output tokens", "model calls", "latency p50, s"),
+        *("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s"),
+        *("USD per query", "USD for all answers", "failed, %"),
     )
-    header += ("USD for all answers", "failed, %")
     rows = []
     for view in group.views:
         names = ("input_tokens", "generator_input_tokens", "output_tokens", "model_calls")
