@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
+from records import known
 from report_groups import group_of
 
 from harness.core.records import Cost, Usage
@@ -184,10 +185,8 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
         for name, tokens in (("naive", 300), ("kg", 100))
     ]
     index = make_run(types=SMALL, index_cost=index_of(40_000)).index()
-    free = make_run(system="x", types=SMALL, index_cost=index_of(0)).index()
-    assert index is not None
-    assert free is not None
-    for run, record in zip(runs, (free, index), strict=True):
+    free = known(make_run(system="x", types=SMALL, index_cost=index_of(0)).index())
+    for run, record in zip(runs, (free, known(index)), strict=True):
         run.write_index(record.model_copy(update={"index_id": run.manifest().index_id}))
         close_again(run)
     cell = crossings_of(group_of(*runs))[1].rows[1][1]

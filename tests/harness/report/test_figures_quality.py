@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
+from records import known
 from report_groups import chapter_of, group_of, scored
 
 from harness.display import Drawing, ValueGroup
@@ -250,8 +251,7 @@ def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) ->
 
 
 def test_the_memory_of_the_machine_stands_in_gigabytes_and_in_percent(make_run: MakeRun) -> None:
-    table = resources_table(group_of(make_run(types=SMALL, sessions=(8,))))
-    assert table is not None
+    table = known(resources_table(group_of(make_run(types=SMALL, sessions=(8,)))))
     row = dict(zip(table.header, table.rows[0], strict=True))
     values = [row[f"machine RAM, {unit}"] for unit in ("GB", "%")]
     used, percent = (one.quantities if isinstance(one, ValueGroup) else () for one in values)

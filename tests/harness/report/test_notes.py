@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from records import known
 
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.evaluators.retrieval import RetrievalParams
@@ -132,8 +133,7 @@ def test_seconds_under_other_limits_of_calls_at_once_are_not_to_be_compared(make
 
 def test_the_table_of_latencies_says_how_many_calls_could_be_open(make_run: MakeRun) -> None:
     (group,) = load_groups([make_run()], load_prices())
-    table = latency_table(group)
-    assert table is not None
+    table = known(latency_table(group))
     assert "Measured with max_concurrency 8 of the generator: other limits give other seconds." in table.note
 
 

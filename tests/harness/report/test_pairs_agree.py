@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from paired_runs import FAILED, IMPUTED, ScoredRun, Value, write_run
+from records import known
 from report_groups import chapter_of, printed, scored
 from report_groups import right as right_of
 
@@ -49,10 +50,8 @@ def runs(tmp_path: Path) -> list[RunDir]:
 
 def pair_tables(chapter: Chapter) -> dict[str, Table]:
     """Measure -> the report's table of all its pairs."""
-    assert chapter.findings.ranking.comparison is not None
-    names = [one.measure.name for one in chapter.findings.ranking.comparison.measures]
-    section = chapter.section("significance")
-    assert section is not None
+    names = [one.measure.name for one in known(chapter.findings.ranking.comparison).measures]
+    section = known(chapter.section("significance"))
     tables = {table.name: table for table in section.content.tables}
     assert {f"pairs-{name}" for name in names} == tables.keys() - {"significance", "leads"}
     return {name: tables[f"pairs-{name}"] for name in names}

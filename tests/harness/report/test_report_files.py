@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from paired_runs import ScoredRun, write_run
+from records import known
 from scoring import evaluation, score_run_answers
 
 from harness.core.errors import MissingDependency
@@ -319,9 +320,7 @@ def test_what_a_model_refuses_and_is_not_sent_is_said(make_run: MakeRun) -> None
 
 def test_samples_lost_to_a_crash_are_counted(make_run: MakeRun) -> None:
     run = make_run(types=SMALL, sessions=(3,))
-    path, done = run.resources_path(), run.done()
-    assert path is not None
-    assert done is not None
+    path, done = known(run.resources_path()), known(run.done())
     path.write_text(path.read_text() + "1763", encoding="utf-8")
     run.mark_done(done)
     assert "1 sample of CPU and RAM lost to an interruption." in text_of(run)

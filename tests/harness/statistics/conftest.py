@@ -1,56 +1,31 @@
 """Frames, scores and records of a few numbers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import pytest
 from records import FAILED, run_record
 
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
 from harness.statistics.run_frame import Aggregate, Frame
 
-MakeRecord = Callable[..., RunRecord]
-MakeFrame = Callable[..., Frame]
-Find = Callable[..., Aggregate]
 
-
-@pytest.fixture
-def frame() -> MakeFrame:
+def frame(types: Mapping[str, int], mix: Mapping[str, int] | None = None, repeats: int = 1) -> Frame:
     """frame({"inference": 3}): queries `inference0` and so on; the mix is the sample's own unless given."""
-
-    def make(types: Mapping[str, int], mix: Mapping[str, int] | None = None, repeats: int = 1) -> Frame:
-        query_types = {f"{name}{number}": name for name, count in types.items() for number in range(count)}
-        return Frame("run-1", "naive", "demo", query_types, dict(types) if mix is None else mix, repeats)
-
-    return make
+    query_types = {f"{name}{number}": name for name, count in types.items() for number in range(count)}
+    return Frame("run-1", "naive", "demo", query_types, dict(types) if mix is None else mix, repeats)
 
 
-@pytest.fixture
-def find() -> Find:
+def find(rows: Sequence[Aggregate], measure: str, query_type: str = "overall") -> Aggregate:
     """The one row of a measure and query type."""
-
-    def only(rows: Sequence[Aggregate], measure: str, query_type: str = "overall") -> Aggregate:
-        (row,) = [row for row in rows if row.measure == measure and row.query_type == query_type]
-        return row
-
-    return only
+    (row,) = [row for row in rows if row.measure == measure and row.query_type == query_type]
+    return row
 
 
-@pytest.fixture
-def record() -> MakeRecord:
-    """record("q0", wall_s=2, generator=Usage(...), ok=False)."""
-
-    def make(
-        query_id: str,
-        *,
-        ok: bool = True,
-        repeat: int = 0,
-        usage: Mapping[str, Usage] | None = None,
-        **cost: object,
-    ) -> RunRecord:
-        spent = Cost.model_validate({"wall_s": 1.0, "usage": dict(usage or {}), **cost})
-        return run_record(query_id, Prediction(answer="x") if ok else FAILED, repeat=repeat, cost=spent)
-
-    return make
+def record(
+    query_id: str, *, ok: bool = True, repeat: int = 0, usage: Mapping[str, Usage] | None = None, **cost: object
+) -> RunRecord:
+    """record("q0", wall_s=2, usage={"generator": Usage(...)}, ok=False)."""
+    spent = Cost.model_validate({"wall_s": 1.0, "usage": dict(usage or {}), **cost})
+    return run_record(query_id, Prediction(answer="x") if ok else FAILED, repeat=repeat, cost=spent)
 
 
 def score(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records import FAILED, run_record
+from records import FAILED, known, run_record
 from scipy import stats
 
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
@@ -69,8 +69,7 @@ def test_a_pair_by_hand() -> None:
     assert pair.ratio == pytest.approx(1.4)
     assert pair.p == pair.p_holm == pytest.approx(0.0414, abs=0.00005)
     assert (pair.interval, pair.level) == (share_difference_interval(15, 5, 40), 0.95)
-    assert pair.spread is not None
-    assert pair.spread.discordance == most_discordant(20, 40)
+    assert known(pair.spread).discordance == most_discordant(20, 40)
     assert pair.detectable == detectable(40, 1, most_discordant(20, 40))
     assert (pair.population, pair.n_clusters, pair.balanced) == ("queries", None, None)
 
@@ -232,9 +231,7 @@ def test_what_documents_have_in_common_holds_on_these_documents_only() -> None:
     assert pair.p_clusters == 1.0
     _, pair = one_pair([1.0, 0.0, 0.0, 0.0] * 10, [0.0] * 40, drawn(40, clusters=4))
     assert (pair.population, pair.n_clusters) == ("new documents", 10)
-    assert pair.interval_clusters is not None
-    assert pair.interval_clusters.low is not None
-    assert pair.interval_clusters.low > 0
+    assert known(known(pair.interval_clusters).low) > 0
 
 
 def test_the_natural_mix_decides_and_the_balanced_one_stands_beside_it() -> None:
@@ -246,8 +243,7 @@ def test_the_natural_mix_decides_and_the_balanced_one_stands_beside_it() -> None
     assert pair.difference == pytest.approx(0.9 * 0.5 - 0.1 * 0.5)
     assert found.means == pytest.approx((0.45, 0.05))
     assert found.verdict(pair) == "a"
-    assert pair.balanced is not None
-    assert pair.balanced.difference == 0.0
+    assert known(pair.balanced).difference == 0.0
     assert found.balanced_means == (0.25, 0.25)
     assert pair.turned.balanced is not None
     assert pair.turned.difference == -pair.difference
@@ -276,8 +272,7 @@ def test_two_types_whose_queries_stand_for_as_many_are_two_in_every_number_of_a_
     assert pair.interval == tested.interval(0)
     assert pair.spread is not None
     assert pair.spread.hidden == pytest.approx(24**2 * hidden_variance(differences, found.weights, numbers).item())
-    shown = as_good(found, 0, [1], margin=1.0)
-    assert shown is not None
+    shown = known(as_good(found, 0, [1], margin=1.0))
     assert shown.at_most_worse == pytest.approx(-tested.interval(0).low)  # type: ignore[operator]
 
 

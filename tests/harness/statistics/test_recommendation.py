@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from records import known
 from scipy import stats
 
 from harness.extensions.routing.gains import (
@@ -81,16 +82,14 @@ def test_a_lead_that_missing_values_may_undo_is_not_shown() -> None:
 def test_equal_runs_on_many_queries_are_within_the_margin() -> None:
     rng = np.random.default_rng(3)
     runs = [(rng.random(2000) < 0.6).astype(float).tolist() for _ in range(2)]
-    probability = probability_within(compared(*runs), 0, 0.05)
-    assert probability is not None
+    probability = known(probability_within(compared(*runs), 0, 0.05))
     assert probability > 0.9
 
 
 def test_a_run_that_is_far_behind_is_not() -> None:
     one = compared(right(90), right(40))
     assert probability_within(one, 0, 0.05) == 1.0
-    probability = probability_within(one, 1, 0.05)
-    assert probability is not None
+    probability = known(probability_within(one, 1, 0.05))
     assert probability < 0.01
 
 
@@ -134,15 +133,13 @@ def test_what_is_merely_not_told_apart_is_not_as_good() -> None:
     found = compared_values(share(26, 40), share(30, 40))
     assert found.verdict(found.pairs[0]) == "tie"
     assert as_good(found, 0, [1], MARGIN) is None
-    chosen = cheapest_as_good(found, [1.0, 9.0])
-    assert chosen is not None
+    chosen = known(cheapest_as_good(found, [1.0, 9.0]))
     assert chosen.place == 1
 
 
 def test_the_cheapest_that_is_shown_to_be_within_the_margin_is_as_good() -> None:
     found = compared_values(share(1990, 2000), share(1992, 2000), share(1200, 2000))
-    chosen = cheapest_as_good(found, [2.0, 9.0, 1.0])
-    assert chosen is not None
+    chosen = known(cheapest_as_good(found, [2.0, 9.0, 1.0]))
     assert chosen.place == 0
     assert 0 < chosen.at_most_worse < 0.05
 
@@ -151,15 +148,13 @@ def test_where_a_run_that_is_no_candidate_may_be_the_best_every_candidate_can_be
     found = compared_values(share(1990, 2000), share(1992, 2000), share(1991, 2000))
     for costs, n_tried in (([1.0, 2.0, 3.0], 2), ([1.0, 2.0, None], 2), ([1.0, None, None], 1)):
         chosen, held = cheapest_as_good(found, costs), as_good(found, 0, [1, 2], MARGIN, n_tried)
-        assert chosen is not None
-        assert chosen == held
+        assert known(chosen) == held
     assert as_good(found, 0, [1, 2], MARGIN, 1) != as_good(found, 0, [1, 2], MARGIN, 2)
 
 
 def test_less_may_be_better() -> None:
     found = compared_values(share(100, 2000), share(102, 2000), higher=False)
-    chosen = cheapest_as_good(found, [2.0, 1.0])
-    assert chosen is not None
+    chosen = known(cheapest_as_good(found, [2.0, 1.0]))
     assert chosen.place == 1
 
 
@@ -193,11 +188,9 @@ def test_the_best_of_nine_equal_systems_is_no_better_than_they_are() -> None:
 
 
 def test_a_run_that_is_best_on_any_half_keeps_its_mean() -> None:
-    found = best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20))
-    assert found is not None
+    found = known(best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20)))
     assert found.mean == pytest.approx(0.85, abs=0.005)
-    fewer = best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20, higher=False))
-    assert fewer is not None
+    fewer = known(best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20, higher=False)))
     assert fewer.looked == pytest.approx(0.2)
 
 
@@ -256,8 +249,7 @@ def test_where_types_decide_the_table_gains_what_the_best_of_each_type_gains() -
     assert np.allclose(gains.learnt[TOLD].values, 1.0)
     assert np.allclose(gains.learnt[TOLD].gains, gains.by_type.gains)
     found = spread_over(gains.learnt[TOLD].gains, splits, gains.n_clusters)
-    assert found.interval.low is not None
-    assert found.interval.low > 0.2
+    assert known(found.interval.low) > 0.2
 
 
 def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_query_seems_to() -> None:
@@ -265,9 +257,7 @@ def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_qu
     splits = list(halves(clusters, 40))
     gains = routing_gains(own, clusters, {TOLD: own.types}, splits)
     low, high = spread_over(gains.learnt[TOLD].gains, splits, 80).interval
-    assert low is not None
-    assert high is not None
-    assert low < 0.0 < high
+    assert known(low) < 0.0 < known(high)
     assert gains.by_query.gains.mean() > 0.1
     assert gains.by_query_chance.gains.mean() == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
 
