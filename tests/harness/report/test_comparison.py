@@ -111,6 +111,10 @@ def test_the_files_and_the_json_hold_every_pair_and_are_the_same_bytes_each_time
     assert (one["n_a_better"], one["n_equal"], one["n_b_better"]) == ("0", "36", "4")
     assert (one["test"], one["p"], one["family"], one["result"]) == ("mcnemar", "0.125", "3", "tie")
     assert (rows[1]["result"], rows[1]["higher_is_better"]) == ("a", "true")
+    pair = comparison.measures[0].pairs[0]
+    values = (pair.ratio, pair.detectable, *pair.interval, pair.p_holm)
+    told = [float(one[name]) for name in ("ratio", "detectable", "ci_low", "ci_high", "p_holm")]
+    assert told == pytest.approx(list(values))
     keys = ("measure", "query_id", "value_a", "value_b", "better")
     assert [tuple(row[key] for key in keys) for row in differing[:4]] == [
         ("accuracy", f"q{number:03d}", "0", "1", "b") for number in range(30, 34)
@@ -319,6 +323,7 @@ def row_of_documents(results: Path, cites: Sequence[str]) -> dict[str, str]:
 def test_a_result_says_for_which_documents_it_holds(tmp_path: Path) -> None:
     row = row_of_documents(tmp_path / "many", [f"d{number // 4}" for number in range(40)])
     assert (row["result"], row["population"], row["n_clusters"]) == ("a", "new documents", "10")
+    assert float(row["clusters_ci_low"]) > 0
     # All that it got right cites one document.
     row = row_of_documents(tmp_path / "one", ["popular", "b", "c", "d"])
     assert (row["result"], row["population"], row["p_clusters"]) == ("a", "documents", "1")

@@ -165,11 +165,6 @@ def test_a_score_says_how_much_of_the_contexts_its_judge_read() -> None:
     assert score.model_copy(update={"share_read": 1.0, "explanation": ""}).said == "100 % of the contexts read"
 
 
-def test_a_score_from_before_shares_were_kept_has_none() -> None:
-    line = '{"query_id":"q","repeat":0,"measure":"grade","status":"scored","value":1.0,"explanation":""}'
-    assert Score.model_validate_json(line).share_read is None
-
-
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_is_one(share: float) -> None:
     with pytest.raises(ValidationError, match="share_read"):

@@ -82,10 +82,11 @@ def test_a_race_that_ends_undecided_has_a_leader_only(tmp_path: Path, ended: str
     assert any("undecided after 40 of 90" in line for line in statistics_lines(group, found))
 
 
-def test_no_test_for_a_fixed_sample_is_quoted_beside_a_race(tmp_path: Path) -> None:
+def test_no_test_or_interval_for_a_fixed_sample_is_quoted_beside_a_race(tmp_path: Path) -> None:
     group, found = raced(runs(tmp_path, "ab"), "ab")
     assert not any("four times out of five" in line for line in statistics_lines(group, found))
-    assert found.verdict.at_most_worse is None
+    assert (found.verdict.at_most_worse, found.verdict.probability) == (None, None)
+    assert [one.behind for one in found.verdict.standings] == [None, None]
 
 
 def test_the_best_of_a_race_may_still_be_no_better_than_a_constant_answer(tmp_path: Path) -> None:
@@ -105,14 +106,6 @@ def test_raced_runs_are_compared_by_nothing_but_the_race(tmp_path: Path) -> None
     raced(made, "ab")
     with pytest.raises(ConfigError, match="race"):
         compare_runs(list(made.values()), load_prices())
-
-
-def test_after_a_race_the_leaderboard_shows_no_interval_of_a_difference(tmp_path: Path) -> None:
-    made = runs(tmp_path, "ab")
-    raced(made, "ab")
-    found = find(group_of(*made.values())).verdict
-    assert [one.behind for one in found.standings] == [None, None]
-    assert found.probability is None
 
 
 SIZES = {"a": 120, "b": 90}
@@ -136,8 +129,7 @@ def grown(results: Path, n: int, systems: Sequence[str] = ("a", "b"), **wishes: 
 
 
 def looks(group: Group) -> set[int]:
-    ranking = known(find(group).ranking)
-    return earlier_looks(ranking)
+    return earlier_looks(find(group).ranking)
 
 
 def test_an_earlier_comparison_of_the_same_systems_is_a_look(tmp_path: Path) -> None:

@@ -101,12 +101,6 @@ def test_where_less_is_better_the_worst_value_is_the_highest() -> None:
     assert one.means == (0.25, 1.0)
 
 
-def test_only_queries_to_which_the_measure_applies_are_expected() -> None:
-    runs = tuple(QueryValues.of({"q1": 1.0}, frozenset(applies)) for applies in ({"q1"}, {"q1", "q2"}))
-    (pair,) = compare_measure(PairedMeasure("m", True, runs), {(0, 1): frozenset({"q1", "q2", "q3"})}).pairs
-    assert (pair.n, pair.n_expected) == (1, 2)
-
-
 def test_means_pairs_and_ranks_are_over_the_same_queries() -> None:
     gappy: list[float | None] = [None, *[1.0] * 9]
     one = compared(measure(answers(5, 10), answers(9, 10), gappy))
@@ -168,12 +162,6 @@ def test_which_way_is_better_decides_who_is(higher: bool, verdict: str, ranks: o
     assert one.outcomes(one.pairs[0]) == ((40, 60, 0) if higher else (0, 60, 40))
 
 
-def test_without_a_direction_nobody_is_better() -> None:
-    one = compared(measure(answers(90, 100), answers(50, 100), higher_is_better=None))
-    assert one.verdict(one.pairs[0]) == "differ"
-    assert one.ranks is None
-
-
 @pytest.mark.slow
 def test_at_equal_means_nobody_is_called_better_more_often_than_said() -> None:
     # Of Wilcoxon's test the same differences are significant in 4 of 10 cases: their median is not 0.
@@ -221,17 +209,6 @@ def one_pair(
     one = measure(a, b)
     found = compare_measure(one, {(0, 1): one.runs[0].expected & one.runs[1].expected}, how)
     return found, found.pairs[0]
-
-
-def test_what_documents_have_in_common_holds_on_these_documents_only() -> None:
-    # 40 queries of 4 documents: ahead on every query of one of them, and on no other.
-    _, pair = one_pair([1.0] * 10 + [0.0] * 30, [0.0] * 40, drawn(40, clusters=10))
-    assert pair.significant
-    assert (pair.population, pair.n_clusters) == ("documents", 4)
-    assert pair.p_clusters == 1.0
-    _, pair = one_pair([1.0, 0.0, 0.0, 0.0] * 10, [0.0] * 40, drawn(40, clusters=4))
-    assert (pair.population, pair.n_clusters) == ("new documents", 10)
-    assert known(known(pair.interval_clusters).low) > 0
 
 
 def test_the_natural_mix_decides_and_the_balanced_one_stands_beside_it() -> None:
