@@ -15,7 +15,6 @@ from report_groups import chapter_of, group_of, right, written
 
 from harness.core.records import OWN_MODELS, Cost, Failure, RaceDrop, RaceRecord, Usage
 from harness.display import NOTHING, Quantity, Table, format_value
-from harness.display.number_format import format_value as said
 from harness.display.plotting import plotting
 from harness.report import write_report
 from harness.report.figures.costs import draw_latency, draw_tokens
@@ -37,9 +36,6 @@ from harness.store import RunDir
 
 if TYPE_CHECKING:
     from harness.display.plotting import NewFigure
-if TYPE_CHECKING:
-    from harness.display import Table
-    from harness.report.view import Group
 
 MakeRun = Callable[..., RunDir]
 TYPES = {"inference_query": 20}
@@ -284,7 +280,7 @@ def test_a_table_shows_what_it_reported_as_reported_and_what_it_did_not_as_unkno
     }
     for column, table in tables.items():
         at = table.header.index(column)
-        shown = {str(row[0]): said(row[at]) for row in table.rows}
+        shown = {str(row[0]): format_value(row[at]) for row in table.rows}
         assert shown["told"].startswith("≥ ")
         assert shown["told"].endswith(" as reported")
         assert shown["undecided"] == NOTHING

@@ -128,14 +128,6 @@ def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: M
     assert rows[1][7] == "300"
 
 
-def test_a_run_that_is_merely_not_told_apart_is_not_called_as_good(make_run: MakeRun) -> None:
-    group = group_of(*swept(make_run, {1: 0.5, 3: 0.62, 5: 0.7}))
-    findings = find(group)
-    assert not [pair for pair in known(findings.ranking.ranked).pairs if pair.significant]
-    last = said(budgets_of(group)["best_under_tokens"].rows[-1])
-    assert "top_k=1" not in last[5]
-
-
 @pytest.mark.slow
 def test_the_best_of_several_is_given_with_what_it_brings_on_queries_that_did_not_choose_it(
     make_run: MakeRun,
