@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from report_groups import group_of
 
 from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
-from harness.display.plotting import PALETTE, page_svg, plotting, publish
+from harness.display.plotting import PALETTE, NewFigure, page_svg, publish
 from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.resources import draw_resources
@@ -29,21 +28,12 @@ from harness.report.view import Group
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
-if TYPE_CHECKING:
-    from harness.display.plotting import NewFigure
-
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 
 MakeRun = Callable[..., RunDir]
 SMALL = {"inference_query": 2, "null_query": 1}
 HOSTILE = "<b>$x_{2}$ \u202e" + "W" * 90
 DRAW = (draw_latency, draw_tokens, draw_resources)
-
-
-@pytest.fixture
-def new_figure() -> Iterator[NewFigure]:
-    with plotting() as made:
-        yield made
 
 
 def crossings_of(group: Group) -> list[Table]:

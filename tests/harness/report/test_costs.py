@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from matplotlib.text import Text
@@ -15,7 +14,7 @@ from report_groups import chapter_of, group_of, right, written
 
 from harness.core.records import OWN_MODELS, Cost, Failure, RaceDrop, RaceRecord, Usage
 from harness.display import NOTHING, Quantity, Table, format_value
-from harness.display.plotting import plotting
+from harness.display.plotting import NewFigure, plotting
 from harness.report import write_report
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.marks import name_of
@@ -34,9 +33,6 @@ from harness.report.view import Group
 from harness.statistics.run_frame import NATURAL
 from harness.store import RunDir
 
-if TYPE_CHECKING:
-    from harness.display.plotting import NewFigure
-
 MakeRun = Callable[..., RunDir]
 TYPES = {"inference_query": 20}
 LONG = {"inference_query": 40}
@@ -53,12 +49,6 @@ def crossings_of(group: Group) -> list[Table]:
 def cells(table: Table | None, column: str) -> list[str]:
     shown = known(table)
     return [format_value(row[shown.header.index(column)]) for row in shown.rows]
-
-
-@pytest.fixture
-def new_figure() -> Iterator[NewFigure]:
-    with plotting() as made:
-        yield made
 
 
 def test_what_falls_among_queries_that_timed_out_is_a_lower_bound_and_the_table_says_why(

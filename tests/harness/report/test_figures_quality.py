@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 from records import known
-from report_groups import chapter_of, group_of, scored
+from report_groups import chapter_of, drawn_in, group_of, scored
 
 from harness.display import Drawing, ValueGroup
 from harness.display.plotting import NewFigure, plotting
 from harness.registry import EVALUATORS
-from harness.report.chapter import Chapter
 from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
 from harness.report.figures.scores import draw_by_type
 from harness.report.leaderboard import bar_width
-from harness.report.sections import Reported
 from harness.report.tables.costs import resources_table
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
@@ -213,13 +211,6 @@ def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
 
 
 SMALL = {"inference_query": 2, "null_query": 1}
-
-
-def drawn_in(chapter: Chapter, section: str) -> dict[str, Drawing]:
-    """By stem."""
-    (spec,) = [spec for spec in chapter.specs if spec.name == section]
-    with plotting() as new_figure:
-        return {one.stem: one for one in spec.draw(Reported(chapter.group, chapter.findings), new_figure)}
 
 
 @pytest.mark.parametrize(

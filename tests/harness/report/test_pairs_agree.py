@@ -1,7 +1,5 @@
 """Pairs of a report and of a comparison are the same numbers; baselines and runs that fail change none of them."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, IMPUTED, ScoredRun, Value, write_run
 from records import known
-from report_groups import chapter_of, printed, scored
+from report_groups import chapter_of, csv_rows, printed, scored
 from report_groups import right as right_of
 
 from harness.core.errors import ConfigError
@@ -100,7 +98,7 @@ def baselines(results: Path) -> list[RunDir]:
 
 
 def rows_of(comparison: Comparison) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
+    return csv_rows(comparison_csv(comparison))
 
 
 def tables_of(comparison: Comparison) -> list[Table]:

@@ -8,7 +8,7 @@ import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 from plugins import PlugIn
 from records import known
-from report_groups import printed
+from report_groups import drawn_in, printed
 
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing, Quantity, Table
@@ -77,12 +77,6 @@ def in_terminal(chapter: Chapter) -> str:
     return printed(lambda console: render_terminal([chapter], console, full=True), terminal=True)
 
 
-def drawings(chapter: Chapter, section: str) -> list[Drawing]:
-    (spec,) = [spec for spec in chapter.specs if spec.name == section]
-    with plotting() as new_figure:
-        return list(spec.draw(Reported(chapter.group, chapter.findings), new_figure))
-
-
 def titles(chapter: Chapter) -> list[str]:
     return [section.title for section in chapter.sections]
 
@@ -96,7 +90,7 @@ def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: Plu
     assert [table.name for table in section.content.tables] == ["calm", "measures-tone"]
     (row,) = section.content.tables[1].rows
     assert row == ("loud", *[Quantity(0.25, n=30, of=30, unit="share")] * 2)
-    *_, drawing = drawings(chapter, "tone-of-voice")
+    *_, drawing = drawn_in(chapter, "tone-of-voice").values()
     assert (drawing.stem, drawing.title) == ("tone", "Tone of the answers")
     assert drawing.caption.startswith("How answers sound; see each measure. Dot: mean;")
     assert [axes.get_title() for axes in drawing.figure.axes] == ["calmness\nn = 30", "loudness\nn = 30"]
@@ -192,7 +186,7 @@ def test_a_figure_that_fails_leaves_words_and_tables_and_says_so(
 ) -> None:
     plug_in("rag_harness.sections", "carbon", CARBON.replace("figure.subplots().plot([1, 2])", broken))
     chapter = chapter_of(tmp_path)
-    (drawing,) = drawings(chapter, "carbon")
+    (drawing,) = drawn_in(chapter, "carbon").values()
     assert drawing.caption.startswith("The figures of the plug-in 'carbon' could not be drawn (")
     section = known(chapter.section("carbon"))
     assert section.content.paragraphs == ("Carbon of each query.",)

@@ -1,7 +1,5 @@
 """summary.csv, summary.md and figures: complete, honest, safe, and the same bytes every time."""
 
-import csv
-import io
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 from paired_runs import ScoredRun, write_run
 from records import known
+from report_groups import csv_rows
 from scoring import evaluation, score_run_answers
 
 from harness.core.errors import MissingDependency
@@ -42,7 +41,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def rows_of(*runs: RunDir) -> list[dict[str, str]]:
     """summary.csv, read back."""
-    return list(csv.DictReader(io.StringIO(summary_csv(load_groups(runs, load_prices())))))
+    return csv_rows(summary_csv(load_groups(runs, load_prices())))
 
 
 def load_chapters(runs: Sequence[RunDir]) -> list[Chapter]:
