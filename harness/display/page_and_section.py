@@ -16,8 +16,6 @@ _LONGEST = 80
 
 
 class HeadingLine(NamedTuple):
-    """A heading in a text."""
-
     start: int
     level: int
     title: str
@@ -47,13 +45,10 @@ def fence_after(line: str, fence: str) -> str:
 
 
 def has_places(text: str) -> bool:
-    """Whether the text has pages or headings."""
     return _PAGE_BREAK in text or ("#" in text and next(headings(text), None) is not None)
 
 
 class PlacesOfText:
-    """The pages and headings of a text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._breaks = [found.start() for found in re.finditer(_PAGE_BREAK, text)]

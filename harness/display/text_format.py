@@ -112,7 +112,6 @@ class SafeConsole(Console):
         super().print(*objects, soft_wrap=soft_wrap, **wishes)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as `rich.console.Console.render`, which all output passes."""
         for segment in super().render(renderable, options):
             shown = segment.text if segment.control else visible(segment.text)
             yield segment if shown == segment.text else Segment(shown, segment.style)

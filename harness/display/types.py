@@ -49,7 +49,6 @@ class Rank:
 
     @property
     def is_tied(self) -> bool:
-        """Whether several ranks are possible."""
         return self.best != self.worst
 
 
@@ -134,8 +133,6 @@ class Content:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a chapter."""
-
     key: str
     """Anchor of the section: letters, digits and dashes."""
     title: str
@@ -144,6 +141,5 @@ class Section:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
         shown = self.content
         return not (self.pictures or shown.paragraphs or shown.items or shown.tables or shown.code)

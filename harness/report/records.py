@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
-from harness.core.records import OWN_MODELS, REASONING, Cost, Prediction, Reference, RunRecord, Step
+from harness.core.records import OWN_MODELS, REASONING, Cost, Prediction, RunRecord, Step
 from harness.display import printable
 from harness.evaluators.answer_normalisation import abstains
 from harness.statistics.cost import called_roles
@@ -29,25 +29,6 @@ ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
 Sample = CompressedByKey[str, SampleRow]
 Attempts = CompressedByKey[RecordKey, RunRecord]
 """Those that count, by key; `all` of them, in the order written."""
-
-
-class References(Sequence[Reference]):
-    """The references of some queries, each read from the sample when needed."""
-
-    def __init__(self, sample: Sample, query_ids: Sequence[str]) -> None:
-        self._sample, self._query_ids = sample, query_ids
-
-    @overload
-    def __getitem__(self, place: int) -> Reference: ...
-    @overload
-    def __getitem__(self, place: slice) -> References: ...
-    def __getitem__(self, place: int | slice) -> Reference | References:
-        if isinstance(place, slice):
-            return References(self._sample, self._query_ids[place])
-        return self._sample[self._query_ids[place]].reference
-
-    def __len__(self) -> int:
-        return len(self._query_ids)
 
 
 def samples_of(runs: Sequence[RunDir]) -> list[Sample]:

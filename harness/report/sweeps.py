@@ -25,10 +25,10 @@ from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, why_not_ranked
 from harness.report.view import Group
-from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
+from harness.statistics.recommendation import best_of
 from harness.statistics.run_frame import Aggregate
 
 if TYPE_CHECKING:
@@ -220,12 +220,7 @@ def _budget_row(
     return (*entries, named, share(findings.rows[alike]), quantity_of(costs[alike]))
 
 
-class _Panel(NamedTuple):
-    measure: str
-    title: str
-
-
-_COSTS = (_Panel("tokens", "tokens a query"), _Panel("latency_s_p50", "latency p50, s"))
+_COSTS = {"tokens": "tokens a query", "latency_s_p50": "latency p50, s"}
 
 
 def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
@@ -236,8 +231,10 @@ def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list
     ]
 
 
-def _panels(group: Group, findings: Findings) -> list[_Panel]:
-    """The measure that ranks and the first main one of another evaluator, and costs, if any run has a value."""
+def _panels(group: Group, findings: Findings) -> dict[str, str]:
+    """Measure -> title: the one that ranks and the first main one of another evaluator, and costs, if any run has
+    a value.
+    """
     quality = []
     if findings.measure is not None:
         compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()
@@ -245,8 +242,8 @@ def _panels(group: Group, findings: Findings) -> list[_Panel]:
         owner = group.owner(findings.measure)
         quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
     scored = [name for name in quality if any(view.value(name) is not None for view in group.views)]
-    costs = [panel for panel in _COSTS if any(view.value(panel.measure) for view in group.views)]
-    return [*(_Panel(name, group.display_name(name)) for name in scored), *costs]
+    costs = {cost: title for cost, title in _COSTS.items() if any(view.value(cost) for view in group.views)}
+    return {name: group.display_name(name) for name in scored} | costs
 
 
 def _why_left_out(group: Group, position: int, measure: str) -> str:
@@ -259,10 +256,10 @@ def _why_left_out(group: Group, position: int, measure: str) -> str:
 
 
 def _draw(
-    group: Group, findings: Findings, sweep: Sweep, panels: Sequence[_Panel], new_figure: NewFigure
+    group: Group, findings: Findings, sweep: Sweep, panels: Mapping[str, str], new_figure: NewFigure
 ) -> Iterator[Drawing]:
     """Nothing if no run has a value. Means are in the mix of the leaderboard."""
-    curves: dict[str, dict[str, Curve]] = {panel.measure: {} for panel in panels}
+    curves: dict[str, dict[str, Curve]] = {measure: {} for measure in panels}
     left_out: dict[str, str] = {}
     for measure, curve in curves.items():
         for line in sweep.lines:
@@ -276,10 +273,12 @@ def _draw(
     if not any(rows for curve in curves.values() for rows in curve.values()):
         return
     figure = new_figure(figsize=(WIDTH_IN, 2.7), layout="constrained")
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        for place, (name, rows) in enumerate(curves[panel.measure].items()):
-            _draw_curve(axes, name, place, rows, panel.measure)
-        axes.set_title(panel.title, fontsize=8)
+    for axes, (measure, title) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        for place, (name, rows) in enumerate(curves[measure].items()):
+            _draw_curve(axes, name, place, rows, measure)
+        axes.set_title(title, fontsize=8)
         axes.set_xlabel(sweep.parameter, color=GREY)
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
@@ -290,7 +289,7 @@ def _draw(
         axes.minorticks_off()
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper left", ncols=max(1, min(4, len(names))))
-    measure = panels[0].measure
+    measure = next(iter(panels))
     found = {name: rows for name, rows in curves[measure].items() if rows}
     n = n_of(row for rows in found.values() for _, row in rows)
     yield Drawing(
@@ -321,5 +320,5 @@ def _draw_curve(axes: Axes, name: str, place: int, rows: Curve, measure: str) ->
 
 def _shown(row: Aggregate, measure: str) -> str:
     """A mean with its interval and n; costs with `≥` if not everything was counted."""
-    is_cost = measure in {panel.measure for panel in _COSTS}
-    return f"{format_value(cost_quantity(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
+    shown = format_value(cost_quantity(row, interval=True))
+    return f"{shown}, n = {n_of([row])}" if measure in _COSTS else tip_of(row)

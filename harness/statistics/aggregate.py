@@ -43,8 +43,6 @@ from harness.statistics.sampling_design import are_equal
 
 
 class _Counts(NamedTuple):
-    """Those of an `Aggregate`."""
-
     n_scored: int
     n_imputed: int
     n_failed: int
@@ -189,7 +187,6 @@ def _with_overall(of_type: Mapping[str, _Cell], whole: _Cell) -> list[tuple[str,
 
 
 def _natural_mean(strata: Sequence[Stratum], ends: Bounds | None) -> tuple[float | None, Interval]:
-    """Mean and interval over the types in the natural mix of the data set."""
     if not strata:
         return None, confidence_intervals.UNKNOWN
     interval = confidence_intervals.weighted_mean_interval(

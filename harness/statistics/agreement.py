@@ -37,8 +37,6 @@ class RatedItem:
 
 @dataclass(frozen=True)
 class AgreementFigure:
-    """The agreement of annotators."""
-
     n_items: int
     """Items with at least two labels."""
     value: float | None = None

@@ -26,10 +26,6 @@ class CostLine:
     interval: Interval = UNKNOWN
     """95 % interval of the mean."""
 
-    def total(self, n: float) -> float:
-        """Cost of the index and `n` queries."""
-        return self.index + n * self.per_query
-
     def amortised(self, n: float) -> float:
         """Cost per query if `n` > 0 queries share the index."""
         return self.index / n + self.per_query
@@ -49,7 +45,6 @@ class QueryRange:
 
     @property
     def is_always(self) -> bool:
-        """Whether it is lower for every number of queries."""
         return self.first == 1 and self.last is None
 
 

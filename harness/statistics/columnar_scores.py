@@ -35,8 +35,6 @@ Answer = tuple[RecordKey, Mapping[str, tuple[int, float | None]]]
 
 @dataclass
 class ScoreFacts:
-    """Facts about the scores of one metric besides numbers."""
-
     shares_read: list[float] = field(default_factory=list)
     """Shares of the contexts that a judge saw."""
     labels: Counter[str] = field(default_factory=Counter)
@@ -65,8 +63,6 @@ class ScoreFacts:
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """The scores of one metric."""
-
     states: NDArray[np.uint8]
     """One of the states above for each query and repeat."""
     values: NDArray[np.float64]
@@ -83,7 +79,6 @@ class ScoreColumn:
         return cls(np.zeros(shape, np.uint8), np.full(shape, np.nan), lines)
 
     def count(self, state: int) -> int:
-        """Number of scores in that state."""
         return int(np.count_nonzero(self.states == state))
 
     def without(self, cells: Cells) -> ScoreColumn:
@@ -143,7 +138,6 @@ class ScoreColumns:
         return cls(frame.places, found)
 
     def only(self, measures: Collection[str]) -> ScoreColumns:
-        """The columns of these metrics."""
         return replace(self, by_measure={name: own for name, own in self.by_measure.items() if name in measures})
 
     def over(self, query_ids: Sequence[str]) -> ScoreColumns:

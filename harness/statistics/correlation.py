@@ -18,11 +18,11 @@ may be tied.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import atanh, isnan, sqrt, tanh
 from statistics import fmean
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,6 @@ class QueryScores(NamedTuple):
 
 
 class Auc(NamedTuple):
-    """The area under the curve with its interval."""
-
     value: float | None
     """None without positives or without negatives."""
     interval: Interval
@@ -223,8 +221,6 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Correlation:
-    """The correlation of two columns of `n` pairs."""
-
     n: int
     pearson: Coefficient
     spearman: Coefficient
@@ -253,15 +249,34 @@ def correlate(
         raise ValueError(f"columns of {n} and {len(other)} values cannot be paired")
     if n < _FEWEST or len(set(one)) == 1 or len(set(other)) == 1:
         return Correlation(n, Coefficient(), Coefficient(), Coefficient())
-    stats, spread = _scipy_stats(), _Spread.of(one, other, clusters)
+    stats, names = _scipy_stats(), range(n) if clusters is None else clusters
+    values = [float(test(one, other).statistic) for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)]
+    # Too few values that differ from the most frequent one say as little as too few clusters.
+    is_few = any(n - max(Counter(column).values()) < FEWEST for column in (one, other))
+    if is_few or len({*names}) < FEWEST_CLUSTERS:
+        return Correlation(n, *(Coefficient(_within_one(value)) for value in values))
+    moved = influences(np.asarray(one, np.float64), np.asarray(other, np.float64))
+    normal = (1 / sqrt(n - 3), sqrt((1 + values[1] ** 2 / 2) / (n - 3)), sqrt(0.437 / (n - 4)))
+    numbers = numbers_of(names)
     return Correlation(
-        n,
-        spread.coefficient("pearson", stats.pearsonr(one, other).statistic, lambda _: 1 / sqrt(n - 3)),
-        spread.coefficient(
-            "spearman", stats.spearmanr(one, other).statistic, lambda r: sqrt((1 + r * r / 2) / (n - 3))
-        ),
-        spread.coefficient("kendall", stats.kendalltau(one, other).statistic, lambda _: sqrt(0.437 / (n - 4))),
+        n, *(_coefficient(*each, clusters=numbers) for each in zip(values, normal, moved, strict=True))
     )
+
+
+def _within_one(value: float) -> float:
+    """Without the rounding of a perfect correlation."""
+    return 1.0 if value > 1 - _ROUNDING else max(-1.0, value)
+
+
+def _coefficient(value: float, normal_error: float, moved: Array, clusters: NDArray[np.int64]) -> Coefficient:
+    """With the wider of both intervals; `normal_error`: the standard error for normal values."""
+    if 1 - abs(value) < _ROUNDING:
+        return Coefficient(_within_one(value))
+    error, degrees = spread_of(moved, clusters)
+    stats, tail = _scipy_stats(), (1 + (LEVEL if clusters.max() + 1 >= ENOUGH else WIDER)) / 2
+    own = float(stats.t.ppf(tail, degrees)) * error / (1 - value**2)
+    half = max(float(stats.norm.ppf(tail)) * normal_error, own)
+    return Coefficient(value, Interval(tanh(atanh(value) - half), tanh(atanh(value) + half)))
 
 
 def twin_correlations(
@@ -298,34 +313,3 @@ def _scipy_stats() -> Any:
     except ImportError as error:
         raise MissingDependency("correlations need scipy", install("report")) from error
     return stats
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """Sampling variation of the coefficients of two columns."""
-
-    moved: Influences
-    clusters: NDArray[np.int64]
-    is_known: bool
-    """False: too few clusters, or too few values that differ from the most frequent one."""
-
-    @classmethod
-    def of(cls, one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None) -> Self:
-        names: Sequence[Hashable] = range(len(one)) if clusters is None else clusters
-        is_few = len({*names}) < FEWEST_CLUSTERS
-        is_few = is_few or any(len(column) - max(Counter(column).values()) < FEWEST for column in (one, other))
-        return cls(
-            influences(np.asarray(one, np.float64), np.asarray(other, np.float64)),
-            numbers_of(names),
-            not is_few,
-        )
-
-    def coefficient(self, name: str, value: float, error_of: Callable[[float], float]) -> Coefficient:
-        value = max(-1.0, min(1.0, float(value)))
-        if 1 - abs(value) < _ROUNDING or not self.is_known:
-            return Coefficient(1.0 if value > 1 - _ROUNDING else max(-1.0, value))
-        error, degrees = spread_of(getattr(self.moved, name), self.clusters)
-        stats, tail = _scipy_stats(), (1 + (LEVEL if self.clusters.max() + 1 >= ENOUGH else WIDER)) / 2
-        own = float(stats.t.ppf(tail, degrees)) * error / (1 - value**2)
-        half = max(float(stats.norm.ppf(tail)) * error_of(value), own)
-        return Coefficient(value, Interval(tanh(atanh(value) - half), tanh(atanh(value) + half)))

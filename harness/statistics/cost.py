@@ -63,6 +63,7 @@ MOST_FAILED = 0.01
 """A run that fails on a larger share of its queries is not ranked as cheapest or fastest: failing is cheap."""
 _OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
 """Costs that every index has, known or not."""
+_MEMORY = ("peak_rss_bytes", "embedder_rss_bytes")
 _QUANTILE = re.compile(r"_p\d+$")
 
 
@@ -199,14 +200,10 @@ def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
     """
     most: dict[str, int] = {}
     for cost in costs:
-        for name in ("peak_rss_bytes", "embedder_rss_bytes"):
+        for name in _MEMORY:
             if (value := getattr(cost, name)) is not None:
                 most[name] = max(value, most.get(name, value))
-    return [
-        frame.row(f"answer_{name}", most[name])
-        for name in ("peak_rss_bytes", "embedder_rss_bytes")
-        if name in most
-    ]
+    return [frame.row(f"answer_{name}", most[name]) for name in _MEMORY if name in most]
 
 
 def called_roles(cost: Cost) -> set[str]:
@@ -215,7 +212,6 @@ def called_roles(cost: Cost) -> set[str]:
 
 
 def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[str]:
-    """The roles whose model has no price."""
     return sorted(role for role in roles if role_price(prices, models, role) is None)
 
 
@@ -239,22 +235,20 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     )
     values.update(bytes=index.bytes_on_disk, embedded_texts=cost.embedded_texts, cached_texts=cost.cached_texts)
     values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
-    values["alone_s"] = cost.wall_s if live else _rebuilt_s(cost)
+    saved_s = 0.0 if live else cost.saved_s
+    values["alone_s"] = None if cost.wall_s is None or saved_s is None else cost.wall_s + saved_s
     values["shared_texts"] = sum(number for run, number in cost.cached_from.items() if run != index.built_by)
     values["throttled_s"] = cost.throttled_s if live else None
     if cost.cpu_s is not None:
         values["cpu_s"] = cost.cpu_s if live else None
-    if cost.peak_rss_bytes is not None:
-        values["peak_rss_bytes"] = cost.peak_rss_bytes
-    if cost.embedder_rss_bytes is not None:
-        values["embedder_rss_bytes"] = cost.embedder_rss_bytes
+    memory = {name: getattr(cost, name) for name in _MEMORY}
+    values.update({name: value for name, value in memory.items() if value is not None})
     measured = used if _counted_any(cost) else _without_bounds(used)
     measured.update({name: Measured(value) for name, value in values.items()})
     return [_row(frame, f"index_{name}", value) for name, value in sorted(measured.items())]
 
 
 def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
-    """Mean and maximum of every measured quantity in each phase."""
     rows = []
     for phase in PHASES:
         for quantity in QUANTITIES:
@@ -263,11 +257,6 @@ def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
                 row = frame.row(f"{phase}_{quantity}_{statistic}", value)
                 rows.append(replace(row, n_scored=len(values), n_expected=len(values)))
     return rows
-
-
-def _rebuilt_s(cost: Cost) -> float | None:
-    """Approximate time without the help of an earlier build."""
-    return None if cost.wall_s is None or cost.saved_s is None else cost.wall_s + cost.saved_s
 
 
 def _row(frame: Frame, measure: str, measured: Measured) -> Aggregate:
@@ -319,7 +308,6 @@ def _is_live(cost: Cost) -> bool:
 
 
 def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
-    """`TIMES` of one query."""
     cost = record.cost
     times = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
     if record.status == "timeout" and (limit_s or cost.wall_s):
@@ -344,7 +332,6 @@ PREFIX = "evaluation_"
 
 
 def evaluation_costs(frame: Frame, evaluations: Sequence[EvaluationRecord], prices: Prices) -> list[Aggregate]:
-    """The rows above for every evaluation of one run."""
     return [row for evaluation in evaluations for row in _rows(frame, evaluation, prices)]
 
 

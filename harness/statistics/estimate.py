@@ -50,12 +50,10 @@ class MeasuredCost:
 
     @property
     def generator(self) -> Usage:
-        """Usage of the generator."""
         return self.usage.get(GENERATOR, Usage())
 
     @property
     def is_metered(self) -> bool:
-        """Whether every token was counted."""
         return not any(usage.unmetered_calls for usage in self.usage.values())
 
 
@@ -344,8 +342,6 @@ QUANTITIES = ("calls", "input_tokens", "output_tokens", "usd", "seconds")
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of one quantity over several phases."""
-
     value: Range | None
     """The sum of the known values; None if none is known."""
     is_whole: bool

@@ -47,8 +47,6 @@ LimitOutcome = Literal["pass", "fail", "underpowered"]
 
 @dataclass(frozen=True)
 class LimitTest:
-    """The result of one condition."""
-
     outcome: LimitOutcome
     value: float
     """The mean, or the drop of the mean; a missing value counts as the worst possible one."""

@@ -24,8 +24,6 @@ from harness.statistics.permutation_test import flips_of
 
 
 class Tested(NamedTuple):
-    """The test result of one pair."""
-
     p: float
     p_holm: float
     interval: Interval

@@ -31,17 +31,8 @@ class NonInferiority:
 
     place: int
     """Position of the run in the comparison."""
-    margin: float
-    """In the unit of the metric."""
     at_most_worse: float
     """Largest upper limit of its disadvantage to another run: below the margin; negative if it leads."""
-    against: int
-    """Position of that other run."""
-
-
-def margin_of(compared: MeasureComparison) -> float | None:
-    """The default margin; None if differences have no upper bound, as for seconds."""
-    return None if compared.measure.span is None else MARGIN * compared.measure.span
 
 
 def as_good(
@@ -52,13 +43,9 @@ def as_good(
 
     `n_tried`: number of runs tested.
     """
-    held = sorted(other for other in others if other != place)
-    found = list(zip(_at_most_worse(compared, place, held, n_tried), held, strict=True))
-    if any(limit is None or limit >= margin for limit, _ in found):
-        return None
-    known = [(limit, other) for limit, other in found if limit is not None]
-    worst, against = max(known, default=(float("-inf"), place))
-    return NonInferiority(place, margin, worst, against)
+    limits = _at_most_worse(compared, place, sorted({*others} - {place}), n_tried)
+    known = [limit for limit in limits if limit is not None and limit < margin]
+    return NonInferiority(place, max(known, default=float("-inf"))) if len(known) == len(limits) else None
 
 
 def at_most_worse(compared: MeasureComparison, place: int, besides: Collection[int] = ()) -> float | None:
@@ -90,13 +77,14 @@ def cheapest_as_good(
     with it.
     """
     chosen = sorted(range(len(compared.means)) if places is None else places)
-    limit = margin_of(compared) if margin is None else margin
-    candidates = sorted((cost, place) for place in chosen if (cost := costs[place]) is not None)
-    if limit is None:
+    if margin is None and compared.measure.span is not None:
+        margin = MARGIN * compared.measure.span
+    if margin is None:
         return None
+    candidates = sorted((cost, place) for place in chosen if (cost := costs[place]) is not None)
     # The truly best run cannot be selected wrongly. So if every run is a candidate, one fewer counts.
     n_tried = max(1, min(len(candidates), len(chosen) - 1))
-    found = (as_good(compared, place, chosen, limit, n_tried) for _, place in candidates)
+    found = (as_good(compared, place, chosen, margin, n_tried) for _, place in candidates)
     return next((one for one in found if one is not None), None)
 
 

@@ -211,7 +211,6 @@ class MeasureComparison:
 
     @property
     def test(self) -> TestName:
-        """The test that gives p."""
         return "mcnemar" if self.measure.is_binary and self.weights is None else "flips"
 
     def pair_of(self, one: int, other: int) -> ComparedPair | None:
@@ -233,7 +232,6 @@ class MeasureComparison:
         return pair.higher, pair.equal, pair.lower
 
     def differences(self, a: int, b: int) -> Array:
-        """Run `a` minus run `b` on each of `query_ids`."""
         first, second = (self.values(place) for place in (a, b))
         return rounded(first - second)
 
@@ -273,7 +271,6 @@ class MeasureComparison:
 
     @cached_property
     def n_missing(self) -> tuple[int, ...]:
-        """Number of `query_ids` for which each run has no value."""
         return tuple(int(self.missing(place).sum()) for place in range(len(self.measure.runs)))
 
 

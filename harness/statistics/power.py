@@ -117,14 +117,11 @@ def _most_spread(residuals: NDArray[np.float64]) -> float:
     return sqrt(max(normal, float(high[0]) * n / (n - 1)))
 
 
-def smallest_p(n: int) -> float:
-    """The two-sided p if all `n` queries favour one system, the smallest that a sign test can give."""
-    return float(min(1.0, 2.0 ** (1 - n)))
-
-
 def can_show_anything(n: int, pairs: int) -> bool:
-    """Whether any outcome of `n` queries can be significant after Holm over `pairs`."""
-    return smallest_p(n) <= ALPHA / max(1, pairs)
+    """Whether any outcome of `n` queries can be significant after Holm over `pairs`. The smallest two-sided p of a
+    sign test is that of all `n` in favour of one system.
+    """
+    return min(1.0, 2.0 ** (1 - n)) <= ALPHA / max(1, pairs)
 
 
 def share_power(n: int, difference: float, discordance: float, alpha: float) -> float:

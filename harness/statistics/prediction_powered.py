@@ -13,7 +13,7 @@ coverage). The labelled queries must be a random sample of all.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,6 @@ _BOUNDS: Bounds = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class PoweredMean:
-    """The mean label of all queries."""
-
     n_labels: int
     """Queries with a label and a score."""
     n_others: int
@@ -50,19 +48,6 @@ class PoweredMean:
     """Factor by which labels would have to increase for an equally narrow interval without scores."""
     why: str = ""
     """Why the scores are not used; empty: they are."""
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Labels and scores as columns."""
-
-    y: Array
-    f: Array
-    """Scores of the labelled queries."""
-    others: Array
-    """Scores of the others."""
-    clusters: NDArray[np.int64]
-    """A number for each query, labelled ones first."""
 
 
 def powered_mean(
@@ -82,14 +67,18 @@ def powered_mean(
     others = sorted(scores.keys() - labels.keys())
     if not labelled:
         return PoweredMean(0, len(others), None, UNKNOWN, why="no label")
-    named = [(clusters or {}).get(one, one) for one in (*labelled, *others)]
-    parts = _Parts(
-        _column(labels, labelled),
-        _column(scores, labelled),
-        _column(scores, others),
-        numbers_of(named),
-    )
-    return _powered(parts, fewest)
+    y, f, unlabelled = _column(labels, labelled), _column(scores, labelled), _column(scores, others)
+    groups = numbers_of([(clusters or {}).get(one, one) for one in (*labelled, *others)])
+    value, error, interval = _estimate(y, f, unlabelled, groups, 0.0)
+    alone = PoweredMean(len(y), len(others), value, interval)
+    if len(y) < fewest:
+        return replace(alone, why=f"fewer than {fewest} labels, so scores are not used")
+    power = power_of(y, f, unlabelled)
+    if power == 0:
+        return replace(alone, why="the scores do not predict the labels" if others else "every query has a label")
+    value, corrected_error, interval = _estimate(y, f, unlabelled, groups, power)
+    worth = (error / corrected_error) ** 2 if corrected_error > 0 else 1.0
+    return PoweredMean(len(y), len(others), value, interval, power, worth)
 
 
 def power_of(y: Array, f: Array, others: Array) -> float:
@@ -105,36 +94,19 @@ def power_of(y: Array, f: Array, others: Array) -> float:
     return min(1.0, max(0.0, together / ((1 + len(y) / len(others)) * spread)))
 
 
-def _powered(parts: _Parts, fewest: int) -> PoweredMean:
-    n, others = len(parts.y), len(parts.others)
-    alone_value, alone_error, alone_interval = _estimate(parts, 0.0)
-    alone = PoweredMean(n, others, alone_value, alone_interval)
-    if n < fewest:
-        return _because(alone, f"fewer than {fewest} labels, so scores are not used")
-    power = power_of(parts.y, parts.f, parts.others)
-    if power == 0:
-        return _because(alone, "the scores do not predict the labels" if others else "every query has a label")
-    value, error, interval = _estimate(parts, power)
-    worth = (alone_error / error) ** 2 if error > 0 else 1.0
-    return PoweredMean(n, others, value, interval, power, worth)
-
-
-def _because(alone: PoweredMean, why: str) -> PoweredMean:
-    return PoweredMean(alone.n_labels, alone.n_others, alone.value, alone.interval, why=why)
-
-
-def _estimate(parts: _Parts, power: float) -> tuple[float, float, Interval]:
-    """The mean, its standard error and its interval."""
-    n, others = len(parts.y), len(parts.others)
-    corrected = parts.y - power * parts.f
+def _estimate(
+    y: Array, f: Array, others: Array, clusters: NDArray[np.int64], power: float
+) -> tuple[float, float, Interval]:
+    """The mean, its standard error and its interval; `clusters`: a number for each query, labelled ones first."""
+    n, corrected = len(y), y - power * f
     moved = (corrected - corrected.mean()) / n
     value = float(corrected.mean())
-    if power and others:
-        value += power * float(parts.others.mean())
-        moved = np.concatenate([moved, power * (parts.others - parts.others.mean()) / others])
+    if power and len(others):
+        value += power * float(others.mean())
+        moved = np.concatenate([moved, power * (others - others.mean()) / len(others)])
     # Constant labels give no information on variance.
-    labelled = len(set(parts.clusters[:n].tolist())) if np.ptp(parts.y) > 0 else 0
-    counted = parts.clusters[: len(moved)]
+    labelled = len(set(clusters[:n].tolist())) if np.ptp(y) > 0 else 0
+    counted = clusters[: len(moved)]
     sums = np.bincount(counted, weights=moved)[np.unique(counted)].astype(np.float64)
     return value, *_limits(value, sums, labelled)
 

@@ -46,7 +46,6 @@ class Price(BaseModel):
         return not (self.input or self.cached_input or self.output)
 
     def usd(self, usage: Usage) -> float:
-        """Dollars for these tokens."""
         cached_input = self.input if self.cached_input is None else self.cached_input
         fresh = usage.input_tokens - usage.cached_tokens
         spent = fresh * self.input + usage.cached_tokens * cached_input + usage.output_tokens * self.output
@@ -61,8 +60,6 @@ class _PriceFile(BaseModel):
 
 @dataclass(frozen=True)
 class Prices:
-    """The table."""
-
     entries: tuple[Price, ...]
 
     def find(self, model: str | None, provider: str = "") -> Price | None:
@@ -126,5 +123,4 @@ def _entries(path: Path) -> tuple[Price, ...]:
 
 
 def default_prices_path() -> Path:
-    """configs/prices.yaml as shipped."""
     return shipped_configs() / "prices.yaml"

@@ -43,7 +43,6 @@ class QueryValues(Mapping[str, float]):
 
     @classmethod
     def of(cls, values: Mapping[str, float], expected: frozenset[str]) -> Self:
-        """These values."""
         places = {query_id: place for place, query_id in enumerate(values)}
         return cls(places, np.array([*values.values()], np.float64), expected)
 
@@ -75,7 +74,6 @@ class QueryValues(Mapping[str, float]):
         return len(self) >= least * len(self.expected)
 
     def only(self, query_ids: Collection[str]) -> QueryValues:
-        """The part for these queries."""
         kept = {query_id: value for query_id, value in self.items() if query_id in query_ids}
         return QueryValues.of(kept, self.expected & frozenset(query_ids))
 

@@ -93,8 +93,6 @@ def _lower_limit(values: Array, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class RaceRules:
-    """The settings of a race."""
-
     margin: float
     """In points, hundredths of `span`: a smaller lead need not be detected."""
     alpha: float
@@ -145,8 +143,6 @@ def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
 
 
 class Race:
-    """Some systems, compared query by query."""
-
     def __init__(self, names: Sequence[str], rules: RaceRules, weights: Mapping[str, float]) -> None:
         """`weights`: the weight of each query to which the metric applies, 1 on average over a randomly ordered
         sample; other queries are ignored.
@@ -200,7 +196,9 @@ class Race:
         worst, best = (np.full(len(self._names), np.nan) for _ in range(2))
         for name in self.active:
             at, value = self._names.index(name), values.get(name)
-            merit = None if value is None else self._normalised(value)
+            # From 0, the worst possible value, to 1.
+            share = None if value is None else (value - self._rules.lowest) / self._rules.span
+            merit = share if share is None or self._rules.higher_is_better else 1.0 - share
             worst[at] = weight * (0.0 if merit is None else merit)
             best[at] = weight * (1.0 if merit is None else merit)
         self._sums += np.nan_to_num(worst)
@@ -221,11 +219,6 @@ class Race:
     def _anytime(self, one: str, other: str) -> tuple[float, float]:
         seen = self._seen[self._sides[one, other]]
         return anytime_interval(np.array(seen), self.level) if seen else (-1.0, 1.0)
-
-    def _normalised(self, value: float) -> float:
-        """From 0, the worst possible value, to 1."""
-        share = (value - self._rules.lowest) / self._rules.span
-        return share if self._rules.higher_is_better else 1.0 - share
 
     def _drop(self) -> None:
         by_sum = sorted(self.active, key=lambda name: self._sums[self._names.index(name)])

@@ -55,7 +55,6 @@ class Resources:
     """`QUANTITIES` of servers that were used and whose processes were not visible."""
 
     def values(self, quantity: str, phase: str) -> list[float]:
-        """The measured values of `quantity` in `phase`."""
         column = QUANTITIES.index(quantity)
         found = (sample.quantities[column] for sample in self.samples if sample.phase == phase)
         return [value for value in found if value is not None]

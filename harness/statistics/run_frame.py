@@ -69,7 +69,6 @@ class Frame:
 
     @property
     def drawn(self) -> SamplingDesign:
-        """How the queries were sampled."""
         return SamplingDesign(self.query_types, self.type_mix, self.clusters, self.repeated)
 
     @classmethod

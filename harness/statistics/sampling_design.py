@@ -44,7 +44,8 @@ class SamplingDesign:
         if not self.type_mix or not query_ids or not all(one in self.types for one in (*query_ids, *asked)):
             return None
         asked = set(asked) - self.repeated.keys()
-        n_asked, n_applying, n = (self._counts(ids) for ids in (asked, set(applying) & asked, query_ids))
+        groups = (asked, set(applying) & asked, query_ids)
+        n_asked, n_applying, n = (Counter(self.types[query_id] for query_id in ids) for ids in groups)
         weighted = {
             name for name, count in self.type_mix.items() if count and (n_applying[name] or not n_asked[name])
         }
@@ -66,9 +67,6 @@ class SamplingDesign:
             return None
         return numbers_of([self.types[query_id] for query_id in query_ids])
 
-    def _counts(self, query_ids: Iterable[str]) -> Counter[str]:
-        return Counter(self.types[query_id] for query_id in query_ids)
-
 
 def numbers_of(names: Sequence[Hashable]) -> NDArray[np.int64]:
     """A number for each name, equal for equal ones, from 0 without gaps."""
@@ -77,7 +75,6 @@ def numbers_of(names: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def are_equal(weights: NDArray[np.float64]) -> bool:
-    """Whether all weights are equal."""
     return bool(np.ptp(weights) <= _SAME * weights.max(initial=0.0))
 
 

@@ -39,7 +39,6 @@ from simulated import (
     with_luck,
 )
 
-from harness.statistics.best_of_many import best_of
 from harness.statistics.confidence_intervals import (
     Interval,
     Stratum,
@@ -53,6 +52,7 @@ from harness.statistics.non_inferior import MARGIN, cheapest_as_good
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.power import DISCORDANCE, STEPS, graded_power, queries_needed, share_power, spread_of
 from harness.statistics.race_test import anytime_p
+from harness.statistics.recommendation import best_of
 
 HEADER = ("what", "n", "nominal", "measured", "95 % interval", "cases")
 SIZES = (8, 30, 200, 2_000)

@@ -1,11 +1,18 @@
 """Records of runs and indexes with the few values that a test is about."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.core.records import Cost, Failure, IndexRecord, IndexStats, Prediction, RunRecord
 
 FAILED = Failure(kind="ValueError", message="boom")
 STARTED = "2026-11-20T10:00:00+00:00"
+Known = TypeVar("Known")
+
+
+def known(value: Known | None) -> Known:
+    """The value, which must be there."""
+    assert value is not None
+    return value
 
 
 def run_record(

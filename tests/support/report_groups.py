@@ -1,5 +1,6 @@
 """Groups and chapters of a report, made of generated runs, and what is printed of them."""
 
+import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Any
 from paired_runs import ScoredRun, Value, write_run
 from rich.console import Console
 
+from harness.display import Drawing
+from harness.display.plotting import plotting
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.sections import Reported
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -49,3 +53,15 @@ def printed(print_to: Callable[[Console], None], width: int = 100, *, terminal: 
     file = io.StringIO()
     print_to(Console(file=file, width=width, force_terminal=terminal, color_system=None))
     return file.getvalue()
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    """The rows by column name."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def drawn_in(chapter: Chapter, section: str) -> dict[str, Drawing]:
+    """The figures of a section by stem."""
+    (spec,) = [spec for spec in chapter.specs if spec.name == section]
+    with plotting() as new_figure:
+        return {one.stem: one for one in spec.draw(Reported(chapter.group, chapter.findings), new_figure)}

@@ -75,7 +75,9 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     with collector_paused():
         readers = [RunReader(view, sample) for view in group.views]
         runs = [reader.cells(kinds) for reader in readers]
-        tables = _tables(group, readers)
+        every = dict.fromkeys(name for view in group.views for name in view.scores.by_measure)
+        columns = {name: ValueTable([reader.column(name) for reader in readers]) for name in every}
+        tables = {name: table for name, table in columns.items() if table.has_scores}
         names = _ordered(group, tables)
         facts = [_facts(group, measure, tables[measure]) for measure in names]
         values = []
@@ -163,12 +165,6 @@ class ValueTable:
         return pack(as_json(self._cells) + b"\n" + b"".join(raw[byte::4] for byte in range(width)))
 
 
-def _tables(group: Group, readers: Sequence[RunReader]) -> dict[str, ValueTable]:
-    names = dict.fromkeys(name for view in group.views for name in view.scores.by_measure)
-    tables = {name: ValueTable([reader.column(name) for reader in readers]) for name in names}
-    return {name: table for name, table in tables.items() if table.has_scores}
-
-
 def _ordered(group: Group, names: Iterable[str]) -> list[str]:
     """What ranks, then the measures of installed evaluators in their order, then the others by name."""
     evidence = [name for name, measure in group.known.items() if measure.ranks_where_answers_cannot]
@@ -250,7 +246,7 @@ class Details:
         ]
         records = [[[self._record(one) for one in repeats] for repeats in run.records] for run in runs]
         scores = [
-            _column([run.scores.get(name) or [NO_WORDS] * run.n_records for run in runs])
+            _column([run.scores.get(name) or [NO_WORDS] * sum(map(len, run.records)) for run in runs])
             for name in self._measures
         ]
         return {"gold": facts, "runs": records, "scores": scores}

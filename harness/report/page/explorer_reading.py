@@ -33,21 +33,18 @@ class ContextPlaces:
     def __init__(self, run: RunDir) -> None:
         self._search = CachedSearch(run)
         self._is_known = run.manifest().dataset.get("has_places") is True
-        self._of = lru_cache(maxsize=256)(self._read)
+        self._of = lru_cache(maxsize=256)(PlacesOfText)
 
     def describe(self, context: Context) -> str:
         """`page 12, 3.1 Ovens`; empty if unknown."""
-        span = context.span
-        places = self._of(span.doc_id) if self._is_known and span else None
-        return printable(places.describe(span.start, span.end)) if places and span else ""
-
-    def _read(self, doc_id: str) -> PlacesOfText | None:
+        if not self._is_known or context.span is None:
+            return ""
         try:
-            text = self._search.documents.get(doc_id)
+            text = self._search.documents.get(context.span.doc_id, "")
         except StoreError:  # A damaged corpus costs the report its page numbers, nothing else.
             self._is_known = False
-            text = None
-        return None if text is None else PlacesOfText(text)
+            return ""
+        return printable(self._of(text).describe(context.span.start, context.span.end))
 
 
 TEXT_CHARS = 20_000
@@ -98,7 +95,6 @@ class UnitDetails(NamedTuple):
 
     records: list[list[Detail]]
     """Of each query its repeats."""
-    n_records: int
     scores: Mapping[str, list[ShownWords]]
     """Metric -> one score for each of these records."""
 
@@ -146,7 +142,6 @@ class RunReader:
         records = dict(zip(there, found, strict=True))
         return UnitDetails(
             [[_detail(records.get((one, repeat)), self._contexts) for repeat in self._repeats] for one in ids],
-            len(keys),
             self._scores_of(start, {key: place for place, key in enumerate(keys)}),
         )
 

@@ -26,7 +26,7 @@ from harness.report.quantities import (
 )
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
-from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.statistics.break_even import CostLine, cheaper, crossing_interval
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.cost import PREFIX, is_lower_bound
 from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
@@ -46,18 +46,11 @@ _REMARKS = {True: "", False: " (no significant difference)", None: " (not tested
 
 
 def query_cost_table(group: Group) -> Table:
-    header: tuple[str, ...] = ("system", "input tokens", "of them generator's", "output tokens", "model calls")
-    header += (
-        "latency p50, s",
-        "p95, s",
-        "mean, s",
-        "n",
-        "wall p50, s",
-        "wall mean, s",
-        "throttled, s",
-        "USD per query",
+    header = (
+        *("system", "input tokens", "of them generator's", "output tokens", "model calls", "latency p50, s"),
+        *("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s"),
+        *("USD per query", "USD for all answers", "failed, %"),
     )
-    header += ("USD for all answers", "failed, %")
     rows = []
     for view in group.views:
         names = ("input_tokens", "generator_input_tokens", "output_tokens", "model_calls")
@@ -333,7 +326,7 @@ def _cheaper(one: CostLine, other: CostLine, *, is_significant: bool | None) -> 
         return f"never{remark}"
     if span.is_always:
         return f"always{remark}"
-    limits = crossing_interval(one, other) if crossing(one, other) else Interval(None, None)
+    limits = crossing_interval(one, other)
     text = f"from {span.first:,} on" if span.last is None else f"up to {span.last:,}"
     if limits.low is None or limits.low == limits.high:
         return text

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from harness.display import printable
 from harness.report.comparison.compare import paired
 from harness.report.notes import lacks_evidence, sees_gold
-from harness.report.records import References
 from harness.report.verdict.ranking import has_values, why_not_comparable
 from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
@@ -146,7 +145,8 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
         return None
     applies = view.values[measure].expected
     ids = [query_id for query_id in view.sample if query_id in applies]
-    found = known.constant(References(view.sample, ids), query_weights(view.frame, ids, applies))
+    references = [row.reference for row in view.sample.at(ids)]
+    found = known.constant(references, query_weights(view.frame, ids, applies))
     if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
         return None
     values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))

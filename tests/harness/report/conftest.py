@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from harness.core.records import (
     RunRecord,
     Usage,
 )
+from harness.display.plotting import NewFigure, plotting
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 HEADER = (
@@ -205,6 +206,12 @@ def _write_resources(run: RunDir, plan: RunPlan) -> None:
             server = f"{rng.uniform(20, 120):.1f},{900_000_000}" if plan.server else ","
             run.append_resources(HEADER, f"{now:.3f},{phase},{machine},{system},{server},,")
         now += 3600.0
+
+
+@pytest.fixture
+def new_figure() -> Iterator[NewFigure]:
+    with plotting() as made:
+        yield made
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
+from records import known
 from report_groups import chapter_of, scored
 
 from harness.core.records import Cost, EvaluationRecord, Score, Usage
@@ -51,8 +52,7 @@ def test_pictures_go_to_their_sections_and_change_nothing_else(make_run: MakeRun
     picture = Picture("s", "t", "c", "a", Path("figures/s.svg"), "<svg/>", width_pt=300.0, smallest_letters_pt=7.0)
     chapter = plain.illustrated({"latency": [picture], "resources": [picture]})
     for key in ("latency", "resources"):
-        section = chapter.section(key)
-        assert section is not None
+        section = known(chapter.section(key))
         assert section.pictures == (picture,)
     assert plain.section("resources") is None
     assert chapter.tables() == plain.tables()
@@ -77,12 +77,11 @@ def test_the_significance_matrix_reads_the_same_from_both_sides(tmp_path: Path) 
     better, worse = first[2], second[1]
     assert isinstance(better, Quantity)
     assert better.value == pytest.approx(2 / 3)
-    assert better.value is not None
     assert better.low is not None
     assert better.high is not None
     assert 0 < better.low < 2 / 3 < better.high
     assert better.mark == ">"
-    assert worse == replace(better, value=-better.value, low=-better.high, high=-better.low, mark="<")
+    assert worse == replace(better, value=-known(better.value), low=-better.high, high=-better.low, mark="<")
     assert re.fullmatch(r"\+0\.667 \[\+0\.\d{3}, \+0\.\d{3}\] >", format_value(better))
 
 
@@ -172,8 +171,7 @@ def test_measures_stand_where_they_say_and_unknown_ones_last(
 ) -> None:
     record = EvaluationRecord(evaluator=evaluator, version="1", cost=Cost(wall_s=0))
     scores = {measure: [0.5, 0.7], "token_f1": [0.1, 0.2]}
-    found = chapter_of(write_run(tmp_path, ScoredRun(scores=scores, evaluator=record))).section(section)
-    assert found is not None
+    found = known(chapter_of(write_run(tmp_path, ScoredRun(scores=scores, evaluator=record))).section(section))
     assert measure in {row[0] for table in found.content.tables for row in table.rows} or any(
         table.name == measure for table in found.content.tables
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
-from report_groups import group_of, printed, scored
+from report_groups import csv_rows, group_of, printed, scored
 from report_groups import right as right_of
 
 from harness.core.errors import ConfigError
@@ -71,10 +71,6 @@ def differences_of(comparison: Comparison, measure: str) -> dict[str, Quantity]:
     return {str(row[0]): found for row in table.rows if isinstance(found := row[place], Quantity)}
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
-
-
 def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path) -> None:
     runs = three_runs(tmp_path)
     measures = [one.measure.name for one in compare_runs(runs).measures]
@@ -103,7 +99,7 @@ def test_the_files_and_the_json_hold_every_pair_and_are_the_same_bytes_each_time
     names = sorted(path.name for path in first.glob("[!.]*"))
     assert names == ["comparison.csv", "differences.csv"]
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
-    rows, differing = (rows_of((first / name).read_text(encoding="utf-8")) for name in names)
+    rows, differing = (csv_rows((first / name).read_text(encoding="utf-8")) for name in names)
     assert [list(row) for row in rows] == [list(COLUMNS)] * 3
     one = rows[0]
     assert (one["system_a"], one["system_b"], one["run_a"]) == ("naive", "kg", runs[0].run_id)
@@ -111,6 +107,10 @@ def test_the_files_and_the_json_hold_every_pair_and_are_the_same_bytes_each_time
     assert (one["n_a_better"], one["n_equal"], one["n_b_better"]) == ("0", "36", "4")
     assert (one["test"], one["p"], one["family"], one["result"]) == ("mcnemar", "0.125", "3", "tie")
     assert (rows[1]["result"], rows[1]["higher_is_better"]) == ("a", "true")
+    pair = comparison.measures[0].pairs[0]
+    values = (pair.ratio, pair.detectable, *pair.interval, pair.p_holm)
+    told = [float(one[name]) for name in ("ratio", "detectable", "ci_low", "ci_high", "p_holm")]
+    assert told == pytest.approx(list(values))
     keys = ("measure", "query_id", "value_a", "value_b", "better")
     assert [tuple(row[key] for key in keys) for row in differing[:4]] == [
         ("accuracy", f"q{number:03d}", "0", "1", "b") for number in range(30, 34)
@@ -278,7 +278,7 @@ def test_no_line_is_wider_than_the_console_or_100_columns(tmp_path: Path) -> Non
 
 def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": right(9, 13), "kg": right(4, 13)})
-    (row,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
+    (row,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
     assert row["ci_low"] == "0"
     for named in (runs, runs[::-1]):
         text = shown(compare_runs(named, ComparisonChoice(("accuracy",))))
@@ -312,13 +312,14 @@ def row_of_documents(results: Path, cites: Sequence[str]) -> dict[str, str]:
     """Of a run that is right on the queries 0, 4, 8, ... against one that never is."""
     every_fourth = [float(number % 4 == 0) for number in range(40)]
     runs = scored(results, {"naive": every_fourth, "kg": right(0)}, cites=cites)
-    (row,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
+    (row,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
     return row
 
 
 def test_a_result_says_for_which_documents_it_holds(tmp_path: Path) -> None:
     row = row_of_documents(tmp_path / "many", [f"d{number // 4}" for number in range(40)])
     assert (row["result"], row["population"], row["n_clusters"]) == ("a", "new documents", "10")
+    assert float(row["clusters_ci_low"]) > 0
     # All that it got right cites one document.
     row = row_of_documents(tmp_path / "one", ["popular", "b", "c", "d"])
     assert (row["result"], row["population"], row["p_clusters"]) == ("a", "documents", "1")
@@ -333,11 +334,11 @@ def test_types_count_as_they_are_mixed_in_the_data_set_with_the_balanced_differe
     scores = {"naive": alternating, "kg": [1.0 - value for value in alternating]}
     runs = scored(tmp_path, scores, types=("even", "odd"), type_mix={"even": 100, "odd": 900})
     comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
-    (row,) = rows_of(comparison_csv(comparison))
+    (row,) = csv_rows(comparison_csv(comparison))
     assert (row["mean_a"], row["mean_b"], row["difference"]) == ("0.9", "0.1", "0.8")
     assert (row["mix"], row["test"], row["balanced_difference"], row["result"]) == ("natural", "flips", "0", "a")
     assert "balanced" in table_of(comparison, "pairs-accuracy").header
-    (one_type,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), query_type="odd"))))
+    (one_type,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), query_type="odd"))))
     assert (one_type["difference"], one_type["test"]) == ("1", "mcnemar")
 
 
@@ -363,7 +364,7 @@ def test_as_good_within_the_margin_is_what_the_interval_rules_out(
     tmp_path: Path, a: int, b: int, margin: float, expected: str
 ) -> None:
     runs = scored(tmp_path, {"naive": right(a, 200), "kg": right(b, 200)})
-    (row,) = rows_of(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), margin=margin))))
+    (row,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), margin=margin))))
     assert (float(row["margin"]), row["as_good"]) == (margin, expected)
 
 
@@ -373,7 +374,7 @@ def test_of_seconds_nobody_knows_what_a_point_is(tmp_path: Path) -> None:
         for name, seconds in (("naive", 2.0), ("kg", 3.0))
     ]
     comparison = compare_runs(runs, ComparisonChoice(("latency_s",)))
-    (row,) = rows_of(comparison_csv(comparison))
+    (row,) = csv_rows(comparison_csv(comparison))
     assert row["as_good"] == ""
     assert "within" not in shown(comparison)
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
+from records import known
 from report_groups import group_of
 
 from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
-from harness.display.plotting import PALETTE, page_svg, plotting, publish
+from harness.display.plotting import PALETTE, NewFigure, page_svg, publish
 from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.resources import draw_resources
@@ -28,21 +28,12 @@ from harness.report.view import Group
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
-if TYPE_CHECKING:
-    from harness.display.plotting import NewFigure
-
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 
 MakeRun = Callable[..., RunDir]
 SMALL = {"inference_query": 2, "null_query": 1}
 HOSTILE = "<b>$x_{2}$ \u202e" + "W" * 90
 DRAW = (draw_latency, draw_tokens, draw_resources)
-
-
-@pytest.fixture
-def new_figure() -> Iterator[NewFigure]:
-    with plotting() as made:
-        yield made
 
 
 def crossings_of(group: Group) -> list[Table]:
@@ -184,10 +175,8 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
         for name, tokens in (("naive", 300), ("kg", 100))
     ]
     index = make_run(types=SMALL, index_cost=index_of(40_000)).index()
-    free = make_run(system="x", types=SMALL, index_cost=index_of(0)).index()
-    assert index is not None
-    assert free is not None
-    for run, record in zip(runs, (free, index), strict=True):
+    free = known(make_run(system="x", types=SMALL, index_cost=index_of(0)).index())
+    for run, record in zip(runs, (free, known(index)), strict=True):
         run.write_index(record.model_copy(update={"index_id": run.manifest().index_id}))
         close_again(run)
     cell = crossings_of(group_of(*runs))[1].rows[1][1]

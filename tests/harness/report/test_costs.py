@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
+from records import known
 from report_groups import chapter_of, group_of, right, written
 
 from harness.core.records import OWN_MODELS, Cost, Failure, RaceDrop, RaceRecord, Usage
 from harness.display import NOTHING, Quantity, Table, format_value
-from harness.display.number_format import format_value as said
-from harness.display.plotting import plotting
+from harness.display.plotting import NewFigure, plotting
 from harness.report import write_report
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.marks import name_of
@@ -34,12 +33,6 @@ from harness.report.view import Group
 from harness.statistics.run_frame import NATURAL
 from harness.store import RunDir
 
-if TYPE_CHECKING:
-    from harness.display.plotting import NewFigure
-if TYPE_CHECKING:
-    from harness.display import Table
-    from harness.report.view import Group
-
 MakeRun = Callable[..., RunDir]
 TYPES = {"inference_query": 20}
 LONG = {"inference_query": 40}
@@ -54,14 +47,8 @@ def crossings_of(group: Group) -> list[Table]:
 
 
 def cells(table: Table | None, column: str) -> list[str]:
-    assert table is not None
-    return [format_value(row[table.header.index(column)]) for row in table.rows]
-
-
-@pytest.fixture
-def new_figure() -> Iterator[NewFigure]:
-    with plotting() as made:
-        yield made
+    shown = known(table)
+    return [format_value(row[shown.header.index(column)]) for row in shown.rows]
 
 
 def test_what_falls_among_queries_that_timed_out_is_a_lower_bound_and_the_table_says_why(
@@ -117,8 +104,7 @@ def test_who_is_always_cheaper_by_means_that_no_test_tells_apart_is_said_to_be_j
     runs = [
         write_run(tmp_path, ScoredRun(name, {"accuracy": [1.0] * 40})) for name in ("naive", "kg", "community")
     ]
-    index = make_run(types=TYPES).index()
-    assert index is not None
+    index = known(make_run(types=TYPES).index())
     for run, more in zip(runs, ((0, 0), (50, -49), (500, 480)), strict=True):
         run.write_index(index.model_copy(update={"index_id": run.manifest().index_id}))
         again = []
@@ -188,8 +174,7 @@ def standings(group: Group, measure: str) -> dict[str, Standing]:
 
 
 def score_of(standing: Standing) -> float:
-    assert standing.score is not None
-    return standing.score.value
+    return known(standing.score).value
 
 
 def not_all_counted(results: Path, n: int) -> RunDir:
@@ -242,8 +227,7 @@ def test_costs_are_in_the_mix_in_which_the_score_is(tmp_path: Path) -> None:
             for name, count in (("naive", 25), ("kg", 35))
         )
     )
-    natural = group.views[0].row("tokens", NATURAL)
-    assert natural is not None
+    natural = known(group.views[0].row("tokens", NATURAL))
     assert natural.mean != group.views[0].value("tokens")
     assert {one.tokens and one.tokens.value for one in standings(group, "accuracy").values()} == {natural.mean}
 
@@ -286,7 +270,7 @@ def test_a_table_shows_what_it_reported_as_reported_and_what_it_did_not_as_unkno
     }
     for column, table in tables.items():
         at = table.header.index(column)
-        shown = {str(row[0]): said(row[at]) for row in table.rows}
+        shown = {str(row[0]): format_value(row[at]) for row in table.rows}
         assert shown["told"].startswith("≥ ")
         assert shown["told"].endswith(" as reported")
         assert shown["undecided"] == NOTHING
@@ -348,8 +332,7 @@ def raced(make_run: MakeRun) -> Group:
         ended="decided",
     )
     for system, run in runs.items():
-        done, sample = run.done(), [row.query.query_id for row in run.sample()]
-        assert done is not None
+        done, sample = known(run.done()), [row.query.query_id for row in run.sample()]
         run.reopen()
         run.write_race(race)
         run.mark_done(done, sample[:8] if system == "left" else (), "eliminated from the race")
@@ -387,8 +370,7 @@ def test_seconds_are_measured_or_rebuilt_or_a_lower_bound(
     make_run: MakeRun, cost: Cost, said: str, noted: str
 ) -> None:
     group = group_of(make_run(types=TYPES, index_cost=cost))
-    table = index_table(group)
-    assert table is not None
+    table = known(index_table(group))
     assert format_value(table.rows[0][table.header.index("seconds")]).replace(".0", "") == said
     assert noted in "\n".join(group.note_lines)
     assert ("Index seconds" in "\n".join(group.note_lines)) is bool(noted)

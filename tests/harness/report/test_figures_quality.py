@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
-from report_groups import chapter_of, group_of, scored
+from records import known
+from report_groups import chapter_of, drawn_in, group_of, scored
 
 from harness.display import Drawing, ValueGroup
 from harness.display.plotting import NewFigure, plotting
 from harness.registry import EVALUATORS
-from harness.report.chapter import Chapter
 from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
 from harness.report.figures.scores import draw_by_type
 from harness.report.leaderboard import bar_width
-from harness.report.sections import Reported
 from harness.report.tables.costs import resources_table
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
@@ -214,13 +213,6 @@ def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
 SMALL = {"inference_query": 2, "null_query": 1}
 
 
-def drawn_in(chapter: Chapter, section: str) -> dict[str, Drawing]:
-    """By stem."""
-    (spec,) = [spec for spec in chapter.specs if spec.name == section]
-    with plotting() as new_figure:
-        return {one.stem: one for one in spec.draw(Reported(chapter.group, chapter.findings), new_figure)}
-
-
 @pytest.mark.parametrize(
     ("right", "named", "unnamed"),
     [
@@ -250,8 +242,7 @@ def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) ->
 
 
 def test_the_memory_of_the_machine_stands_in_gigabytes_and_in_percent(make_run: MakeRun) -> None:
-    table = resources_table(group_of(make_run(types=SMALL, sessions=(8,))))
-    assert table is not None
+    table = known(resources_table(group_of(make_run(types=SMALL, sessions=(8,)))))
     row = dict(zip(table.header, table.rows[0], strict=True))
     values = [row[f"machine RAM, {unit}"] for unit in ("GB", "%")]
     used, percent = (one.quantities if isinstance(one, ValueGroup) else () for one in values)

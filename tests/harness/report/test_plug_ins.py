@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 from plugins import PlugIn
-from report_groups import printed
+from records import known
+from report_groups import drawn_in, printed
 
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing, Quantity, Table
@@ -76,12 +77,6 @@ def in_terminal(chapter: Chapter) -> str:
     return printed(lambda console: render_terminal([chapter], console, full=True), terminal=True)
 
 
-def drawings(chapter: Chapter, section: str) -> list[Drawing]:
-    (spec,) = [spec for spec in chapter.specs if spec.name == section]
-    with plotting() as new_figure:
-        return list(spec.draw(Reported(chapter.group, chapter.findings), new_figure))
-
-
 def titles(chapter: Chapter) -> list[str]:
     return [section.title for section in chapter.sections]
 
@@ -90,18 +85,16 @@ def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: Plu
     plug_in("rag_harness.evaluators", "tone", TONE)
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 30), toned("kg", [1.0] * 10 + [0.0] * 20))
     assert (chapter.findings.verdict.recommended, chapter.findings.verdict.metric_title) == ("naive", "calmness")
-    section = chapter.section("tone-of-voice")
-    assert section is not None
+    section = known(chapter.section("tone-of-voice"))
     assert section.title == "Tone of voice"
     assert [table.name for table in section.content.tables] == ["calm", "measures-tone"]
     (row,) = section.content.tables[1].rows
     assert row == ("loud", *[Quantity(0.25, n=30, of=30, unit="share")] * 2)
-    *_, drawing = drawings(chapter, "tone-of-voice")
+    *_, drawing = drawn_in(chapter, "tone-of-voice").values()
     assert (drawing.stem, drawing.title) == ("tone", "Tone of the answers")
     assert drawing.caption.startswith("How answers sound; see each measure. Dot: mean;")
     assert [axes.get_title() for axes in drawing.figure.axes] == ["calmness\nn = 30", "loudness\nn = 30"]
-    own = chapter.section("tone")
-    assert own is not None
+    own = known(chapter.section("tone"))
     assert [row[0] for table in own.content.tables for row in table.rows] == ["bare"]
     assert "share of calm answers; higher is better" in summary_markdown([chapter])
 
@@ -110,8 +103,7 @@ def test_measures_of_an_evaluator_that_is_not_here_stand_last_and_rank_nothing(t
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 12), toned("kg", [0.0] * 12))
     assert chapter.findings.measure is None
     assert chapter.findings.verdict.recommended is None
-    section = chapter.section("other-measures")
-    assert section is not None
+    section = known(chapter.section("other-measures"))
     assert {row[0] for table in section.content.tables for row in table.rows} == {"calm", "loud", "bare"}
 
 
@@ -179,8 +171,7 @@ def test_a_section_that_fails_says_so_in_its_own_place_and_nowhere_else(
     whole = chapter_of(tmp_path)
     plug_in("rag_harness.sections", "broken", words("broken", content))
     chapter = chapter_of(tmp_path / "again")
-    broken = chapter.section("broken")
-    assert broken is not None
+    broken = known(chapter.section("broken"))
     (item,) = broken.content.items
     assert why in item
     assert [one for one in titles(chapter) if one != "Words"] == titles(whole)
@@ -195,10 +186,9 @@ def test_a_figure_that_fails_leaves_words_and_tables_and_says_so(
 ) -> None:
     plug_in("rag_harness.sections", "carbon", CARBON.replace("figure.subplots().plot([1, 2])", broken))
     chapter = chapter_of(tmp_path)
-    (drawing,) = drawings(chapter, "carbon")
+    (drawing,) = drawn_in(chapter, "carbon").values()
     assert drawing.caption.startswith("The figures of the plug-in 'carbon' could not be drawn (")
-    section = chapter.section("carbon")
-    assert section is not None
+    section = known(chapter.section("carbon"))
     assert section.content.paragraphs == ("Carbon of each query.",)
 
 
@@ -232,8 +222,7 @@ def test_a_section_that_cannot_be_added_is_one_note(
     plug_in: PlugIn, tmp_path: Path, name: str, code: str, why: str
 ) -> None:
     plug_in("rag_harness.sections", name, code)
-    notes = chapter_of(tmp_path).section("notes")
-    assert notes is not None
+    notes = known(chapter_of(tmp_path).section("notes"))
     (line,) = [item for item in notes.content.items if item.startswith("Left out: ")]
     assert why in line
 

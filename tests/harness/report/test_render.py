@@ -125,12 +125,6 @@ def test_the_same_table_gives_the_same_text_and_no_control_character(render: Cal
     assert "\x1b" not in render(shown)
 
 
-def test_no_word_of_a_table_is_markup_or_a_control_character_on_a_terminal() -> None:
-    text = printed(Table("t", EVIL, ("a", EVIL), ((EVIL, EVIL),), note=EVIL), 200)
-    assert "\x1b[2J" not in text
-    assert text.count("[bold]x[/]") == 5
-
-
 def test_no_line_of_a_command_ends_its_block_in_markdown() -> None:
     lines = section_lines(Section("k", "T", Content(code=("~~~", "~~~~ # x"))))
     fence = lines[2].removesuffix("sh")

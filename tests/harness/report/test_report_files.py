@@ -1,7 +1,5 @@
 """summary.csv, summary.md and figures: complete, honest, safe, and the same bytes every time."""
 
-import csv
-import io
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +9,8 @@ from typing import Any
 
 import pytest
 from paired_runs import ScoredRun, write_run
+from records import known
+from report_groups import csv_rows
 from scoring import evaluation, score_run_answers
 
 from harness.core.errors import MissingDependency
@@ -41,7 +41,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def rows_of(*runs: RunDir) -> list[dict[str, str]]:
     """summary.csv, read back."""
-    return list(csv.DictReader(io.StringIO(summary_csv(load_groups(runs, load_prices())))))
+    return csv_rows(summary_csv(load_groups(runs, load_prices())))
 
 
 def load_chapters(runs: Sequence[RunDir]) -> list[Chapter]:
@@ -319,9 +319,7 @@ def test_what_a_model_refuses_and_is_not_sent_is_said(make_run: MakeRun) -> None
 
 def test_samples_lost_to_a_crash_are_counted(make_run: MakeRun) -> None:
     run = make_run(types=SMALL, sessions=(3,))
-    path, done = run.resources_path(), run.done()
-    assert path is not None
-    assert done is not None
+    path, done = known(run.resources_path()), known(run.done())
     path.write_text(path.read_text() + "1763", encoding="utf-8")
     run.mark_done(done)
     assert "1 sample of CPU and RAM lost to an interruption." in text_of(run)

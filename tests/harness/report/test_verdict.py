@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from records import known
 from report_groups import group_of, right, written
 
 from harness.core.errors import ConfigError
@@ -197,23 +198,18 @@ def test_the_winner_stands_first_and_each_other_run_with_its_gap(tmp_path: Path)
         ("naive", "worse"),
         ("community", "worse"),
     ]
-    assert found.standings[0].score is not None
-    assert found.standings[0].score.value == pytest.approx(0.75)
-    assert found.standings[1].behind is not None
-    assert found.standings[1].behind.value == pytest.approx(-0.3)
+    assert known(found.standings[0].score).value == pytest.approx(0.75)
+    assert known(found.standings[1].behind).value == pytest.approx(-0.3)
 
 
 def test_two_that_are_neither_better_nor_as_good_are_not_settled(tmp_path: Path) -> None:
     found = verdict(tmp_path, *by_accuracy({"naive": APART[0], "kg": APART[1]}))
     assert (found.outcome, found.recommended) == (Outcome.LEADING, "kg")
     assert found.systems("tied") == ["naive"]
-    assert found.more is not None
-    assert found.more.queries > 200
-    assert found.more.minutes is not None
-    assert found.probability is not None
-    assert 0.4 < found.probability < 0.95
-    assert found.at_most_worse is not None
-    assert found.at_most_worse > 0.05
+    assert known(found.more).queries > 200
+    assert known(found.more).minutes is not None
+    assert 0.4 < known(found.probability) < 0.95
+    assert known(found.at_most_worse) > 0.05
 
 
 def test_a_run_that_is_beaten_does_not_change_what_the_leaders_need(tmp_path: Path) -> None:
@@ -227,16 +223,14 @@ def test_a_run_that_is_beaten_does_not_change_what_the_leaders_need(tmp_path: Pa
 def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) -> None:
     plans = by_accuracy({"naive": APART[0], "kg": APART[1]}, type_mix={"inference_query": 816})
     found = verdict(tmp_path, *plans)
-    assert found.more is not None
-    assert found.more.available == 616
+    assert known(found.more).available == 616
 
 
 def test_a_much_cheaper_run_that_may_be_as_good_is_named(tmp_path: Path) -> None:
     scores = zip(("naive", "kg"), APART, (100, 2000), strict=True)
     found = verdict(tmp_path, *(ScoredRun(name, {"accuracy": own}, input_tokens=n) for name, own, n in scores))
-    assert found.cheaper is not None
-    assert found.cheaper.system == "naive"
-    assert found.cheaper.ratio > 5
+    assert known(found.cheaper).system == "naive"
+    assert known(found.cheaper).ratio > 5
 
 
 def test_the_margin_decides_what_is_as_good(tmp_path: Path) -> None:
@@ -464,8 +458,7 @@ def test_few_queries_that_agree_are_no_certainty(tmp_path: Path) -> None:
     few = verdict(tmp_path / "few", *by_accuracy({"a": right(1, 2), "b": right(1, 2)}))
     one_document = verdict(tmp_path / "one", *by_accuracy({"a": right(104), "b": right(100)}, cites=("d0",)))
     for found in (few, one_document):
-        assert found.probability is not None
-        assert found.probability < 0.9
+        assert known(found.probability) < 0.9
 
 
 CEILING = [
@@ -494,8 +487,8 @@ def test_where_all_retrieve_everything_answers_right_decide_and_then_the_cost(tm
     found = verdict(tmp_path / "more", *plans(n // 2 + 1 + n // 10))
     assert found.metric == EVIDENCE
     assert found.recommended == "naive"
-    assert found.tie_break is not None
-    assert (found.tie_break.by, found.tie_break.system) == ("answers right", "kg")
+    tie = known(found.tie_break)
+    assert (tie.by, tie.system) == ("answers right", "kg")
     assert any("answers right" in text for text in (found.headline, *found.sentences))
     assert n_words(found.headline) <= 20
     equal = verdict(tmp_path / "equal", *plans(n // 2))
@@ -521,12 +514,10 @@ def test_a_model_that_fails_with_the_right_passages_is_named_before_the_systems(
 
 def test_questions_of_a_type_that_was_not_answered_yet_are_left_too(tmp_path: Path) -> None:
     runs = by_accuracy({"naive": right(4, 8), "kg": right(5, 8)}, type_mix={"inference_query": 15, "no": 5})
-    more = verdict(tmp_path, *runs).more
-    assert more is not None
+    more = known(verdict(tmp_path, *runs).more)
     assert (more.available, more.are_own) == (12, False)
     own = [replace(run, config={"dataset": {"name": "files", "path": "docs"}}) for run in runs]
-    assert (more := verdict(tmp_path / "own", *own).more)
-    assert more.are_own
+    assert known(verdict(tmp_path / "own", *own).more).are_own
 
 
 def test_where_a_budget_ended_the_runs_the_budget_is_what_would_change_the_verdict(tmp_path: Path) -> None:

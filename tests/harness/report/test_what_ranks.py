@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from records import known
 from report_groups import chapter_of, group_of, right, scored
 
 from harness.cli.report import ReportOptions
@@ -142,8 +143,7 @@ def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
     runs = scored(tmp_path, {name: dict(zip(names, map(share, own), strict=True)) for name, own in counts.items()})
     chapter = chapter_of(*runs, measure="hallucination_rate")
     assert order(chapter) == [("kg", "recommended"), ("naive", "worse")]
-    assert chapter.findings.ranking.comparison is not None
-    first = chapter.findings.ranking.comparison.measures[0]
+    first = known(chapter.findings.ranking.comparison).measures[0]
     assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)
     assert order(chapter_of(*runs, measure="accuracy")) == [("naive", "recommended"), ("kg", "worse")]
 
@@ -152,8 +152,7 @@ def test_a_cost_ranks_the_cheapest_first_and_is_no_share(tmp_path: Path) -> None
     runs = [*scored(tmp_path, {"naive": share(20)}, input_tokens=900), *scored(tmp_path, {"kg": share(20)})]
     found = chapter_of(*runs, measure="tokens").findings.verdict
     assert [one.system for one in found.standings] == ["kg", "naive"]
-    assert found.standings[0].score is not None
-    assert (found.standings[0].score.value, found.is_share) == (124.5, False)
+    assert (known(found.standings[0].score).value, found.is_share) == (124.5, False)
 
 
 def test_a_run_without_the_chosen_measure_stands_last_without_a_rank_and_is_compared_with_nobody(
@@ -169,8 +168,7 @@ def test_a_run_without_the_chosen_measure_stands_last_without_a_rank_and_is_comp
         ("community", "not ranked"),
         ("broken", "not ranked"),
     ]
-    assert chapter.findings.ranking.comparison is not None
-    assert [run.label for run in chapter.findings.ranking.comparison.runs] == ["naive", "kg"]
+    assert [run.label for run in known(chapter.findings.ranking.comparison).runs] == ["naive", "kg"]
     alone = chapter_of(*runs[:2], measure="token_f1").findings
     assert (alone.measure, alone.ranking.comparison) == ("token_f1", None)
 
@@ -233,7 +231,6 @@ def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(t
             for name, count in (("naive", n // 2), ("kg", n // 4))
         ]
         ranking = find(group_of(*(write_run(tmp_path, plan) for plan in plans))).ranking
-    assert ranking is not None
     assert earlier_looks(ranking) == set()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from records import known
 
 from harness.core.errors import StoreError
 from harness.core.records import Evidence, Reference, Score, ScoreStatus
@@ -15,7 +16,7 @@ from harness.statistics.sampling_design import SamplingDesign, clusters_of
 from harness.store import RecordKey, Records
 from harness.store.score_files import ScoreLines
 
-from .conftest import MakeFrame, MakeRecord
+from .conftest import frame, record
 
 
 def score(
@@ -44,7 +45,7 @@ def answered(records: Records) -> Callable[[RecordKey], bool]:
     return lambda key: key in records and records[key].status == "ok"
 
 
-def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now(record: MakeRecord) -> None:
+def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now() -> None:
     read = columns([score("a", 0.0, "imputed"), score("b", 0.0, "imputed")])
     records = {("a", 0): record("a"), ("b", 0): record("b", ok=False)}
     fitting = read.fitting(answered(records))
@@ -60,7 +61,7 @@ def read_back(tmp_path: Path, scores: Sequence[Score]) -> ScoreColumns:
 
 
 def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_not_apply_to_a_query_is_not(
-    record: MakeRecord, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     failure, gold = "ValueError: boom", "the data set gives no reference answer"
     made = [score(name, 0.0, "imputed", "accuracy", why=failure) for name in ("again", "gone")]
@@ -78,7 +79,7 @@ def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_
     assert read.by_measure["documents"].count(MISSING) == 0
 
 
-def test_only_the_repeat_that_has_an_answer_by_now_is_missing(record: MakeRecord, tmp_path: Path) -> None:
+def test_only_the_repeat_that_has_an_answer_by_now_is_missing(tmp_path: Path) -> None:
     failed = [
         score("a", 0.0, "imputed", "accuracy", why="ValueError: boom"),
         score("a", None, "not_applicable", "documents", why="ValueError: boom"),
@@ -89,13 +90,13 @@ def test_only_the_repeat_that_has_an_answer_by_now_is_missing(record: MakeRecord
     assert fitting.by_measure["documents"].states.tolist() == [[NOT_APPLICABLE, MISSING]]
 
 
-def test_no_number_that_a_file_claims_is_too_large(frame: MakeFrame) -> None:
+def test_no_number_that_a_file_claims_is_too_large() -> None:
     far = [score("t0", 1.0).model_copy(update={"repeat": repeat}) for repeat in (2**70, -(2**70), -1)]
     asked = frame({"t": 1})
     assert dict(scored_values(asked, ScoreColumns.of(asked, [*far, score("t0", 0.5)]))["m"]) == {"t0": 0.5}
 
 
-def test_two_scores_of_one_answer_are_refused(frame: MakeFrame) -> None:
+def test_two_scores_of_one_answer_are_refused() -> None:
     with pytest.raises(StoreError, match="two scores of 'm' for query 't1'"):
         ScoreColumns.of(frame({"t": 2}), [score("t1", 1.0), score("t0", 1.0), score("t1", 0.0)])
 
@@ -141,15 +142,13 @@ def test_a_query_belongs_to_the_document_that_most_queries_cite() -> None:
 
 def test_weights_are_1_on_average_and_sum_to_the_mix_by_type() -> None:
     types = {"q1": "a", "q2": "b", "q3": "b", "q4": "b"}
-    found = SamplingDesign(types, {"a": 60, "b": 40}).weights(list(types), list(types), list(types))
-    assert found is not None
+    found = known(SamplingDesign(types, {"a": 60, "b": 40}).weights(list(types), list(types), list(types)))
     assert found.sum() == 4.0
     assert found[0] / found.sum() == pytest.approx(0.6)
 
 
 def test_queries_of_one_type_have_one_number_and_without_a_type_there_is_none() -> None:
-    known = SamplingDesign({"a0": "a", "b0": "b", "a1": "a"})
-    numbers = known.type_numbers(["a1", "b0", "a0"])
-    assert numbers is not None
+    design = SamplingDesign({"a0": "a", "b0": "b", "a1": "a"})
+    numbers = known(design.type_numbers(["a1", "b0", "a0"]))
     assert numbers[0] == numbers[2] != numbers[1]
-    assert known.type_numbers(["a0", "gone"]) is None
+    assert design.type_numbers(["a0", "gone"]) is None

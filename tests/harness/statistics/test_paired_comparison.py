@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records import FAILED, run_record
+from records import FAILED, known, run_record
 from scipy import stats
 
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
@@ -30,22 +30,9 @@ from harness.statistics.query_values import QueryValues, cost_values, scored_val
 from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import SamplingDesign
 
+from .conftest import measure, right
+
 OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}
-
-
-def values(numbers: Sequence[float | None]) -> QueryValues:
-    """Of queries q0000, q0001, ...; None: the measure applies, but there is no value."""
-    named = {f"q{place:04d}": number for place, number in enumerate(numbers)}
-    return QueryValues.of({name: number for name, number in named.items() if number is not None}, frozenset(named))
-
-
-def measure(
-    *runs: Sequence[float | None],
-    higher_is_better: bool | None = True,
-    is_cost: bool = False,
-    ends: tuple[float, float] | None = None,
-) -> PairedMeasure:
-    return PairedMeasure("m", higher_is_better, tuple(map(values, runs)), is_cost=is_cost, range=ends)
 
 
 def compared(one: PairedMeasure, against: int | None = None) -> MeasureComparison:
@@ -54,10 +41,6 @@ def compared(one: PairedMeasure, against: int | None = None) -> MeasureCompariso
         place for place in itertools.combinations(range(len(one.runs)), 2) if against is None or against in place
     ]
     return compare_measure(one, dict.fromkeys(places, queries))
-
-
-def answers(right: int, n: int) -> list[float]:
-    return [1.0] * right + [0.0] * (n - right)
 
 
 def test_a_pair_by_hand() -> None:
@@ -69,22 +52,21 @@ def test_a_pair_by_hand() -> None:
     assert pair.ratio == pytest.approx(1.4)
     assert pair.p == pair.p_holm == pytest.approx(0.0414, abs=0.00005)
     assert (pair.interval, pair.level) == (share_difference_interval(15, 5, 40), 0.95)
-    assert pair.spread is not None
-    assert pair.spread.discordance == most_discordant(20, 40)
+    assert known(pair.spread).discordance == most_discordant(20, 40)
     assert pair.detectable == detectable(40, 1, most_discordant(20, 40))
     assert (pair.population, pair.n_clusters, pair.balanced) == ("queries", None, None)
 
 
 @pytest.mark.parametrize("ends", [(0.0, math.inf), (0.0, 5.0), (-1.0, 1.0)])
 def test_counts_and_cosines_that_happen_to_be_zero_or_one_are_no_shares(ends: tuple[float, float]) -> None:
-    one = measure(answers(15, 40), answers(5, 40), ends=ends)
+    one = measure(right(15, 40), right(5, 40), ends=ends)
     assert not one.is_share
     assert compared(one).test == "flips"
     assert one.span == (None if math.isinf(ends[1]) else ends[1] - ends[0])
 
 
 def test_leaving_out_what_is_wrong_makes_no_run_better() -> None:
-    whole: list[float | None] = [*answers(64, 100)]
+    whole: list[float | None] = [*right(64, 100)]
     gappy: list[float | None] = [1.0] * 61 + [None] * 39
     one = compared(measure(whole, gappy))
     (pair,) = one.pairs
@@ -102,15 +84,9 @@ def test_where_less_is_better_the_worst_value_is_the_highest() -> None:
     assert one.means == (0.25, 1.0)
 
 
-def test_only_queries_to_which_the_measure_applies_are_expected() -> None:
-    runs = tuple(QueryValues.of({"q1": 1.0}, frozenset(applies)) for applies in ({"q1"}, {"q1", "q2"}))
-    (pair,) = compare_measure(PairedMeasure("m", True, runs), {(0, 1): frozenset({"q1", "q2", "q3"})}).pairs
-    assert (pair.n, pair.n_expected) == (1, 2)
-
-
 def test_means_pairs_and_ranks_are_over_the_same_queries() -> None:
     gappy: list[float | None] = [None, *[1.0] * 9]
-    one = compared(measure(answers(5, 10), answers(9, 10), gappy))
+    one = compared(measure(right(5, 10), right(9, 10), gappy))
     assert [pair.n for pair in one.pairs] == [10, 10, 10]
     assert [(pair.mean_a, pair.mean_b) for pair in one.pairs[:1]] == [(one.means[0], one.means[1])]
     assert one.query_ids == tuple(f"q{place:04d}" for place in range(10))
@@ -122,7 +98,7 @@ def test_without_a_value_in_any_run_nothing_is_compared() -> None:
 
 
 def test_a_run_that_is_in_no_pair_takes_no_query_from_the_others() -> None:
-    one = measure(answers(5, 10), answers(9, 10), [None] * 10)
+    one = measure(right(5, 10), right(9, 10), [None] * 10)
     found = compare_measure(one, {(0, 1): one.runs[0].expected})
     assert (found.n_common, found.means) == (10, (0.5, 0.9, None))
 
@@ -142,7 +118,7 @@ def test_binary_measures_go_to_mcnemar_and_others_to_flips(
 
 
 def test_all_pairs_of_a_measure_are_one_family() -> None:
-    runs = answers(90, 100), answers(80, 100), answers(72, 100)
+    runs = right(90, 100), right(80, 100), right(72, 100)
     raw = [pair.p for pair in compared(measure(*runs)).pairs]
     after = [pair.p_holm for pair in compared(measure(*runs)).pairs]
     assert raw == pytest.approx([2 / 2**10, 2 / 2**18, 2 / 2**8])
@@ -150,7 +126,7 @@ def test_all_pairs_of_a_measure_are_one_family() -> None:
 
 
 def test_the_same_answers_are_a_tie_of_which_nothing_more_is_known() -> None:
-    one = compared(measure(answers(5, 10), answers(5, 10)))
+    one = compared(measure(right(5, 10), right(5, 10)))
     (pair,) = one.pairs
     assert (pair.p, pair.spread, pair.detectable) == (1.0, None, None)
     # Ten queries on which nobody differs leave room for a difference.
@@ -163,16 +139,10 @@ def test_the_same_answers_are_a_tie_of_which_nothing_more_is_known() -> None:
     ("higher", "verdict", "ranks"), [(True, "a", ((1, 1), (2, 2))), (False, "b", ((2, 2), (1, 1)))]
 )
 def test_which_way_is_better_decides_who_is(higher: bool, verdict: str, ranks: object) -> None:
-    one = compared(measure(answers(90, 100), answers(50, 100), higher_is_better=higher))
+    one = compared(measure(right(90, 100), right(50, 100), higher=higher))
     assert one.verdict(one.pairs[0]) == verdict
     assert one.ranks == ranks
     assert one.outcomes(one.pairs[0]) == ((40, 60, 0) if higher else (0, 60, 40))
-
-
-def test_without_a_direction_nobody_is_better() -> None:
-    one = compared(measure(answers(90, 100), answers(50, 100), higher_is_better=None))
-    assert one.verdict(one.pairs[0]) == "differ"
-    assert one.ranks is None
 
 
 @pytest.mark.slow
@@ -224,19 +194,6 @@ def one_pair(
     return found, found.pairs[0]
 
 
-def test_what_documents_have_in_common_holds_on_these_documents_only() -> None:
-    # 40 queries of 4 documents: ahead on every query of one of them, and on no other.
-    _, pair = one_pair([1.0] * 10 + [0.0] * 30, [0.0] * 40, drawn(40, clusters=10))
-    assert pair.significant
-    assert (pair.population, pair.n_clusters) == ("documents", 4)
-    assert pair.p_clusters == 1.0
-    _, pair = one_pair([1.0, 0.0, 0.0, 0.0] * 10, [0.0] * 40, drawn(40, clusters=4))
-    assert (pair.population, pair.n_clusters) == ("new documents", 10)
-    assert pair.interval_clusters is not None
-    assert pair.interval_clusters.low is not None
-    assert pair.interval_clusters.low > 0
-
-
 def test_the_natural_mix_decides_and_the_balanced_one_stands_beside_it() -> None:
     # Ahead on half of the odd queries, behind on as many of the even ones: nine of ten queries are odd.
     a = [0.0 if place % 2 == 0 else float(place % 4 == 1) for place in range(80)]
@@ -246,8 +203,7 @@ def test_the_natural_mix_decides_and_the_balanced_one_stands_beside_it() -> None
     assert pair.difference == pytest.approx(0.9 * 0.5 - 0.1 * 0.5)
     assert found.means == pytest.approx((0.45, 0.05))
     assert found.verdict(pair) == "a"
-    assert pair.balanced is not None
-    assert pair.balanced.difference == 0.0
+    assert known(pair.balanced).difference == 0.0
     assert found.balanced_means == (0.25, 0.25)
     assert pair.turned.balanced is not None
     assert pair.turned.difference == -pair.difference
@@ -255,12 +211,12 @@ def test_the_natural_mix_decides_and_the_balanced_one_stands_beside_it() -> None
 
 @pytest.mark.parametrize("mix", [{}, {"even": 1}, {"even": 1, "odd": 1, "other": 1}])
 def test_without_the_weight_of_a_type_each_query_counts_the_same(mix: dict[str, int]) -> None:
-    found, pair = one_pair(answers(30, 40), answers(10, 40), drawn(40, mix=mix))
+    found, pair = one_pair(right(30, 40), right(10, 40), drawn(40, mix=mix))
     assert (found.mix, found.weights, pair.balanced) == ("as sampled", None, None)
 
 
 def test_a_sample_in_the_natural_mix_is_tested_as_it_is() -> None:
-    found, pair = one_pair(answers(30, 40), answers(10, 40), drawn(40, mix={"even": 500, "odd": 500}))
+    found, pair = one_pair(right(30, 40), right(10, 40), drawn(40, mix={"even": 500, "odd": 500}))
     assert (found.mix, found.test, pair.balanced) == ("natural", "mcnemar", None)
 
 
@@ -276,8 +232,7 @@ def test_two_types_whose_queries_stand_for_as_many_are_two_in_every_number_of_a_
     assert pair.interval == tested.interval(0)
     assert pair.spread is not None
     assert pair.spread.hidden == pytest.approx(24**2 * hidden_variance(differences, found.weights, numbers).item())
-    shown = as_good(found, 0, [1], margin=1.0)
-    assert shown is not None
+    shown = known(as_good(found, 0, [1], margin=1.0))
     assert shown.at_most_worse == pytest.approx(-tested.interval(0).low)  # type: ignore[operator]
 
 

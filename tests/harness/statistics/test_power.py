@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from records import known
 from scipy import stats
 
 from harness.statistics.confidence_intervals import ratio_of_sums
@@ -68,8 +69,7 @@ def test_the_fewest_wins_that_are_significant_are_scipys(alpha: float) -> None:
 def test_so_many_queries_find_it_four_times_out_of_five_and_a_tenth_less_do_not(
     difference: float, pairs: int
 ) -> None:
-    n = queries_needed(difference, pairs)
-    assert n is not None
+    n = known(queries_needed(difference, pairs))
     assert share_power(n, difference, 0.25, ALPHA / pairs) >= 0.8
     assert share_power(int(0.9 * n), difference, 0.25, ALPHA / pairs) < 0.8
 
@@ -92,15 +92,13 @@ def test_graded_power_is_that_of_the_noncentral_t() -> None:
     expected = stats.nct.sf(stats.t.isf(0.025, 29), 29, np.sqrt(30) * 0.5)
     assert graded_power(30, 0.2, 0.4, 0.05) == pytest.approx(float(expected), abs=1e-6)
     assert graded_power(10_000, 0.9, 0.4, 0.05) == 1.0
-    n = DifferenceSpread(0.4).needed(0.05, 6)
-    assert n is not None
+    n = known(DifferenceSpread(0.4).needed(0.05, 6))
     assert graded_power(n, 0.05, 0.4, ALPHA / 6) >= 0.8 > graded_power(n - 1, 0.05, 0.4, ALPHA / 6)
 
 
 def test_a_pair_knows_how_widely_its_differences_may_scatter() -> None:
     differences = np.array([1.0] * 15 + [-1.0] * 5 + [0.0] * 20)
-    found = spread_of(differences, binary=True)
-    assert found is not None
+    found = known(spread_of(differences, binary=True))
     assert found.discordance == most_discordant(20, 40) > 0.5
     assert found.sd > float(np.std(differences, ddof=1))
     assert found.needed(0.1, 6) == queries_needed(0.1, 6, most_discordant(20, 40))
@@ -109,12 +107,10 @@ def test_a_pair_knows_how_widely_its_differences_may_scatter() -> None:
 
 
 def test_one_difference_among_fifty_queries_plans_for_what_it_leaves_open() -> None:
-    found = spread_of(np.array([1.0] + [0.0] * 49), binary=True)
-    assert found is not None
+    found = known(spread_of(np.array([1.0] + [0.0] * 49), binary=True))
     # Planned with the 2 % that were seen it would be 157, with a power of .5 where 8 % differ.
     assert (found.needed(0.05, 1) or 0) > 200
-    graded = spread_of(np.array([0.5] + [0.0] * 49))
-    assert graded is not None
+    graded = known(spread_of(np.array([0.5] + [0.0] * 49)))
     assert graded.sd > 2 * float(np.std([0.5] + [0.0] * 49, ddof=1))
 
 
@@ -133,29 +129,21 @@ def test_unequal_weights_make_a_mean_less_sure() -> None:
     differences = np.array([1.0, -1.0, 0.0, 0.5] * 10)
     even, uneven = np.ones(40), np.repeat([0.1, 1.9], 20)
     plain, same, less = (spread_of(differences, weights) for weights in (None, even, uneven))
-    assert plain is not None
-    assert same is not None
-    assert same.sd == pytest.approx(plain.sd)
-    assert less is not None
-    assert less.sd > 1.2 * plain.sd
+    assert known(same).sd == pytest.approx(known(plain).sd)
+    assert known(less).sd > 1.2 * known(plain).sd
 
 
 def test_a_plan_in_the_natural_mix_counts_what_its_test_adds_for_queries_of_one_weight() -> None:
     differences = np.array(([1 / 3, -1 / 3, 1 / 3] + [0.0] * 17) * 3)
     weights = np.array(([2.0] * 10 + [0.5] * 10) * 3)
-    found = spread_of(differences, weights)
-    assert found is not None
+    found = known(spread_of(differences, weights))
     tested = flips_of(differences[:, None], weights).studentized.errors[0]
     plain = ratio_of_sums((differences * weights)[:, None], weights).errors[0]
     assert found.hidden / 60**2 == pytest.approx(tested**2 - plain**2)
     needed, without = found.needed(0.05, 3), DifferenceSpread(found.sd).needed(0.05, 3)
-    assert needed is not None
-    assert without is not None
-    assert needed > without
+    assert known(needed) > known(without)
     shown, told = found.detectable(60, 3, 1.0), graded_detectable(60, 3, found.sd, 1.0)
-    assert shown is not None
-    assert told is not None
-    assert shown > told
+    assert known(shown) > known(told)
 
 
 # A race, and the evidence below it that may be looked at after every query.
@@ -236,15 +224,11 @@ def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_p
     queries = [n for n in two.queries_until_elimination.values() if n is not None]
     assert queries == sorted(queries, reverse=True)
     for step, n in two.queries_until_elimination.items():
-        more = four.queries_until_elimination[step]
-        assert n is not None
-        assert more is not None
-        assert more > n
+        more = known(four.queries_until_elimination[step])
+        assert more > known(n)
     wider = expected_pace(RaceRules(margin=10.0, alpha=0.05), 2)
     assert wider.queries_until_elimination == two.queries_until_elimination
-    assert wider.until_within is not None
-    assert two.until_within is not None
-    assert wider.until_within < two.until_within / 2
+    assert known(wider.until_within) < known(two.until_within) / 2
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(1, 0), (7, 0), (12, 5), (60, 41), (300, 200)])
@@ -271,8 +255,7 @@ def test_an_interval_of_nothing_but_wins_ends_at_one_and_one_value_says_next_to_
 
 def test_the_expected_queries_are_those_that_made_up_values_take_in_the_mean() -> None:
     values, chances = np.array([-1.0, 0.0, 1.0]), np.array([0.05, 0.75, 0.2])
-    expected = queries_until(values, chances, 0.0, 0.025)
-    assert expected is not None
+    expected = known(queries_until(values, chances, 0.0, 0.025))
     rng, gains, taken = np.random.default_rng(0), log_gains(values, 0.0), []
     for _ in range(100):
         capital = log_capital(gains[rng.choice(3, 400, p=chances)].cumsum(axis=0))

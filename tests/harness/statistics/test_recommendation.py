@@ -1,10 +1,8 @@
 """Which run is recommended, and how sure that is."""
 
-import itertools
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
+from records import known
 from scipy import stats
 
 from harness.extensions.routing.gains import (
@@ -15,32 +13,11 @@ from harness.extensions.routing.gains import (
     routing_gains,
     spread_over,
 )
-from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import MARGIN, as_good, cheapest_as_good
-from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
-from harness.statistics.query_values import QueryValues
 from harness.statistics.race_test import anytime_p
-from harness.statistics.recommendation import leads_of, probability_within, ranked_places
-from harness.statistics.sampling_design import SamplingDesign
+from harness.statistics.recommendation import best_of, leads_of, probability_within, ranked_places
 
-Values = Sequence[float | None]
-
-
-def compared(*runs: Values, documents: Sequence[str] = (), higher: bool = True) -> MeasureComparison:
-    ids = [f"q{place:04d}" for place in range(len(runs[0]))]
-    held = tuple(
-        QueryValues.of(
-            {one: value for one, value in zip(ids, run, strict=True) if value is not None}, frozenset(ids)
-        )
-        for run in runs
-    )
-    shared = {(a, b): frozenset(ids) for a in range(len(runs)) for b in range(a + 1, len(runs))}
-    design = SamplingDesign(clusters=dict(zip(ids, documents, strict=True)) if documents else {})
-    return compare_measure(PairedMeasure("m", higher, held, range=(0.0, 1.0)), shared, design)
-
-
-def right(count: int, n: int = 100, first: int = 0) -> list[float]:
-    return [float(first <= place < first + count) for place in range(n)]
+from .conftest import compared, right
 
 
 def test_the_best_mean_comes_first() -> None:
@@ -82,16 +59,14 @@ def test_a_lead_that_missing_values_may_undo_is_not_shown() -> None:
 def test_equal_runs_on_many_queries_are_within_the_margin() -> None:
     rng = np.random.default_rng(3)
     runs = [(rng.random(2000) < 0.6).astype(float).tolist() for _ in range(2)]
-    probability = probability_within(compared(*runs), 0, 0.05)
-    assert probability is not None
+    probability = known(probability_within(compared(*runs), 0, 0.05))
     assert probability > 0.9
 
 
 def test_a_run_that_is_far_behind_is_not() -> None:
     one = compared(right(90), right(40))
     assert probability_within(one, 0, 0.05) == 1.0
-    probability = probability_within(one, 1, 0.05)
-    assert probability is not None
+    probability = known(probability_within(one, 1, 0.05))
     assert probability < 0.01
 
 
@@ -113,63 +88,42 @@ def test_of_one_run_nothing_is_said() -> None:
 # As good as, the best of many, and looking again: by hand, and how often each is wrong.
 
 
-def compared_values(
-    *runs: Sequence[float],
-    higher: bool | None = True,
-    is_cost: bool = False,
-    ends: tuple[float, float] | None = None,
-) -> MeasureComparison:
-    ids = [f"q{place:04d}" for place in range(len(runs[0]))]
-    own = tuple(QueryValues.of(dict(zip(ids, run, strict=True)), frozenset(ids)) for run in runs)
-    places = itertools.combinations(range(len(runs)), 2)
-    measure = PairedMeasure("m", higher, own, is_cost=is_cost, range=ends)
-    return compare_measure(measure, dict.fromkeys(places, frozenset(ids)))
-
-
-def share(right: int, n: int) -> list[float]:
-    return [1.0] * right + [0.0] * (n - right)
-
-
 def test_what_is_merely_not_told_apart_is_not_as_good() -> None:
     # 4 of 40 queries fewer: p is 0.125, and it may well be 20 points worse.
-    found = compared_values(share(26, 40), share(30, 40))
+    found = compared(right(26, 40), right(30, 40))
     assert found.verdict(found.pairs[0]) == "tie"
     assert as_good(found, 0, [1], MARGIN) is None
-    chosen = cheapest_as_good(found, [1.0, 9.0])
-    assert chosen is not None
+    chosen = known(cheapest_as_good(found, [1.0, 9.0]))
     assert chosen.place == 1
 
 
 def test_the_cheapest_that_is_shown_to_be_within_the_margin_is_as_good() -> None:
-    found = compared_values(share(1990, 2000), share(1992, 2000), share(1200, 2000))
-    chosen = cheapest_as_good(found, [2.0, 9.0, 1.0])
-    assert chosen is not None
-    assert (chosen.place, chosen.margin, chosen.against) == (0, 0.05, 1)
+    found = compared(right(1990, 2000), right(1992, 2000), right(1200, 2000))
+    chosen = known(cheapest_as_good(found, [2.0, 9.0, 1.0]))
+    assert chosen.place == 0
     assert 0 < chosen.at_most_worse < 0.05
 
 
 def test_where_a_run_that_is_no_candidate_may_be_the_best_every_candidate_can_be_chosen_wrongly() -> None:
-    found = compared_values(share(1990, 2000), share(1992, 2000), share(1991, 2000))
+    found = compared(right(1990, 2000), right(1992, 2000), right(1991, 2000))
     for costs, n_tried in (([1.0, 2.0, 3.0], 2), ([1.0, 2.0, None], 2), ([1.0, None, None], 1)):
         chosen, held = cheapest_as_good(found, costs), as_good(found, 0, [1, 2], MARGIN, n_tried)
-        assert chosen is not None
-        assert chosen == held
+        assert known(chosen) == held
     assert as_good(found, 0, [1, 2], MARGIN, 1) != as_good(found, 0, [1, 2], MARGIN, 2)
 
 
 def test_less_may_be_better() -> None:
-    found = compared_values(share(100, 2000), share(102, 2000), higher=False)
-    chosen = cheapest_as_good(found, [2.0, 1.0])
-    assert chosen is not None
+    found = compared(right(100, 2000), right(102, 2000), higher=False)
+    chosen = known(cheapest_as_good(found, [2.0, 1.0]))
     assert chosen.place == 1
 
 
 def test_no_margin_no_direction_and_no_query_show_nothing() -> None:
-    seconds = compared_values([1.0, 2.0] * 30, [1.0, 2.1] * 30, higher=False, is_cost=True)
+    seconds = compared([1.0, 2.0] * 30, [1.0, 2.1] * 30, higher=False, is_cost=True)
     assert cheapest_as_good(seconds, [1.0, 2.0]) is None
     assert cheapest_as_good(seconds, [1.0, 2.0], margin=0.5) is not None
-    assert cheapest_as_good(compared_values(share(5, 10), share(5, 10), higher=None), [1.0, 2.0]) is None
-    assert cheapest_as_good(compared_values([0.5], [0.5], ends=(0.0, 1.0)), [1.0, 2.0]) is None
+    assert cheapest_as_good(compared(right(5, 10), right(5, 10), higher=None), [1.0, 2.0]) is None
+    assert cheapest_as_good(compared([0.5], [0.5], ends=(0.0, 1.0)), [1.0, 2.0]) is None
 
 
 @pytest.mark.slow
@@ -178,7 +132,7 @@ def test_a_run_that_is_worse_by_the_margin_is_rarely_called_as_good(n: int) -> N
     rng, cases, false = np.random.default_rng(31), 200, 0
     for _ in range(cases):
         worse, good, best = (rng.random((3, n)) < np.array([[0.65], [0.7], [0.7]])).astype(float).tolist()
-        chosen = cheapest_as_good(compared_values(worse, good, best), [1.0, 2.0, 3.0])
+        chosen = cheapest_as_good(compared(worse, good, best), [1.0, 2.0, 3.0])
         false += chosen is not None and chosen.place == 0
     assert false <= stats.binom.ppf(0.99, cases, 0.03)
 
@@ -186,7 +140,7 @@ def test_a_run_that_is_worse_by_the_margin_is_rarely_called_as_good(n: int) -> N
 @pytest.mark.slow
 def test_the_best_of_nine_equal_systems_is_no_better_than_they_are() -> None:
     rng, n = np.random.default_rng(32), 60
-    found = [best_of(compared_values(*(rng.random((9, n)) < 0.5).astype(float).tolist())) for _ in range(60)]
+    found = [best_of(compared(*(rng.random((9, n)) < 0.5).astype(float).tolist())) for _ in range(60)]
     known = [one for one in found if one is not None]
     assert np.mean([one.looked for one in known]) > 0.57
     assert np.mean([one.mean for one in known]) == pytest.approx(0.5, abs=0.02)
@@ -194,19 +148,15 @@ def test_the_best_of_nine_equal_systems_is_no_better_than_they_are() -> None:
 
 
 def test_a_run_that_is_best_on_any_half_keeps_its_mean() -> None:
-    found = best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20))
-    assert found is not None
-    assert found.place == 0
+    found = known(best_of(compared([0.9, 0.8] * 20, [0.1, 0.3] * 20)))
     assert found.mean == pytest.approx(0.85, abs=0.005)
-    fewer = best_of(compared_values([0.9, 0.8] * 20, [0.1, 0.3] * 20, higher=False))
-    assert fewer is not None
-    assert fewer.place == 1
+    fewer = known(best_of(compared([0.9, 0.8] * 20, [0.1, 0.3] * 20, higher=False)))
     assert fewer.looked == pytest.approx(0.2)
 
 
 def test_too_few_queries_are_not_split() -> None:
-    assert best_of(compared_values(share(3, 7), share(4, 7))) is None
-    assert best_of(compared_values(share(3, 9), share(4, 9), higher=None)) is None
+    assert best_of(compared(right(3, 7), right(4, 7))) is None
+    assert best_of(compared(right(3, 9), right(4, 9), higher=None)) is None
 
 
 def test_evidence_is_the_mixture_over_the_coin_by_hand() -> None:
@@ -259,8 +209,7 @@ def test_where_types_decide_the_table_gains_what_the_best_of_each_type_gains() -
     assert np.allclose(gains.learnt[TOLD].values, 1.0)
     assert np.allclose(gains.learnt[TOLD].gains, gains.by_type.gains)
     found = spread_over(gains.learnt[TOLD].gains, splits, gains.n_clusters)
-    assert found.interval.low is not None
-    assert found.interval.low > 0.2
+    assert known(found.interval.low) > 0.2
 
 
 def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_query_seems_to() -> None:
@@ -268,9 +217,7 @@ def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_qu
     splits = list(halves(clusters, 40))
     gains = routing_gains(own, clusters, {TOLD: own.types}, splits)
     low, high = spread_over(gains.learnt[TOLD].gains, splits, 80).interval
-    assert low is not None
-    assert high is not None
-    assert low < 0.0 < high
+    assert known(low) < 0.0 < known(high)
     assert gains.by_query.gains.mean() > 0.1
     assert gains.by_query_chance.gains.mean() == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
 
