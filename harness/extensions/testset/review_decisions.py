@@ -145,7 +145,10 @@ class Review:
         work = WorkFolder(path) if path.suffix == ".jsonl" else None
         kept = work.documents() if work and documents is None else documents
         self.documents = KnownDocuments(kept or {})
-        self._failed = {one.id: one for one in work.candidates() if not one.survives} if work else {}
+        candidates = work.candidates() if work else []
+        kept_ids = {one.id for one in candidates if one.survives}
+        # The same question written twice has the same id: the duplicate fails, and the first one is kept.
+        self._failed = {one.id: one for one in candidates if not one.survives and one.id not in kept_ids}
         self._written_by = work.written_by() if work else ""
         self.rows: list[ReviewedRow] = []
         self.times_read = 0

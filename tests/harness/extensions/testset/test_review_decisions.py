@@ -312,6 +312,16 @@ def failed(file: Path) -> Path:
     return file
 
 
+def test_a_question_stays_although_the_model_wrote_it_twice_and_the_duplicate_failed(file: Path) -> None:
+    first = candidate("When was the Tarnby yard founded?").model_copy(update={"id": "a"})
+    again = first.checked(QuestionCheck(name="distinct", passed=False))
+    (file.parent / "asked.work").mkdir()
+    text = "".join(one.model_dump_json() + "\n" for one in (first, again))
+    (file.parent / "asked.work" / "candidates.jsonl").write_text(text, encoding="utf-8")
+    review(file).decide("b", "accept")
+    assert [one["id"] for one in rows_in(file)] == ["a", "b", "c"]
+
+
 def test_what_checks_rejected_is_shown_with_the_reason_and_is_not_in_the_file(failed: Path) -> None:
     page = review_page(review(failed))
     rows: Any = page.gets["/rows"]({})
