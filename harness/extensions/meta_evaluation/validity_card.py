@@ -33,7 +33,6 @@ class MeasuredBy(Record):
 
     name: str
     title: str = ""
-    """Empty: its name."""
     evaluator: str = ""
     """Empty: the scores came with the set."""
     is_judged: bool = False
@@ -48,10 +47,6 @@ class MeasuredBy(Record):
     evaluator_tokens: int = Field(0, ge=0)
     evaluator_usd: float | None = None
     """None: the price is unknown."""
-
-    @property
-    def display_name(self) -> str:
-        return self.title or self.name
 
 
 class LabelledRow(Record):
@@ -172,21 +167,21 @@ def _dimension(values: CardValues, name: str) -> DimensionCard:
 def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureValidity:
     name = measure.name
     scored = [row for row in rows if name in row.scores]
-    scores, clusters = [row.scores[name] for row in scored], [row.question_id for row in scored]
-    means = [fmean(row.labels) for row in scored]
+    means = [(row.scores[name], fmean(row.labels), row.question_id) for row in scored]
     each = [(row.scores[name], label, row.question_id) for row in scored for label in row.labels]
-    whole = [row for row in rows if name in row.scores or name in row.filled]
-    filled = [row.scores.get(name, row.filled.get(name, 0.0)) for row in whole]
+    filled = [
+        (known[name], fmean(row.labels), row.question_id)
+        for row in rows
+        if name in (known := {**row.filled, **row.scores})
+    ]
     return MeasureValidity(
         measure=measure,
         n=len(scored),
         of=len(rows),
-        is_constant=len(set(scores)) == 1,
-        mean=agreement(scores, means, clusters),
-        one=agreement([one[0] for one in each], [one[1] for one in each], [one[2] for one in each]).pearson,
-        filled=agreement(filled, [fmean(row.labels) for row in whole], [row.question_id for row in whole]).pearson
-        if len(whole) == len(rows)
-        else Coefficient(),
+        is_constant=len({row.scores[name] for row in scored}) == 1,
+        mean=_agreement_of(means),
+        one=_agreement_of(each).pearson,
+        filled=_agreement_of(filled).pearson if len(filled) == len(rows) else Coefficient(),
         auc=_auc(scored, name) if is_binary else None,
     )
 
@@ -202,8 +197,11 @@ def agreement(one: Sequence[float], other: Sequence[float], questions: Sequence[
 
 def _people(rows: Sequence[LabelledRow]) -> Correlation:
     """All pairs of people who labelled the same row, the rows of all pairs together."""
-    pairs = [(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)]
-    return agreement([one[0] for one in pairs], [one[1] for one in pairs], [one[2] for one in pairs])
+    return _agreement_of([(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)])
+
+
+def _agreement_of(rows: Sequence[tuple[float, float, str]]) -> Correlation:
+    return agreement([one[0] for one in rows], [one[1] for one in rows], [one[2] for one in rows])
 
 
 def _auc(rows: Sequence[LabelledRow], name: str) -> Auc:
