@@ -95,7 +95,7 @@ class WriterModels:
             self._cut_at = left.end_by - _CLOSING_SHARE * (left.end_by - left.begin_until)
         self.meter = Meter(_SCOPE)
         """All metered usage."""
-        self.embedding: EmbedProgress = lambda _done, _total: None
+        self.embedding: EmbedProgress | None = None
         """Called with the embedder's progress."""
         self._servers: dict[str, ServerAccess | None] = {}
         self._connected: list[OpenAIChat | CachedEmbedder] = []
@@ -144,7 +144,8 @@ class WriterModels:
             raise
 
     def _embedded(self, done: int, total: int) -> None:
-        self.embedding(done, total)
+        if self.embedding:
+            self.embedding(done, total)
 
     async def disconnect(self) -> None:
         """Close the connections within their event loop."""

@@ -31,22 +31,6 @@ QuestionKind = Literal["single_fact", "bridge", "comparison", "temporal", "unans
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 PAIRED: frozenset[QuestionKind] = frozenset({"bridge", "comparison", "temporal"})
 """Kinds of questions over two documents."""
-CheckName = Literal[
-    "written",
-    "form",
-    "self_contained",
-    "about",
-    "all_rows",
-    "quotes",
-    "left_out",
-    "distinct",
-    "follows",
-    "closed_book",
-    "needs_both",
-    "not_found",
-]
-"""In the order of execution: after a failed check, the later ones are skipped."""
-
 CHECKED: Mapping[str, str] = {
     "written": "the model wrote a readable question",
     "form": "it is a question with a short answer",
@@ -61,7 +45,8 @@ CHECKED: Mapping[str, str] = {
     "needs_both": "its answer does not follow from one document alone",
     "not_found": "no retrieved passage answers it",
 }
-"""What each check asks of a candidate."""
+"""Check -> what it asks of a candidate, in the order of execution: after a failed check, the later ones are
+skipped."""
 
 _RESTORE = "name another --out, or delete it and its work folder to start over"
 
