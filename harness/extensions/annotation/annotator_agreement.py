@@ -15,8 +15,6 @@ ALPHA, KAPPA = "alpha", "kappa"
 
 @dataclass(frozen=True)
 class DimensionAgreement:
-    """One agreement figure of one dimension."""
-
     dimension: Dimension
     title: str
     annotators: tuple[str, ...]

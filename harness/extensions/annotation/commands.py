@@ -11,8 +11,6 @@ from harness.protocols import CommandSpec
 
 
 class LabelledScales(StrEnum):
-    """The sets of questions."""
-
     kg_eval = "kg-eval"
     rag_eval = "rag-eval"
 

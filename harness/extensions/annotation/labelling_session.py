@@ -47,8 +47,6 @@ class ShownAnswer:
 
 @dataclass(frozen=True)
 class DrawnAnswers:
-    """The sample of answers."""
-
     items: tuple[ShownAnswer, ...]
     """In the annotator's order."""
     n_queries: int
@@ -58,10 +56,8 @@ class DrawnAnswers:
     n_unanswered: int
     """Those of them without a record yet."""
     scales: Sequence[LabelScale] = SCALES
-    """What is asked of each."""
 
     def asked_of(self, item: ShownAnswer) -> list[LabelScale]:
-        """What is asked of this answer."""
         return asked_of(item.prediction, self.scales)
 
 
@@ -141,7 +137,6 @@ class LabellingSession:
         return self._annotation(item, dimension, label=label, cannot_tell=cannot_tell)
 
     def note(self, item: ShownAnswer, note: str) -> Annotation:
-        """The annotation of a note, in the same way."""
         return self._annotation(item, None, note=note)
 
     def keep(self, annotations: Sequence[Annotation]) -> None:
@@ -178,8 +173,6 @@ def _place(item: ShownAnswer) -> LabelPlace:
 
 
 class SubmittedLabel(Record):
-    """A label or a note sent by the page."""
-
     id: str
     dimension: Dimension | None
     says: Literal["label", "cannot_tell", "nothing", "note"]
@@ -216,7 +209,6 @@ def _keep(session: LabellingSession, item: ShownAnswer, said: SubmittedLabel) ->
 
 
 def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
-    """What the page shows of one item."""
     said, asked = session.labels_of(item), {scale.dimension for scale in session.drawn.asked_of(item)}
     note = said.get(None)
     return {

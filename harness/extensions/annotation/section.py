@@ -33,7 +33,6 @@ class CorrectedMean:
     scored: float | None
     """The measure's mean over the queries that it scored and those that failed."""
     alone: PoweredMean
-    """From the labels alone."""
     both: PoweredMean
     n_unscored: int
     """Labelled answers to which the metric does not apply, such as abstentions; they are left out of both."""

@@ -37,10 +37,7 @@ _LONGEST_CELL = 32_000
 
 @dataclass(frozen=True)
 class LabelsTaken:
-    """The counts after reading a sheet."""
-
     items: int
-    """Rows with new labels or notes."""
     labels: int
     cannot_tell: int
     left: int
@@ -63,7 +60,6 @@ def write_label_sheet(session: LabellingSession, path: Path) -> int:
 
 
 def _said(session: LabellingSession) -> tuple[str, ...]:
-    """The columns with labels and note."""
     return (*(scale.dimension for scale in session.drawn.scales), "note")
 
 

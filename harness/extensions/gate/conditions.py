@@ -37,8 +37,6 @@ EXITS: Mapping[LimitOutcome, int] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A limit of a metric."""
-
     kind: Kind
     metric: str
     limit: float
@@ -54,7 +52,6 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """`accuracy drop at most 0.03`."""
         return f"{printable(self.metric)} {_SAID[self.kind]} {self.limit:g}"
 
 
@@ -68,7 +65,6 @@ class GateResult:
 
     @property
     def outcome(self) -> LimitOutcome:
-        """The gravest of all conditions."""
         found = {test.outcome for _, test in self.tests}
         return next(outcome for outcome in EXITS if outcome in found)
 

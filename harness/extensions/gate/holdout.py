@@ -32,8 +32,6 @@ LOG = "openings.jsonl"
 
 
 class Opening(BaseModel):
-    """One opening of a holdout."""
-
     model_config = ConfigDict(frozen=True)
 
     opened_at: str
@@ -41,7 +39,6 @@ class Opening(BaseModel):
     runs: tuple[str, ...]
     """The runs over the held-out queries."""
     queries: tuple[str, ...]
-    """Ids of the held-out queries."""
 
 
 def open_holdout(
@@ -126,7 +123,6 @@ def _config(run: RunDir, *, trust: bool) -> BenchConfig:
 
 
 def _held_out(run: RunDir, config: BenchConfig) -> Cell:
-    """The planned run over the held-out queries."""
     (asked,) = plan_cells(config)
     if asked.run_id != run.run_id:
         what = f"{run.run_id} would be another run today: its data, models or parameters have changed"

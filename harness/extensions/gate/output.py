@@ -23,13 +23,10 @@ from harness.store.atomic_files import write_atomic
 
 _WIDTH = 80
 _TAGS: Mapping[LimitOutcome, str] = {"fail": "failure", "underpowered": "error"}
-"""How JUnit names them."""
 
 
 @dataclass(frozen=True)
 class GateOptions:
-    """The options of the command, without the conditions."""
-
     baseline: str | None
     results: Path
     prices: Path | None = None

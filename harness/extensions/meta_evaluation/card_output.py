@@ -57,7 +57,6 @@ def card_sentences(card: Card) -> Iterator[str]:
 
 
 def _costs(card: Card) -> Iterator[str]:
-    """The cost of each evaluator, with all its metrics."""
     said = []
     for one in {one.evaluator: one for one in card.values.measures if one.evaluator}.values():
         items = max(1, one.n_items)
@@ -122,7 +121,6 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
 
 
 def _row(worth: MeasureValidity, *, has_people: bool) -> dict[str, Entry]:
-    """Column -> entry."""
     measure = worth.measure
     each = None if measure.evaluator_wall_s is None else measure.evaluator_wall_s / max(1, measure.n_items)
     return {
@@ -169,8 +167,6 @@ def _worth(worth: MeasureValidity) -> dict[str, Any]:
 
 
 class StoredValues(Record):
-    """Values with their digest, from which a card can be rebuilt."""
-
     digest: str
     values: CardValues
 

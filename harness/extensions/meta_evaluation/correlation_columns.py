@@ -27,12 +27,9 @@ _ABOUT = frozenset({*_QUERY, *_RUN, _ANNOTATOR, _DIMENSION, _LABEL, "repeat", "c
 """Columns that are no dimension."""
 _NO_LABEL = frozenset({"", "cannot tell", "n/a"})
 LabelSpan = tuple[float, float]
-"""The lowest and the highest possible label."""
 
 
 class HumanLabel(NamedTuple):
-    """One person's labels of one answer."""
-
     run: str
     """As the sheet names it; empty: no run given."""
     query_id: str
@@ -48,11 +45,9 @@ class LabelSheet:
     path: Path
     labels: tuple[HumanLabel, ...]
     n_empty: int
-    """Cells without a label."""
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The dimensions, in the order of the file."""
         return tuple(dict.fromkeys(one.dimension for one in self.labels))
 
     def means(self, dimension: str) -> Mapping[tuple[str, str], float]:
@@ -168,8 +163,6 @@ def _text(row: FieldRow, name: str) -> str:
 
 
 class PlacedAnswer(NamedTuple):
-    """The answers of one run to one query."""
-
     run_id: str
     query_id: str
 
@@ -179,8 +172,6 @@ ValueColumn = Mapping[PlacedAnswer, float]
 
 @dataclass(frozen=True)
 class AnswerFacts:
-    """What an answer shares with others."""
-
     query_type: str
     cluster: str
     """The document that its query shares with others, or the query; answers of one cluster are not independent."""
@@ -188,14 +179,10 @@ class AnswerFacts:
 
 @dataclass(frozen=True)
 class ValueColumns:
-    """Columns over the answers of some runs."""
-
     values: Mapping[str, ValueColumn]
     """Measure, or dimension of labels -> values."""
     labels: tuple[str, ...]
-    """The columns of human labels."""
     answers: Mapping[PlacedAnswer, AnswerFacts]
-    """Every answer, with or without values."""
     notes: tuple[str, ...] = ()
 
     def restricted(self, answers: Iterable[PlacedAnswer]) -> "ValueColumns":

@@ -149,7 +149,6 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
 
 
 def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
-    """The pairs with a coefficient."""
     found = [pair for pair in pairs if pair.found]
     has_parts = any(pair.part != ALL for pair in found)
     header = ("pair", "part", *_HEADER[1:]) if has_parts else _HEADER

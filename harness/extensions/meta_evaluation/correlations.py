@@ -22,36 +22,26 @@ By = Literal["type", "run"]
 
 @dataclass(frozen=True)
 class CorrelatedPair:
-    """Two columns over one part of the answers."""
-
     one: str
     other: str
     part: str
     """A query type, a run id, or `ALL`."""
     n: int
-    """Answers with both values."""
     n_of: int
-    """All answers of that part."""
     n_clusters: int
     found: Correlation | None
-    """None: see `why_not`."""
     why_not: str = ""
 
 
 @dataclass(frozen=True)
 class CorrelationFindings:
-    """The results for all pairs."""
-
     columns: ValueColumns
     pairs: tuple[CorrelatedPair, ...]
-    """Over all answers."""
     parts: tuple[CorrelatedPair, ...] = ()
-    """Over each query type or run."""
     notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that occur in pairs, in order."""
         return tuple(dict.fromkeys(name for pair in self.pairs for name in (pair.one, pair.other)))
 
     @property
@@ -111,7 +101,6 @@ class GroupMeans(NamedTuple):
 
 
 def column_spread(values: Sequence[float]) -> ColumnSpread:
-    """ValueError without values."""
     return ColumnSpread(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
 
 
@@ -124,7 +113,6 @@ def group_means(by: ValueColumn, of: ValueColumn) -> GroupMeans:
 
 
 def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL) -> CorrelatedPair:
-    """Two of the columns; KeyError for another name."""
     left, right = columns.values[one], columns.values[other]
     shared = sorted(left.keys() & right.keys())
     clusters = [columns.answers[answer].cluster for answer in shared]

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from harness.display import Section
 
     DrawnSection = tuple[Section, Sequence[Drawing]]
-    """A section with its figures."""
 
 _MOST_SCATTERS = 12
 _SCATTER_COLUMNS = 3
@@ -239,8 +238,6 @@ def _auc_map(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
 
 
 class MovedParameter(NamedTuple):
-    """One measure with a parameter at one value."""
-
     parameter: str
     value: str
     effect: PerturbationEffect

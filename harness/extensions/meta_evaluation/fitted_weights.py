@@ -31,7 +31,6 @@ class FittedWeights:
     error: float
     """Root mean squared error, in shares of the scale, of answers whose cluster was left out of the fit."""
     equal_error: float
-    """The same with equal weights."""
 
 
 def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> FittedWeights:
@@ -88,7 +87,6 @@ def _weights(values: "Vectors", said: "Vectors") -> "np.ndarray[tuple[int], np.d
 
 
 def weights_section(fitted: FittedWeights) -> Section:
-    """The weights as a table, and what they are worth."""
     rows = tuple((name, Quantity(weight)) for name, weight in fitted.weights.items())
     better = "below" if fitted.error < fitted.equal_error else "not below"
     said = (
@@ -104,7 +102,6 @@ def weights_section(fitted: FittedWeights) -> Section:
 
 
 def weights_data(fitted: FittedWeights) -> dict[str, Any]:
-    """The same for scripts."""
     return {
         "label": fitted.label,
         "weights": dict(fitted.weights),

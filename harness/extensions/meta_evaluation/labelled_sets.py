@@ -48,8 +48,6 @@ _HARD_NEGATIVES = "ms_marco/ms_marco_hard_neg_balanced.csv"
 
 @dataclass(frozen=True)
 class Item:
-    """One text that a measure scores."""
-
     item_id: str
     question_id: str
     """Items of one question are not independent."""
@@ -57,7 +55,6 @@ class Item:
     answer: str | None
     """None: a passage without an answer."""
     reference: str = ""
-    """Empty: none."""
     contexts: tuple[str, ...] = ()
 
 
@@ -75,8 +72,6 @@ class LabelledItems:
 
 @dataclass(frozen=True)
 class LabelledDimension:
-    """The question that people answered."""
-
     name: str
     title: str
     rows: tuple[LabelledItems, ...]
@@ -88,8 +83,6 @@ class LabelledDimension:
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """Items with their labels."""
-
     name: str
     title: str
     items: tuple[Item, ...]
@@ -150,7 +143,6 @@ def label_of(value: object, low: float, high: float, where: str) -> float | None
 
 
 def score_of(value: object) -> float | None:
-    """A stored score; None if the file has none."""
     try:
         number = math.nan if isinstance(value, bool) else float(str(value))
     except ValueError:
@@ -159,7 +151,6 @@ def score_of(value: object) -> float | None:
 
 
 def _notes(gaps: Counter[str]) -> tuple[str, ...]:
-    """How many labels are missing."""
     return tuple(f"{n:,} {what}" for what, n in sorted(gaps.items()) if n)
 
 
@@ -304,7 +295,6 @@ def load_neural_bridge() -> LabelledSet:
 
 
 def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
-    """The cell is the text of a Python list."""
     try:
         listed = ast.literal_eval(row.text("contexts"))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -345,7 +335,6 @@ SETS: Mapping[str, Callable[[], LabelledSet]] = {
 
 
 def load_set(name: str) -> LabelledSet:
-    """ConfigError: no set of that name."""
     if name not in SETS:
         raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))
     return SETS[name]()

@@ -30,7 +30,6 @@ _AUXILIARY = re.compile(
     r"\b(is|are|was|were|am|can|could|will|would|should|must|may|might|do|does|did|has been|have been|had been)\b"
 )
 _FEWEST_WORDS = 4
-"""Words of a text that can be halved."""
 
 NOTHING_SWAPPED = "as_is"
 
@@ -102,8 +101,6 @@ def _whole(name: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class PerturbedCase:
-    """An answered query before or after a swap."""
-
     row: SampleRow
     prediction: Prediction
 
@@ -117,7 +114,6 @@ class PerturbedCase:
 
     @property
     def texts(self) -> list[str]:
-        """Of its contexts."""
         return [context.text for context in self.prediction.contexts]
 
     def answering(self, text: str) -> "PerturbedCase":
@@ -126,8 +122,6 @@ class PerturbedCase:
 
 @dataclass(frozen=True)
 class PerturbationMaterial:
-    """The inputs of perturbations."""
-
     cases: Sequence[PerturbedCase]
     graphs: Mapping[str, TextGraph] = field(default_factory=dict)
     """Query id -> entities and triplets of the answer, by rules."""
@@ -143,17 +137,12 @@ class PerturbationMaterial:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One way to make a case wrong."""
-
     name: str
     title: str
-    """Its name in tables."""
     side: Side
-    """The side that it changes."""
     make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
     """The changed cases; cases that cannot be changed are left out."""
     is_parsed: bool = False
-    """Whether it needs the graphs of the answers."""
 
     @property
     def changes(self) -> Sides:
@@ -249,4 +238,3 @@ SWAPS = (
     Perturbation("query", "another query", "question", _other_queries),
     Perturbation("contexts", "another query's contexts", "contexts", _other_contexts),
 )
-"""In the order of tables."""

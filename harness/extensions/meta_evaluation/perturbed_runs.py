@@ -32,20 +32,15 @@ FEWEST_CASES = 10
 
 @dataclass(frozen=True)
 class PerturbationChoice:
-    """Which answers are perturbed, and how."""
-
     base: BaseAnswer = "reference"
     swaps: tuple[str, ...] = ()
-    """Names; empty: all."""
     n: int | None = None
     """This many queries, drawn with `seed`; None: all."""
     seed: int = 0
     fewest: int = FEWEST_CASES
-    """Answers without which nothing is measured."""
 
     @property
     def chosen(self) -> tuple[Perturbation, ...]:
-        """ConfigError: an unknown name."""
         known = [swap.name for swap in SWAPS]
         for name in set(self.swaps).difference(known):
             raise ConfigError(f"there is no swap '{name}'", nearest(name, known))
@@ -54,8 +49,6 @@ class PerturbationChoice:
 
 @dataclass(frozen=True)
 class PerturbedRuns:
-    """A run of the original answers, and one per perturbation."""
-
     base: RunDir
     swapped: tuple[tuple[Perturbation, RunDir], ...]
     n_cases: int

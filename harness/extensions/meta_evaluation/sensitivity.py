@@ -46,7 +46,6 @@ _NOTHING = 0.05
 """Share of a measure's span: if the mean's change is shown to be smaller, the perturbation is missed."""
 
 FOLDER = "sensitivity"
-"""Folder below the results."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,6 @@ class PerturbationEffect:
     after: tuple[float, ...]
     """Of the same answers, in the same order."""
     n_swapped: int
-    """Answers that were changed."""
     n_clusters: int
     drop: float | None
     """How much worse the mean is afterwards; negative: better."""
@@ -67,22 +65,18 @@ class PerturbationEffect:
     auc: Auc
     """How well the value distinguishes unchanged from changed answers, over all queries; 1: perfectly."""
     n_lower: int
-    """Answers that score worse afterwards."""
     verdict: Noticed
 
     @property
     def n(self) -> int:
-        """Answers with both values."""
         return len(self.before)
 
     @property
     def mean_before(self) -> float | None:
-        """None if no answer has both values."""
         return fmean(self.before) if self.before else None
 
     @property
     def mean_after(self) -> float | None:
-        """None if no answer has both values."""
         return fmean(self.after) if self.after else None
 
     @property
@@ -177,11 +171,8 @@ def verdict_by_rule(
 
 @dataclass(frozen=True)
 class PerturbationPreset:
-    """Which metrics are tested with which swaps."""
-
     evaluators: tuple[str, ...]
     swaps: tuple[str, ...]
-    """Empty: all."""
     base: BaseAnswer
     sweeps: tuple[str, ...] = ()
     """Each as `EVALUATOR.PARAMETER=VALUE,VALUE`."""
@@ -208,8 +199,6 @@ RAG-Eval: a system's own answers, answers to another query, and a generic answer
 
 @dataclass(frozen=True)
 class ParameterSweep:
-    """One parameter of an evaluator at several values."""
-
     evaluator: str
     parameter: str
     values: tuple[str, ...]
@@ -221,8 +210,6 @@ class ParameterSweep:
 
 @dataclass(frozen=True)
 class SensitivityOptions:
-    """Which perturbations, which evaluators, and which parameter sweeps."""
-
     choice: PerturbationChoice = field(default_factory=PerturbationChoice)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
     asks_judges: bool = True
@@ -234,8 +221,6 @@ class SensitivityOptions:
 
 @dataclass(frozen=True)
 class SweptEffects:
-    """The effects on an evaluator's metrics for one value of a parameter."""
-
     sweep: ParameterSweep
     value: str
     effects: tuple[PerturbationEffect, ...]

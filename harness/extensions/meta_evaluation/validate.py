@@ -65,7 +65,6 @@ def _scored(
 
 
 def _labelled_run(human: LabelledSet, results: Path, reporter: Reporter) -> RunDir:
-    """The run with one query per item of the set."""
     answers = []
     for item in human.items:
         known = (item.reference,) if item.reference.strip() else ()

@@ -29,24 +29,19 @@ FileWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 
 
 class MeasuredBy(Record):
-    """A metric, and the cost of its scores."""
-
     name: str
     title: str = ""
     evaluator: str = ""
     """Empty: the scores came with the set."""
     is_judged: bool = False
-    """Whether a model gave the scores."""
     worst: float | None = None
     """The value of items to which the metric does not apply, if they should count."""
     n_items: int = Field(0, ge=0)
     n_failed: int = Field(0, ge=0)
-    """Items whose score failed."""
     evaluator_wall_s: float | None = Field(None, ge=0)
     """Seconds for all metrics of its evaluator over all items."""
     evaluator_tokens: int = Field(0, ge=0)
     evaluator_usd: float | None = None
-    """None: the price is unknown."""
 
 
 class LabelledRow(Record):
@@ -64,15 +59,12 @@ class LabelledRow(Record):
 
 
 class CardValues(Record):
-    """The content of values.json."""
-
     name: FileWord
     title: str
     notes: tuple[str, ...]
     dimensions: dict[FileWord, str]
     """Name -> the question that people answered."""
     binary: tuple[str, ...]
-    """Dimensions whose labels are 0 or 1."""
     measures: tuple[MeasuredBy, ...]
     rows: tuple[LabelledRow, ...]
     models: dict[str, dict[str, Any]]
@@ -96,8 +88,6 @@ class CardValues(Record):
 
 @dataclass(frozen=True)
 class MeasureValidity:
-    """How well one metric agrees with people in one dimension."""
-
     measure: MeasuredBy
     n: int
     """Rows with a score, of `of`."""
@@ -105,14 +95,12 @@ class MeasureValidity:
     is_constant: bool
     """Whether every row has the same score, so that there is no correlation."""
     mean: Correlation
-    """With the mean of the people."""
     one: Coefficient
     """Pearson's with one person at a time, one row each: comparable with the agreement of people, and what
     RAGChecker publishes."""
     filled: Coefficient
     """Pearson's with the mean of the people over all rows; rows without a score count as the worst."""
     auc: Auc | None = None
-    """For a dimension with labels 0 and 1."""
 
     @property
     def strength(self) -> float:
@@ -122,8 +110,6 @@ class MeasureValidity:
 
 @dataclass(frozen=True)
 class DimensionCard:
-    """One dimension that people rated."""
-
     name: str
     asked: str
     n: int
@@ -140,14 +126,11 @@ class DimensionCard:
 
 @dataclass(frozen=True)
 class Card:
-    """The validity of measures on one set."""
-
     values: CardValues
     dimensions: tuple[DimensionCard, ...]
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Measures without any score on this set."""
         heard = {one.measure.name for card in self.dimensions for one in card.measures if one.n}
         return tuple(one.name for one in self.values.measures if one.name not in heard)
 

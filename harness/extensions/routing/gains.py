@@ -43,7 +43,6 @@ class RecordedResults:
     weights: Array
     """Weights of the queries, 1 on average."""
     types: Sequence[str]
-    """The type of each query."""
 
     def of(self, rows: NDArray[np.bool_]) -> RecordedResults:
         return RecordedResults(self.worth[rows], self.weights[rows], np.array(self.types)[rows].tolist())
@@ -64,7 +63,6 @@ class RecordedResults:
 
 
 def mean_under(choice: Columns, values: Array, weights: Array) -> float:
-    """The weighted mean of the chosen column of each row."""
     return float(np.average(np.take_along_axis(values, choice[:, None], axis=1)[:, 0], weights=weights))
 
 
@@ -114,12 +112,8 @@ def best_of_queries(recorded: RecordedResults) -> Columns:
 
 @dataclass(frozen=True)
 class Split:
-    """One split of the queries into a learning and a test half."""
-
     number: int
-    """The seed of the split."""
     teaches: NDArray[np.bool_]
-    """Whether a query is in the learning half."""
 
 
 class OverSplits(NamedTuple):
@@ -131,8 +125,6 @@ class OverSplits(NamedTuple):
 
 @dataclass(frozen=True)
 class PolicyGain:
-    """The results of one policy on the test halves."""
-
     values: Array
     """Mean worth for each split, in the unit of `RecordedResults.worth`."""
     gains: Array
@@ -145,8 +137,6 @@ class PolicyGain:
 
 @dataclass(frozen=True)
 class RoutingGains:
-    """The results of all policies over the same splits."""
-
     splits: tuple[Split, ...]
     single: PolicyGain
     """The best single system: its gains are 0."""

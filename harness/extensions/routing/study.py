@@ -46,8 +46,6 @@ FEWEST = 8
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """The options of a study."""
-
     measure: str | None = None
     """None: the primary metric."""
     cost: str = "tokens"

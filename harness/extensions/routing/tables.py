@@ -35,7 +35,6 @@ def route_sections(study: RouteStudy) -> list[Section]:
 
 
 def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
-    """Name of each policy -> its results."""
     gains = study.gains
     return {
         "best single system": gains.single,

@@ -34,8 +34,6 @@ CANDIDATE_COLUMNS = ("id", "kind", "question", "answer", "survives", *CHECKED)
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """The options of the command."""
-
     folder: Path | None = None
     dataset: str | None = None
     """The name of a data set whose documents are used instead of a folder's."""
@@ -129,7 +127,6 @@ def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
 
 
 def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object]]:
-    """One row with `CANDIDATE_COLUMNS` per candidate."""
     for one in candidates:
         said = {"id": one.id, "kind": one.kind, "question": one.question, "answer": one.answer}
         verdicts = {check.name: check.passed for check in one.checks}
@@ -137,7 +134,6 @@ def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object
 
 
 def planned_lines(planned: PlannedWriting) -> list[str]:
-    """What will be written, by which model, and the estimate."""
     orders = ", ".join(f"{order.wanted} {order.kind}" for order in planned.orders.orders)
     models = planned.models
     who = f"{models.written_by} writes, {models.judged_by} checks"

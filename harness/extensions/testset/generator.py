@@ -66,8 +66,6 @@ class Order:
 
 @dataclass
 class _KindProgress:
-    """The candidates of one kind."""
-
     wanted: int
     waiting: list[QuestionSlot]
     done: list[Candidate] = field(default_factory=list)
@@ -93,7 +91,6 @@ class QuestionGenerator:
         self._simpler: list[Candidate] = []
         """Failed bridge questions as questions for a single fact, with their checks."""
         self.stopped: BudgetExhausted | None = None
-        """The reason why the budget ended it."""
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -187,7 +184,6 @@ class QuestionGenerator:
         return [one, *simpler]
 
     def _tell_of_one(self, _done: int, _total: int) -> None:
-        """Report that a candidate is finished, kept or not."""
         wanted = sum(tray.wanted for tray in self._trays.values())
         self._told(min(self._n_kept, wanted), wanted)
 
@@ -248,8 +244,6 @@ def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:
 
 @dataclass(frozen=True)
 class WritingEstimate:
-    """Calls and tokens by role."""
-
     usage: Mapping[str, Usage]
     usd: float | None
     """None: a model has no known price."""

@@ -27,8 +27,6 @@ _BLIND = 0.2
 
 @dataclass(frozen=True)
 class CheckShare:
-    """How many candidates passed one check."""
-
     name: str
     asks: str
     reached: int

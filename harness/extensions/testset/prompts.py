@@ -76,8 +76,6 @@ _STATED = (
 
 @dataclass(frozen=True)
 class Draft:
-    """A question written by a model."""
-
     question: str
     answer: str
     evidence: tuple[Evidence, ...]

@@ -30,8 +30,6 @@ _BOM = "\ufeff"
 
 
 class QuestionFormat(Protocol):
-    """How the rows of a question file are stored."""
-
     def read(self) -> list[QuestionRow]:
         """The rows, each with its own id or one from its position. DataError or ConfigError names the first
         mistake.
@@ -57,8 +55,6 @@ def format_of(path: Path) -> QuestionFormat:
 
 
 class JsonLinesFile:
-    """One JSON object a line."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
 

@@ -41,8 +41,6 @@ _RESTORE = "restore it, or delete it: the question file itself records who revie
 
 
 class AskedDecision(Record):
-    """A decision on one question."""
-
     id: str
     verdict: PersonsVerdict
     edit: Edit | None = None
@@ -51,8 +49,6 @@ class AskedDecision(Record):
 
 
 class Decision(Record):
-    """One line of the log."""
-
     id: str
     verdict: PersonsVerdict
     by: str
@@ -63,7 +59,6 @@ class Decision(Record):
     before: QuestionRow
     """As it was before any review."""
     row: QuestionRow
-    """The row after this decision."""
     was_rejected: bool = False
     """Checks had rejected it, so it was not in the file."""
     is_applied: bool = True
@@ -74,8 +69,6 @@ class Decision(Record):
 
 @dataclass
 class ReviewedRow:
-    """One question with its last decision."""
-
     row: QuestionRow
     before: QuestionRow
     verdict: PersonsVerdict | None = None
@@ -108,8 +101,6 @@ class ReviewedRow:
 
 @dataclass
 class _Told:
-    """The log's content for one question."""
-
     last: Decision
     was: QuestionRow | None
     """The row in the file before the last decision; None: it had been rejected."""
@@ -159,7 +150,6 @@ class Review:
         self._read(atomic_files.digest_if_there(path))
 
     def find(self, row_id: str) -> ReviewedRow:
-        """Raises ConfigError if there is none."""
         for one in self.rows:
             if one.row_id == row_id:
                 return one
@@ -298,7 +288,6 @@ class Review:
         self._digest = text_digest(text)
 
     def _report(self, decisions: Sequence[Decision], line: str) -> None:
-        """Report each decision once."""
         new = [one for one in decisions if (one.id, one.at) not in self._reported]
         self._reported |= {(one.id, one.at) for one in new}
         if new:

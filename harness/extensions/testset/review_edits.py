@@ -28,8 +28,6 @@ class EditedQuote(Record):
 
 
 class Edit(Record):
-    """The new words of a question."""
-
     question: str = Field(max_length=_LONGEST)
     answers: tuple[str, ...] = Field(max_length=_MOST)
     evidence: tuple[EditedQuote, ...] = Field(max_length=_MOST)

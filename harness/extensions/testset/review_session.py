@@ -116,8 +116,6 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
 
 @dataclass(frozen=True)
 class SheetTaken:
-    """The counts after reading a sheet."""
-
     accepted: int
     rejected: int
     edited: int
@@ -223,7 +221,6 @@ def review_page(review: Review) -> LocalPage:
 
 
 def _shown(one: ReviewedRow) -> dict[str, object]:
-    """The fields of a row in the list."""
     return {
         "id": one.row_id,
         "question": one.row.get("question", ""),
@@ -239,7 +236,6 @@ def _state(one: ReviewedRow) -> str:
 
 
 def _whole(review: Review, row_id: str) -> dict[str, object]:
-    """What the page shows of a row."""
     one = review.find(row_id)
     words = RowWords.of(one.row)
     row = {name: one.row.get(name) for name in ("type", "made_by", "seen_by", "checks")}

@@ -36,8 +36,6 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class WritingRequest:
-    """What to write, from what, with which models."""
-
     documents: Sequence[Document]
     source: str
     """The folder or data set, as the user gave it."""
@@ -48,7 +46,6 @@ class WritingRequest:
     prices: Prices
     out: Path
     notes: tuple[str, ...] = ()
-    """Notes about the documents."""
     began: float = field(default_factory=time.monotonic)
     """When `budget.minutes` began: reading documents and starting a server count, downloading weights does not."""
 
@@ -68,7 +65,6 @@ class PlannedWriting:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What determines the questions."""
         return {
             "documents": digest([document.model_dump() for document in self.request.documents]),
             "kinds": {order.kind: order.wanted for order in self.orders.orders},
@@ -80,21 +76,17 @@ class PlannedWriting:
 
 @dataclass(frozen=True)
 class Written:
-    """The result."""
-
     out: Path
     candidates: tuple[Candidate, ...]
     wanted: Mapping[str, int]
     controls: tuple[Control, ...]
     was_complete: bool
-    """The file was already complete."""
     stopped: BudgetExhausted | None
     """Why the budget ended it; the file has what was finished."""
     spending: BudgetTracker
 
     @property
     def kept(self) -> int:
-        """Questions in the file."""
         return _survivors(self.candidates)
 
 
