@@ -109,9 +109,8 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
             found.append(HumanLabel(run, _text(row, query), _text(row, _ANNOTATOR), dimension, value))
     _refuse_twice(path, found)
     if not found:
-        raise DataError(
-            f"{path} has no labels", "columns: query_id and one for each dimension, or dimension and label"
-        )
+        what = f"{path} has no labels"
+        raise DataError(what, "columns: query_id and one for each dimension, or dimension and label")
     return LabelSheet(path, tuple(found), empty)
 
 
@@ -140,9 +139,8 @@ def _label(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> fl
     if value is None:
         raise DataError(f"{said} is no number", "labels are numbers; leave the cell empty where there is none")
     if scale and not scale[0] <= value <= scale[1]:
-        raise DataError(
-            f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}", "correct the row, or name another --scale"
-        )
+        what = f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}"
+        raise DataError(what, "correct the row, or name another --scale")
     return value
 
 

@@ -72,10 +72,8 @@ def correlate_columns(
     pairs, parts = tuple(found[: len(names)]), tuple(found[len(names) :])
     if not any(pair.found for pair in pairs):
         first = pairs[0]
-        raise ConfigError(
-            f"nothing to correlate: {first.one} and {first.other}: {first.why_not}",
-            "choose other measures (--measure), or runs with more answers",
-        )
+        what = f"nothing to correlate: {first.one} and {first.other}: {first.why_not}"
+        raise ConfigError(what, "choose other measures (--measure), or runs with more answers")
     return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
 
 
