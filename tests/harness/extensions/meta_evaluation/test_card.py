@@ -198,7 +198,7 @@ def test_rows_that_are_written_thrice_are_no_more_questions() -> None:
     x, y = columns(40)
     names = [str(place) for place in range(120)]
     asked = ((x, y, names[:40]), (3 * x, 3 * y, 3 * names[:40]), (3 * x, 3 * y, names))
-    once, thrice, more = (np.ptp(agreement(*rows).pearson.interval) for rows in asked)
+    once, thrice, more = (np.ptp(np.array(agreement(*rows).pearson.interval, float)) for rows in asked)
     assert thrice == pytest.approx(once, rel=0.01)
     assert more < 0.7 * once
 
