@@ -52,10 +52,13 @@ def sheet_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(sheet))
 
 
-def fill(path: Path, *changes: dict[str, str]) -> None:
-    """Change rows like a person with a spreadsheet."""
-    rows = [{**one, **change} for one, change in zip(sheet_rows(path), changes, strict=True)]
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
     with path.open("w", encoding="utf-8-sig", newline="") as sheet:
         writer = csv.DictWriter(sheet, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+
+
+def fill(path: Path, *changes: dict[str, str]) -> None:
+    """Change rows like a person with a spreadsheet."""
+    write_rows(path, [{**one, **change} for one, change in zip(sheet_rows(path), changes, strict=True)])

@@ -15,8 +15,6 @@ ALPHA, KAPPA = "alpha", "kappa"
 
 @dataclass(frozen=True)
 class DimensionAgreement:
-    """One agreement figure of one dimension."""
-
     dimension: Dimension
     title: str
     annotators: tuple[str, ...]
@@ -30,7 +28,7 @@ class DimensionAgreement:
 
 def agreements(annotations: Sequence[Annotation]) -> list[DimensionAgreement]:
     """By dimension: of all annotators together, then of each two. Empty: fewer than two people labelled."""
-    names = sorted({one.annotator for one in annotations if one.dimension})
+    names = _names(annotations)
     if len(names) < 2:
         return []
     scales = labelled_scales([one.dimension for one in annotations])
@@ -39,17 +37,15 @@ def agreements(annotations: Sequence[Annotation]) -> list[DimensionAgreement]:
 
 def agreement_content(annotations: Sequence[Annotation]) -> Content:
     """The same as text and a table; also what cannot be computed, and why."""
-    found = agreements(annotations)
-    labelled = [one for one in annotations if one.dimension]
+    found, people = agreements(annotations), _names(annotations)
     if not found:
-        people = _names(labelled)
-        why = (
+        alone = (
             f"Only {people[0]} has labelled: agreement needs two annotators." if people else "Nobody has labelled."
         )
-        return Content(paragraphs=[why])
+        return Content(paragraphs=[alone])
     said = []
-    for name in _names(labelled):
-        own = [one for one in labelled if one.annotator == name]
+    for name in people:
+        own = [one for one in annotations if one.dimension and one.annotator == name]
         answers = counted(len({(one.run, one.query_id) for one in own}), "answer")
         unknown = sum(one.cannot_tell for one in own)
         more = f", {unknown:,} times 'cannot tell'" if unknown else ""
@@ -66,9 +62,9 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
             one.title,
             " + ".join(one.annotators),
             Quantity(figure.n_items, of=one.n_labelled, unit="count"),
-            Quantity(figure.same, figure.same_interval.low, figure.same_interval.high, unit="%"),
+            Quantity(figure.same, *figure.same_interval, unit="%"),
             one.statistic,
-            Quantity(figure.value, figure.interval.low, figure.interval.high, unit="coefficient"),
+            Quantity(figure.value, *figure.interval, unit="coefficient"),
         )
         for one in found
         for figure in (one.figure,)
@@ -129,5 +125,6 @@ def _of(
         yield figured((one, other), KAPPA, weighted_kappa(both))
 
 
-def _names(labelled: Sequence[Annotation]) -> list[str]:
-    return sorted({one.annotator for one in labelled})
+def _names(annotations: Sequence[Annotation]) -> list[str]:
+    """Who gave labels; a note is none."""
+    return sorted({one.annotator for one in annotations if one.dimension})

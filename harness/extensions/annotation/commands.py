@@ -1,20 +1,12 @@
 """`rag-harness annotate`: human labels of saved answers."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from harness.cli.options import JsonOption, ResultsOption, RunsArgument
 from harness.protocols import CommandSpec
-
-
-class LabelledScales(StrEnum):
-    """The sets of questions."""
-
-    kg_eval = "kg-eval"
-    rag_eval = "rag-eval"
 
 
 def annotate(
@@ -26,8 +18,9 @@ def annotate(
         str | None, typer.Option("--annotator", "-a", help="Who labels, e.g. -a ada; default: your login.")
     ] = None,
     scales: Annotated[
-        LabelledScales, typer.Option("--scales", help="Which questions: those of kg-eval, or of rag-eval.")
-    ] = LabelledScales.kg_eval,
+        Literal["kg-eval", "rag-eval"],
+        typer.Option("--scales", help="Which questions: those of kg-eval, or of rag-eval."),
+    ] = "kg-eval",
     seed: Annotated[int, typer.Option("--seed", help="Selects the queries, e.g. --seed 1.")] = 0,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page, e.g. --port 8123.")] = 0,
     to_csv: Annotated[
@@ -88,7 +81,7 @@ def annotate(
             port=port,
             to_csv=to_csv,
             from_csv=from_csv,
-            scales="rag-eval" if scales is LabelledScales.rag_eval else "kg-eval",
+            scales=scales,
         )
 
 

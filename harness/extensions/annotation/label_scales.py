@@ -11,13 +11,10 @@ from harness.core.records import Dimension, Prediction
 
 @dataclass(frozen=True)
 class LabelScale:
-    """One dimension of labels."""
-
     dimension: Dimension
     title: str
     asks: str
     anchors: tuple[str, str, str, str, str]
-    """The meaning of 1, 2, 3, 4 and 5."""
 
 
 SCALES = (

@@ -24,9 +24,6 @@ from harness.extensions.web.pages import LocalPage, framed, parsed_body
 from harness.store import RunDir, SampleRow
 from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
 
-LabelPlace = tuple[str, str]
-"""(run id, query id)."""
-
 _ASSETS = Path(__file__).parent / "assets"
 
 
@@ -44,11 +41,14 @@ class ShownAnswer:
     def query_id(self) -> str:
         return self.row.query.query_id
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its run id and query id."""
+        return self.run.manifest().run_id, self.query_id
+
 
 @dataclass(frozen=True)
 class DrawnAnswers:
-    """The sample of answers."""
-
     items: tuple[ShownAnswer, ...]
     """In the annotator's order."""
     n_queries: int
@@ -58,10 +58,8 @@ class DrawnAnswers:
     n_unanswered: int
     """Those of them without a record yet."""
     scales: Sequence[LabelScale] = SCALES
-    """What is asked of each."""
 
     def asked_of(self, item: ShownAnswer) -> list[LabelScale]:
-        """What is asked of this answer."""
         return asked_of(item.prediction, self.scales)
 
 
@@ -103,22 +101,20 @@ class LabellingSession:
         """`logs`: run id -> the log of its labels."""
         self.drawn, self.annotator, self._logs = drawn, annotator, logs
         self._by_id = {one.item_id: one for one in drawn.items}
-        self._said: dict[LabelPlace, dict[Dimension | None, Annotation]] = defaultdict(dict)
+        self._said: dict[tuple[str, str], dict[Dimension | None, Annotation]] = defaultdict(dict)
         for run in {one.run.path: one.run for one in drawn.items}.values():
             self._take([one for one in read_annotations(run) if one.annotator == annotator])
 
     def find(self, item_id: str) -> ShownAnswer:
         """ConfigError: the item was not drawn."""
         if item_id not in self._by_id:
-            raise ConfigError(
-                f"there is no item '{item_id[:40]}' here",
-                "use the runs, --fraction and --seed with which the sheet was written",
-            )
+            fix = "use the runs, --fraction and --seed with which the sheet was written"
+            raise ConfigError(f"there is no item '{item_id[:40]}' here", fix)
         return self._by_id[item_id]
 
     def labels_of(self, item: ShownAnswer) -> Mapping[Dimension | None, Annotation]:
         """Its labels so far; under None the note."""
-        found = self._said[_place(item)].values()
+        found = self._said[item.place].values()
         return {one.dimension: one for one in counting_annotations(found)}
 
     def is_complete(self, item: ShownAnswer) -> bool:
@@ -141,7 +137,6 @@ class LabellingSession:
         return self._annotation(item, dimension, label=label, cannot_tell=cannot_tell)
 
     def note(self, item: ShownAnswer, note: str) -> Annotation:
-        """The annotation of a note, in the same way."""
         return self._annotation(item, None, note=note)
 
     def keep(self, annotations: Sequence[Annotation]) -> None:
@@ -151,7 +146,7 @@ class LabellingSession:
         self._take(annotations)
 
     def _annotation(self, item: ShownAnswer, dimension: Dimension | None, **said: object) -> Annotation:
-        run_id, query_id = _place(item)
+        run_id, query_id = item.place
         about = {"run": run_id, "query_id": query_id, "annotator": self.annotator, "dimension": dimension}
         return Annotation.model_validate({**about, "at": datetime.now(UTC).isoformat(timespec="seconds"), **said})
 
@@ -173,13 +168,7 @@ def open_session(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSessi
         yield LabellingSession(drawn, annotator, logs)
 
 
-def _place(item: ShownAnswer) -> LabelPlace:
-    return item.run.manifest().run_id, item.query_id
-
-
 class SubmittedLabel(Record):
-    """A label or a note sent by the page."""
-
     id: str
     dimension: Dimension | None
     says: Literal["label", "cannot_tell", "nothing", "note"]
@@ -193,7 +182,13 @@ def annotation_page(session: LabellingSession) -> LocalPage:
     def say(body: bytes) -> object:
         said = parsed_body(SubmittedLabel, body)
         item = session.find(said.id)
-        _keep(session, item, said)
+        if said.says == "note":
+            session.keep([session.note(item, said.note.strip())])
+        elif said.dimension is None or (said.says == "label") != (said.label is not None):
+            raise ConfigError("a label is a number from 1 to 5, of one dimension", "reload the page")
+        else:
+            cannot_tell = said.says == "cannot_tell"
+            session.keep([session.label(item, said.dimension, said.label, cannot_tell=cannot_tell)])
         return _whole(session, item)
 
     gets = {
@@ -205,20 +200,21 @@ def annotation_page(session: LabellingSession) -> LocalPage:
     return framed("Labels of answers", _ASSETS, "annotate", gets, {"/say": say})
 
 
-def _keep(session: LabellingSession, item: ShownAnswer, said: SubmittedLabel) -> None:
-    if said.says == "note":
-        session.keep([session.note(item, said.note.strip())])
-    elif said.dimension is None or (said.says == "label") != (said.label is not None):
-        raise ConfigError("a label is a number from 1 to 5, of one dimension", "reload the page")
-    else:
-        kept = session.label(item, said.dimension, said.label, cannot_tell=said.says == "cannot_tell")
-        session.keep([kept])
-
-
 def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
-    """What the page shows of one item."""
-    said, asked = session.labels_of(item), {scale.dimension for scale in session.drawn.asked_of(item)}
-    note = said.get(None)
+    said, note = session.labels_of(item), session.labels_of(item).get(None)
+    scales = []
+    for scale in session.drawn.asked_of(item):
+        one = said.get(scale.dimension)
+        scales.append(
+            {
+                "dimension": scale.dimension,
+                "title": scale.title,
+                "asks": scale.asks,
+                "anchors": scale.anchors,
+                "label": one and one.label,
+                "cannot_tell": one is not None and one.cannot_tell,
+            }
+        )
     return {
         "id": item.item_id,
         "question": item.row.query.text,
@@ -227,16 +223,5 @@ def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
         "contexts": [context.text for context in item.prediction.contexts],
         "note": note.note if note else "",
         "complete": session.is_complete(item),
-        "scales": [
-            {
-                "dimension": scale.dimension,
-                "title": scale.title,
-                "asks": scale.asks,
-                "anchors": scale.anchors,
-                "label": said[scale.dimension].label if scale.dimension in said else None,
-                "cannot_tell": scale.dimension in said and said[scale.dimension].cannot_tell,
-            }
-            for scale in session.drawn.scales
-            if scale.dimension in asked
-        ],
+        "scales": scales,
     }

@@ -33,7 +33,6 @@ class CorrectedMean:
     scored: float | None
     """The measure's mean over the queries that it scored and those that failed."""
     alone: PoweredMean
-    """From the labels alone."""
     both: PoweredMean
     n_unscored: int
     """Labelled answers to which the metric does not apply, such as abstentions; they are left out of both."""
@@ -57,17 +56,11 @@ def content(reported: Reported) -> Content:
     few = [one for own in found.values() for one in own if one.both.why]
     items = list(dict.fromkeys(_why(one) for one in few))
     items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]
-    tables = [
-        Table(
-            f"labels-{scale.dimension.replace('_', '-')}",
-            scale.title,
-            _HEADER,
-            tuple(_row(reported.group, one) for one in own),
-            _NOTE,
-        )
-        for scale, own in found.items()
-        if own
-    ]
+    tables = []
+    for scale, own in found.items():
+        if own:
+            rows = tuple(_row(reported.group, one) for one in own)
+            tables.append(Table(f"labels-{scale.dimension.replace('_', '-')}", scale.title, _HEADER, rows, _NOTE))
     return Content(paragraphs=[f"{answers} labelled by {people}."], items=items, tables=tables)
 
 
@@ -124,13 +117,11 @@ def _labels(said: Sequence[Annotation], scale: LabelScale) -> dict[str, float]:
 
 def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
     labels = Quantity(one.both.n_labels, of=one.both.n_labels + one.both.n_others, unit="count")
-    alone, both = (
-        Quantity(mean.value, mean.interval.low, mean.interval.high, unit="share") for mean in (one.alone, one.both)
-    )
-    corrected = None if one.both.why else both
     scored = Quantity(one.scored, unit="share")
-    weight = None if one.both.why else Quantity(one.both.power, unit="coefficient")
-    return printable(one.view.shown), group.display_name(one.measure), scored, labels, alone, corrected, weight
+    alone, both = (Quantity(mean.value, *mean.interval, unit="share") for mean in (one.alone, one.both))
+    weight = Quantity(one.both.power, unit="coefficient")
+    corrected = (None, None) if one.both.why else (both, weight)
+    return printable(one.view.shown), group.display_name(one.measure), scored, labels, alone, *corrected
 
 
 def _left_out(one: CorrectedMean) -> str:

@@ -37,10 +37,7 @@ _LONGEST_CELL = 32_000
 
 @dataclass(frozen=True)
 class LabelsTaken:
-    """The counts after reading a sheet."""
-
     items: int
-    """Rows with new labels or notes."""
     labels: int
     cannot_tell: int
     left: int
@@ -54,16 +51,14 @@ def write_label_sheet(session: LabellingSession, path: Path) -> int:
     ConfigError if the file exists.
     """
     if path.exists():
-        raise ConfigError(
-            f"{path} is there already", f"name another file, or take its labels first: --import {path}"
-        )
+        fix = f"name another file, or take its labels first: --import {path}"
+        raise ConfigError(f"{path} is there already", fix)
     columns = (*_SHOWN, *_said(session), _BEFORE)
     write_atomic(path, sheet_text(columns, [_cells(session, item) for item in session.drawn.items]))
     return len(session.drawn.items)
 
 
 def _said(session: LabellingSession) -> tuple[str, ...]:
-    """The columns with labels and note."""
     return (*(scale.dimension for scale in session.drawn.scales), "note")
 
 
@@ -83,17 +78,15 @@ def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
     table = read_table(path)
     if "item" not in table.names:
         raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
-    taken: list[tuple[Annotation, bool]] = []
     seen: set[str] = set()
-    for number, row in enumerate(table.rows, start=2):
-        taken += _taken(session, cells_of(row), f"{path} row {number}", seen)
+    rows = [(cells_of(row), f"{path} row {number}") for number, row in enumerate(table.rows, start=2)]
+    taken = [one for cells, where in rows for one in _taken(session, cells, where, seen)]
     found = [one for one, _ in taken]
     session.keep(found)
-    labelled = [one for one in found if one.dimension is not None]
     return LabelsTaken(
         items=len({(one.run, one.query_id) for one in found}),
-        labels=sum(one.label is not None for one in labelled),
-        cannot_tell=sum(one.cannot_tell for one in labelled),
+        labels=sum(one.label is not None for one in found),
+        cannot_tell=sum(one.cannot_tell for one in found),
         left=len(session.drawn.items) - session.n_complete,
         replaced=sum(is_replacing for _, is_replacing in taken),
     )
@@ -148,7 +141,7 @@ def _told(one: Annotation) -> str:
 
 def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     said, prediction = session.labels_of(item), item.prediction
-    asked = {scale.dimension for scale in session.drawn.asked_of(item)}
+    asked = session.drawn.asked_of(item)
     contexts = [context.text for context in prediction.contexts]
     cells = {
         "item": item.item_id,
@@ -160,8 +153,7 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     }
     for scale in session.drawn.scales:
         one = said.get(scale.dimension)
-        told = "" if one is None else _told(one)
-        cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
+        cells[scale.dimension] = _NOT_ASKED if scale not in asked else _told(one) if one else ""
     base = {name: cell for name in _said(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
     cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
     texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}

@@ -59,13 +59,22 @@ def gate(
       rag-harness gate new -b old --max-drop accuracy=0.05 --holdout
     """
     from harness.extensions.gate.conditions import read_conditions
-    from harness.extensions.gate.output import GateOptions, gate_run
+    from harness.extensions.gate.output import gate_run
 
     conditions = read_conditions({"min": least or (), "max": most or (), "max-drop": drop or ()})
-    options = GateOptions(
-        baseline, results, prices, junit, holdout=holdout, trust=trust, as_json=as_json, quiet=quiet
+    code = gate_run(
+        run,
+        baseline,
+        conditions,
+        holdout=holdout,
+        trust=trust,
+        junit=junit,
+        prices=prices,
+        results=results,
+        as_json=as_json,
+        quiet=quiet,
     )
-    raise typer.Exit(gate_run(run, conditions, options))
+    raise typer.Exit(code)
 
 
 GATE = CommandSpec("gate", lambda _runtime: gate, "keep")

@@ -37,8 +37,6 @@ EXITS: Mapping[LimitOutcome, int] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A limit of a metric."""
-
     kind: Kind
     metric: str
     limit: float
@@ -54,7 +52,6 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """`accuracy drop at most 0.03`."""
         return f"{printable(self.metric)} {_SAID[self.kind]} {self.limit:g}"
 
 
@@ -68,7 +65,6 @@ class GateResult:
 
     @property
     def outcome(self) -> LimitOutcome:
-        """The gravest of all conditions."""
         found = {test.outcome for _, test in self.tests}
         return next(outcome for outcome in EXITS if outcome in found)
 
@@ -92,23 +88,24 @@ def read_conditions(options: Mapping[Kind, Sequence[str]]) -> list[Condition]:
     return found
 
 
-def check_conditions(
-    run: RunDir, baseline: RunDir | None, conditions: Sequence[Condition], prices: Prices
-) -> GateResult:
-    """Test the conditions on a run.
+def check_conditions(runs: Sequence[RunDir], conditions: Sequence[Condition], prices: Prices) -> GateResult:
+    """Test the conditions on a run, the first, and perhaps its baseline.
 
     ConfigError if a drop has no baseline; if a run is unfinished or was in a race; if the baseline has other
     queries or documents; if a run has no value of a metric, or the baseline was scored in another way.
     """
-    if baseline is None and any(one.kind == "max-drop" for one in conditions):
+    run, *baselines = runs
+    if not baselines and any(one.kind == "max-drop" for one in conditions):
         raise ConfigError("--max-drop compares with a baseline", "name a run: --baseline RUN")
-    if baseline is not None and _is_same(run, baseline):
+    checksums = {one.records_checksum() for one in runs}
+    # Two executions of one config differ at least in their times.
+    if baselines and len(checksums) == 1 and all(checksums):
         what = f"{run.run_id} and the baseline have the very same answers: one is a copy of the other"
         raise ConfigError(what, "name another run: --baseline RUN")
-    views = load_views([run] if baseline is None else [run, baseline], prices)
+    views = load_views(runs, prices)
     for view in views:
         refuse_unusable(view)
-    if baseline is not None:
+    if baselines:
         _refuse_other_sample(*views)
     known = known_measures(evaluation for view in views for evaluation in view.evaluations)
     for one in conditions:
@@ -119,11 +116,6 @@ def check_conditions(
 def _number(text: str) -> float | None:
     value = float(text) if _NUMBER.fullmatch(text) else inf
     return value if isfinite(value) else None
-
-
-def _is_same(run: RunDir, baseline: RunDir) -> bool:
-    """Whether both have the same records: two executions of one config differ at least in their times."""
-    return bool(run.records_checksum()) and run.records_checksum() == baseline.records_checksum()
 
 
 def _refuse_impossible(condition: Condition, known: Mapping[str, Measure]) -> None:
@@ -163,8 +155,8 @@ def _tested(
     # Both runs search the same documents, and a condition is about these.
     design = replace(drawn_queries(used), clusters={})
     if condition.kind != "max-drop":
-        at_least = condition.kind == "min"
-        test = mean_within(measure, 0, design, limit, at_least=at_least, n_conditions=n_conditions)
+        is_least = condition.kind == "min"
+        test = mean_within(measure, 0, design, limit, at_least=is_least, n_conditions=n_conditions)
         return _scaled(test, condition.factor)
     if measure.higher_is_better is None:
         raise ConfigError(f"'{printable(name)}' has no direction: it cannot drop", "limit it with --min or --max")

@@ -8,7 +8,7 @@ nor names of runs find them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,8 +32,6 @@ LOG = "openings.jsonl"
 
 
 class Opening(BaseModel):
-    """One opening of a holdout."""
-
     model_config = ConfigDict(frozen=True)
 
     opened_at: str
@@ -41,7 +39,6 @@ class Opening(BaseModel):
     runs: tuple[str, ...]
     """The runs over the held-out queries."""
     queries: tuple[str, ...]
-    """Ids of the held-out queries."""
 
 
 def open_holdout(
@@ -70,32 +67,24 @@ def open_holdout(
         queries=queries,
     )
     append_bytes(log, (opening.model_dump_json() + "\n").encode())
+    opened = []
     with resumable("all answers are kept"):
-        opened = [
-            run_apart(
-                config,
-                RunOptions(run.path.parent, quiet=quiet, opens_holdout=True),
-                cell.run_id,
-                run.path.parent / FOLDER,
-            )
-            for run, config, cell in zip(runs, configs, cells, strict=True)
-        ]
-    return opened, openings(log, queries)
+        for run, config, cell in zip(runs, configs, cells, strict=True):
+            results = run.path.parent
+            options = RunOptions(results, quiet=quiet, opens_holdout=True)
+            opened.append(run_apart(config, options, cell.run_id, results / FOLDER))
+    return opened, tuple(one for one in _logged(log) if not set(queries).isdisjoint(one.queries))
 
 
-def openings(log: Path, queries: Collection[str]) -> tuple[Opening, ...]:
-    """All openings of any of these held-out queries, the first one first."""
-    wanted = set(queries)
-    return tuple(one for one in iter_jsonl(log, Opening, "move it away") if wanted & set(one.queries))
+def _logged(log: Path) -> Iterator[Opening]:
+    """All openings, the first one first."""
+    return iter_jsonl(log, Opening, "move it away")
 
 
 def put_away(results: Path) -> None:
     """Move runs over held-out queries to their folder, which an opening that was killed left beside the others."""
     log = results / FOLDER / LOG
-    opened = (
-        {run_id for one in iter_jsonl(log, Opening, "move it away") for run_id in one.runs} if log.exists() else ()
-    )
-    for run_id in opened:
+    for run_id in {run_id for one in _logged(log) for run_id in one.runs} if log.exists() else ():
         if (results / run_id).is_dir() and not (results / FOLDER / run_id).exists():
             (results / run_id).rename(results / FOLDER / run_id)
 
@@ -126,7 +115,6 @@ def _config(run: RunDir, *, trust: bool) -> BenchConfig:
 
 
 def _held_out(run: RunDir, config: BenchConfig) -> Cell:
-    """The planned run over the held-out queries."""
     (asked,) = plan_cells(config)
     if asked.run_id != run.run_id:
         what = f"{run.run_id} would be another run today: its data, models or parameters have changed"

@@ -6,7 +6,6 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -23,49 +22,46 @@ from harness.store.atomic_files import write_atomic
 
 _WIDTH = 80
 _TAGS: Mapping[LimitOutcome, str] = {"fail": "failure", "underpowered": "error"}
-"""How JUnit names them."""
 
 
-@dataclass(frozen=True)
-class GateOptions:
-    """The options of the command, without the conditions."""
-
-    baseline: str | None
-    results: Path
-    prices: Path | None = None
-    junit: Path | None = None
-    holdout: bool = False
-    """Ask the held-out queries, and check over those."""
-    trust: bool = False
-    as_json: bool = False
-    quiet: bool = False
-
-
-def gate_run(name: str, conditions: Sequence[Condition], options: GateOptions) -> int:
-    """Check the named run and print the result. Returns the exit code."""
-    if options.holdout:
-        put_away(options.results)
-    names = [name] if options.baseline is None else [name, options.baseline]
-    runs = [find_runs(options.results, [one])[0] for one in names]
-    prices = prices_of_runs(runs, options.prices)
+def gate_run(
+    name: str,
+    baseline: str | None,
+    conditions: Sequence[Condition],
+    *,
+    holdout: bool,
+    trust: bool,
+    junit: Path | None,
+    prices: Path | None,
+    results: Path,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Check the named run and print the result. Returns the exit code. `holdout`: ask the held-out queries, and
+    check over those.
+    """
+    if holdout:
+        put_away(results)
+    runs = [find_runs(results, [one])[0] for one in (name, baseline) if one is not None]
+    priced = prices_of_runs(runs, prices)
     # Before the holdout is opened: a mistake must not cost a look.
-    result = check_conditions(runs[0], runs[1] if runs[1:] else None, conditions, prices)
+    result = check_conditions(runs, conditions, priced)
     openings: tuple[Opening, ...] = ()
-    if options.holdout:
-        runs, openings = open_holdout(runs, same_command(), trust=options.trust, quiet=options.quiet)
-        result = check_conditions(runs[0], runs[1] if runs[1:] else None, conditions, prices)
-    if options.junit:
-        write_atomic(options.junit, gate_junit(result))
-    if options.as_json:
-        sys.stdout.write(json.dumps(gate_json(result, openings), indent=2) + "\n")
+    if holdout:
+        runs, openings = open_holdout(runs, same_command(), trust=trust, quiet=quiet)
+        result = check_conditions(runs, conditions, priced)
+    if junit:
+        write_atomic(junit, _junit(result))
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(result, openings), indent=2) + "\n")
     else:
         console = open_console()
-        for line in gate_lines(result, openings):
+        for line in _lines(result, openings):
             console.print(line, soft_wrap=True)
     return EXITS[result.outcome]
 
 
-def gate_lines(result: GateResult, openings: Sequence[Opening] = ()) -> Iterator[str]:
+def _lines(result: GateResult, openings: Sequence[Opening]) -> Iterator[str]:
     """The result in plain words, at 80 columns."""
     run, *others = result.runs
     against = f" against {others[0].label}" if others else ""
@@ -82,7 +78,7 @@ def gate_lines(result: GateResult, openings: Sequence[Opening] = ()) -> Iterator
         yield from _wrapped(f"{times}: choices made after looking make a pass less certain.", 0)
 
 
-def gate_json(result: GateResult, openings: Sequence[Opening] = ()) -> dict[str, Any]:
+def _as_json(result: GateResult, openings: Sequence[Opening]) -> dict[str, Any]:
     """The result as one JSON object; its keys are listed in docs/gate.md."""
     run, *others = result.runs
     return {
@@ -110,7 +106,7 @@ def gate_json(result: GateResult, openings: Sequence[Opening] = ()) -> dict[str,
     }
 
 
-def gate_junit(result: GateResult) -> str:
+def _junit(result: GateResult) -> str:
     """The result as JUnit XML: a test case for each condition. An underpowered one is an error."""
     outcomes = [test.outcome for _, test in result.tests]
     suite = Element("testsuite", name="gate", tests=str(len(outcomes)))

@@ -21,20 +21,8 @@ from harness.extensions.meta_evaluation.figures import card_drawing
 from harness.extensions.meta_evaluation.validity_card import Card, CardValues, DimensionCard, MeasureValidity
 from harness.report.folder import files_together
 from harness.report.formats import table_csv
-from harness.statistics.correlation import Coefficient
+from harness.statistics.correlation import Auc, Coefficient
 
-_HEADER = (
-    "measure",
-    "Pearson",
-    "one person",
-    "Spearman",
-    "Kendall",
-    "n",
-    "all rows",
-    "AUC",
-    "s an item",
-    "tokens",
-)
 _STORED = " (came with the set)"
 _FORM: NumberForm = "share"
 
@@ -69,16 +57,14 @@ def card_sentences(card: Card) -> Iterator[str]:
 
 
 def _costs(card: Card) -> Iterator[str]:
-    """The cost of each evaluator, with all its metrics."""
-    of_each = {one.evaluator: one for one in card.values.measures if one.evaluator}
     said = []
-    for name, one in of_each.items():
+    for one in {one.evaluator: one for one in card.values.measures if one.evaluator}.values():
         items = max(1, one.n_items)
         parts = [] if one.evaluator_wall_s is None else [f"{number(one.evaluator_wall_s / items)} s"]
         if one.is_judged:
             parts.append(f"{one.evaluator_tokens / items:,.0f} tokens")
             parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
-        said.append(f"{name} {', '.join(parts)}")
+        said.append(f"{one.evaluator} {', '.join(parts)}")
     if said:
         yield f"cost per item: {'; '.join(said)}"
 
@@ -94,7 +80,7 @@ def card_json(card: Card) -> dict[str, Any]:
                 "asked": one.asked,
                 "rows": one.n,
                 "questions": one.questions,
-                "people": _coefficient(one.people.pearson) if one.has_people else None,
+                "people": _limits(one.people.pearson) if one.has_people else None,
                 "measures": [_worth(worth) for worth in one.measures],
             }
             for one in card.dimensions
@@ -116,16 +102,16 @@ def _people_said(one: DimensionCard) -> str:
 
 def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
     """Columns without content are left out."""
-    rows = one.measures[:most]
-    entries = [_row(worth, has_people=one.has_people) for worth in one.measures]
-    kept = [place for place in range(len(_HEADER)) if any(row[place] is not None for row in entries)]
-    left = len(one.measures) - len(rows)
+    rows = [_row(worth, has_people=one.has_people) for worth in one.measures]
+    kept = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    shown = rows[:most]
+    left = len(rows) - len(shown)
     more = f"; {left} weaker measures are only in the files" if left else ""
     return Table(
         name=f"{card.values.name}_{one.name}",
         title=f"{card.values.title}: {one.asked}",
-        header=tuple(_HEADER[place] for place in kept),
-        rows=tuple(tuple(row[place] for place in kept) for row in entries[: len(rows)]),
+        header=tuple(kept),
+        rows=tuple(tuple(row[name] for name in kept) for row in shown),
         details=frozenset({"Kendall", "s an item"}),
         note=(
             "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
@@ -134,28 +120,28 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
     )
 
 
-def _row(worth: MeasureValidity, *, has_people: bool) -> tuple[Entry, ...]:
+def _row(worth: MeasureValidity, *, has_people: bool) -> dict[str, Entry]:
     measure = worth.measure
     each = None if measure.evaluator_wall_s is None else measure.evaluator_wall_s / max(1, measure.n_items)
-    return (
-        measure.name if measure.evaluator else measure.name + _STORED,
-        _quantity(worth.mean.pearson),
-        _quantity(worth.one) if has_people else None,
-        _quantity(worth.mean.spearman),
-        _quantity(worth.mean.kendall),
-        Quantity(worth.n, unit="count", of=worth.of),
-        _quantity(worth.filled) if worth.n < worth.of else None,
-        None if worth.auc is None else Quantity(worth.auc.value, *worth.auc.interval, unit=_FORM),
-        None if each is None else Quantity(each),
-        Quantity(measure.evaluator_tokens, unit="count") if measure.is_judged else None,
-    )
+    return {
+        "measure": measure.name if measure.evaluator else measure.name + _STORED,
+        "Pearson": _quantity(worth.mean.pearson),
+        "one person": _quantity(worth.one) if has_people else None,
+        "Spearman": _quantity(worth.mean.spearman),
+        "Kendall": _quantity(worth.mean.kendall),
+        "n": Quantity(worth.n, unit="count", of=worth.of),
+        "all rows": _quantity(worth.filled) if worth.n < worth.of else None,
+        "AUC": None if worth.auc is None else Quantity(worth.auc.value, *worth.auc.interval, unit=_FORM),
+        "s an item": None if each is None else Quantity(each),
+        "tokens": Quantity(measure.evaluator_tokens, unit="count") if measure.is_judged else None,
+    }
 
 
 def _quantity(found: Coefficient) -> Quantity | None:
     return None if found.value is None else Quantity(found.value, *found.interval, unit=_FORM)
 
 
-def _coefficient(found: Coefficient) -> dict[str, float | None]:
+def _limits(found: Coefficient | Auc) -> dict[str, float | None]:
     return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
 
 
@@ -167,14 +153,12 @@ def _worth(worth: MeasureValidity) -> dict[str, Any]:
         "n": worth.n,
         "of": worth.of,
         "constant": worth.is_constant,
-        "pearson": _coefficient(worth.mean.pearson),
-        "spearman": _coefficient(worth.mean.spearman),
-        "kendall": _coefficient(worth.mean.kendall),
-        "pearson_one_person": _coefficient(worth.one),
-        "pearson_all_rows": _coefficient(worth.filled),
-        "auc": None
-        if worth.auc is None
-        else {"value": worth.auc.value, "low": worth.auc.interval.low, "high": worth.auc.interval.high},
+        "pearson": _limits(worth.mean.pearson),
+        "spearman": _limits(worth.mean.spearman),
+        "kendall": _limits(worth.mean.kendall),
+        "pearson_one_person": _limits(worth.one),
+        "pearson_all_rows": _limits(worth.filled),
+        "auc": None if worth.auc is None else _limits(worth.auc),
         "failed": measure.n_failed,
         "evaluator_wall_s": measure.evaluator_wall_s,
         "evaluator_tokens": measure.evaluator_tokens,
@@ -183,8 +167,6 @@ def _worth(worth: MeasureValidity) -> dict[str, Any]:
 
 
 class StoredValues(Record):
-    """Values with their digest, from which a card can be rebuilt."""
-
     digest: str
     values: CardValues
 
@@ -207,9 +189,8 @@ def read_values(folder: Path) -> CardValues:
     try:
         text = read_plain(path, _MOST_BYTES)
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be read ({error.strerror or error})", "name the folder of a card"
-        ) from error
+        what = f"{path} cannot be read ({error.strerror or error})"
+        raise ConfigError(what, "name the folder of a card") from error
     fix = "make the card again without --from"
     try:
         found = StoredValues.model_validate_json(text)

@@ -1,8 +1,7 @@
 """Commands that evaluate metrics: against each other, against people, and on perturbed answers."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,21 +18,7 @@ from harness.cli.options import (
 )
 from harness.protocols import CommandSpec
 
-
-class CorrelatedBy(StrEnum):
-    """How answers are divided."""
-
-    type = "type"
-    run = "run"
-
-
-class EditedAnswer(StrEnum):
-    """Kinds of perturbation."""
-
-    reference = "reference"
-    own = "own"
-
-
+_MODEL = "PROVIDER[/MODEL]"
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="A folder for a page, tables, figures and JSON.")
 ]
@@ -51,7 +36,9 @@ def correlate(
     scale: Annotated[
         str | None, typer.Option("--scale", metavar="LOW-HIGH", help="Range of the labels, e.g. 1-5 or -2..2.")
     ] = None,
-    by: Annotated[CorrelatedBy | None, typer.Option("--by", help="Also for each query type, or each run.")] = None,
+    by: Annotated[
+        Literal["type", "run"] | None, typer.Option("--by", help="Also for each query type, or each run.")
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option("--weights", metavar="LABEL", help="Also fit the metrics' weights to this label."),
@@ -83,7 +70,7 @@ def correlate(
         measures=words(measures),
         labels=labels,
         scale=scale,
-        by=None if by is None else "type" if by is CorrelatedBy.type else "run",
+        by=by,
         weights=weights,
         out=out,
         results=results,
@@ -99,7 +86,7 @@ def sensitivity(
         str | None, typer.Option("--preset", metavar="PAPER", help="kg-eval or rag-eval: docs/sensitivity.md.")
     ] = None,
     base: Annotated[
-        EditedAnswer | None,
+        Literal["reference", "own"] | None,
         typer.Option("--base", help="Which answer is made wrong: the reference (default), or the run's own."),
     ] = None,
     swaps: Annotated[
@@ -108,8 +95,7 @@ def sensitivity(
     number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Selects the queries and the wrong answers.")] = 0,
     judge: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="The judge, e.g. openai/gpt-4o-mini."),
+        str | None, typer.Option("--judge", metavar=_MODEL, help="The judge, e.g. openai/gpt-4o-mini.")
     ] = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge.")] = False,
     sweep: Annotated[
@@ -150,7 +136,7 @@ def sensitivity(
     )
     from harness.extensions.meta_evaluation.sensitivity_output import run_sensitivity
 
-    choice, paper = chosen_swaps(preset, base.value if base else None, words(swaps), number, seed)
+    choice, paper = chosen_swaps(preset, base, words(swaps), number, seed)
     named = words(evaluators) or (paper.evaluators if paper else ())
     said = (*(paper.settings if paper else ()), *named_judge(judge), *(settings or ()))
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
@@ -174,8 +160,7 @@ def validate(
         typer.Option("-n", "--n", min=1, help="Only this many questions, at least 10, e.g. -n 50."),
     ] = None,
     judge: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Also judged measures, e.g. --judge local."),
+        str | None, typer.Option("--judge", metavar=_MODEL, help="Also judged measures, e.g. --judge local.")
     ] = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge (default).")] = False,
     again: Annotated[

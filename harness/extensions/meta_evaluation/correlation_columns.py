@@ -4,7 +4,7 @@ Only computed values count, not the worst value of a failed query, on which any 
 query are averaged first.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -27,12 +27,9 @@ _ABOUT = frozenset({*_QUERY, *_RUN, _ANNOTATOR, _DIMENSION, _LABEL, "repeat", "c
 """Columns that are no dimension."""
 _NO_LABEL = frozenset({"", "cannot tell", "n/a"})
 LabelSpan = tuple[float, float]
-"""The lowest and the highest possible label."""
 
 
 class HumanLabel(NamedTuple):
-    """One person's labels of one answer."""
-
     run: str
     """As the sheet names it; empty: no run given."""
     query_id: str
@@ -48,35 +45,33 @@ class LabelSheet:
     path: Path
     labels: tuple[HumanLabel, ...]
     n_empty: int
-    """Cells without a label."""
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The dimensions, in the order of the file."""
         return tuple(dict.fromkeys(one.dimension for one in self.labels))
 
     def means(self, dimension: str) -> Mapping[tuple[str, str], float]:
         """(run, query) -> mean label over all annotators."""
-        given: dict[tuple[str, str], list[float]] = {}
-        for one in self._of(dimension):
-            given.setdefault((one.run, one.query_id), []).append(one.value)
-        return {answer: fmean(values) for answer, values in given.items()}
+        return {answer: fmean(given.values()) for answer, given in self._of(dimension).items()}
 
     def said_of(self, dimension: str) -> str:
         """A note on how many answers and annotators the means rest on."""
-        people: dict[tuple[str, str], set[str]] = {}
-        for one in self._of(dimension):
-            people.setdefault((one.run, one.query_id), set()).add(one.annotator)
-        everyone = {name for names in people.values() for name in names}
+        people = self._of(dimension)
+        everyone = {name for given in people.values() for name in given}
         if len(everyone) < 2:
             return f"{printable(dimension)}: {len(people):,} answers labelled by one person"
-        shared = sum(len(names) > 1 for names in people.values())
-        said = f"{printable(dimension)}: {len(people):,} answers labelled by {len(everyone)} people, {shared:,} by"
-        alone = " " if shared else ": strict people and bad answers cannot be distinguished "
-        return f"{said} more than one{alone}".rstrip()
+        shared = sum(len(given) > 1 for given in people.values())
+        alone = "" if shared else ": strict people and bad answers cannot be distinguished"
+        said = f"{len(people):,} answers labelled by {len(everyone)} people, {shared:,} by more than one"
+        return f"{printable(dimension)}: {said}{alone}"
 
-    def _of(self, dimension: str) -> Iterator[HumanLabel]:
-        return (one for one in self.labels if one.dimension == dimension)
+    def _of(self, dimension: str) -> dict[tuple[str, str], dict[str, float]]:
+        """(run, query) -> annotator -> label."""
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        for one in self.labels:
+            if one.dimension == dimension:
+                found.setdefault((one.run, one.query_id), {})[one.annotator] = one.value
+        return found
 
 
 def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
@@ -98,7 +93,9 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     dimensions = [
         name
         for name in names
-        if _LABEL not in names and name not in _ABOUT and any(_is_number(_text(row, name)) for row in table.rows)
+        if _LABEL not in names
+        and name not in _ABOUT
+        and any(_number(_text(row, name)) is not None for row in table.rows)
     ]
     found, empty = [], 0
     for row in table.rows:
@@ -107,14 +104,13 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
             if cell.casefold() in _NO_LABEL:
                 empty += 1
                 continue
-            value = _number(row.where, dimension, cell, scale)
+            value = _label(row.where, dimension, cell, scale)
             run = next(filter(None, (_text(row, name) for name in _RUN)), "")
             found.append(HumanLabel(run, _text(row, query), _text(row, _ANNOTATOR), dimension, value))
     _refuse_twice(path, found)
     if not found:
-        raise DataError(
-            f"{path} has no labels", "columns: query_id and one for each dimension, or dimension and label"
-        )
+        what = f"{path} has no labels"
+        raise DataError(what, "columns: query_id and one for each dimension, or dimension and label")
     return LabelSheet(path, tuple(found), empty)
 
 
@@ -130,22 +126,21 @@ def parse_scale(text: str) -> LabelSpan:
     return scale
 
 
-def _is_number(cell: str) -> bool:
+def _number(cell: str) -> float | None:
     try:
-        return isfinite(float(cell))
+        value = float(cell)
     except ValueError:
-        return False
+        return None
+    return value if isfinite(value) else None
 
 
-def _number(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> float:
-    said = f"{where}: {printable(dimension)} {printable(cell, 40)!r}"
-    if not _is_number(cell):
+def _label(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> float:
+    said, value = f"{where}: {printable(dimension)} {printable(cell, 40)!r}", _number(cell)
+    if value is None:
         raise DataError(f"{said} is no number", "labels are numbers; leave the cell empty where there is none")
-    value = float(cell)
     if scale and not scale[0] <= value <= scale[1]:
-        raise DataError(
-            f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}", "correct the row, or name another --scale"
-        )
+        what = f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}"
+        raise DataError(what, "correct the row, or name another --scale")
     return value
 
 
@@ -166,8 +161,6 @@ def _text(row: FieldRow, name: str) -> str:
 
 
 class PlacedAnswer(NamedTuple):
-    """The answers of one run to one query."""
-
     run_id: str
     query_id: str
 
@@ -177,8 +170,6 @@ ValueColumn = Mapping[PlacedAnswer, float]
 
 @dataclass(frozen=True)
 class AnswerFacts:
-    """What an answer shares with others."""
-
     query_type: str
     cluster: str
     """The document that its query shares with others, or the query; answers of one cluster are not independent."""
@@ -186,14 +177,10 @@ class AnswerFacts:
 
 @dataclass(frozen=True)
 class ValueColumns:
-    """Columns over the answers of some runs."""
-
     values: Mapping[str, ValueColumn]
     """Measure, or dimension of labels -> values."""
     labels: tuple[str, ...]
-    """The columns of human labels."""
     answers: Mapping[PlacedAnswer, AnswerFacts]
-    """Every answer, with or without values."""
     notes: tuple[str, ...] = ()
 
     def restricted(self, answers: Iterable[PlacedAnswer]) -> "ValueColumns":
@@ -210,24 +197,29 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
     runs were scored by different judges or parameters.
     """
     values: dict[str, dict[PlacedAnswer, float]] = {}
-    answers: dict[PlacedAnswer, AnswerFacts] = {}
     made_by: dict[str, tuple[str, str]] = {}
     notes: list[str] = []
-    frames = {run.run_id: Frame.of(run) for run in runs}
-    clusters = _clusters(runs, frames)
     for run in runs:
-        answers |= _answers(run, frames[run.run_id], clusters)
         _check_alike(run, made_by, measures)
-        for (measure, answer), given in _values(run, measures).items():
-            values.setdefault(measure, {})[answer] = fmean(given)
+        given: dict[tuple[str, PlacedAnswer], list[float]] = {}
+        for score in run.scores():
+            if (
+                score.status == "scored"
+                and score.value is not None
+                and (not measures or score.measure in measures)
+            ):
+                answer = PlacedAnswer(run.run_id, score.query_id)
+                given.setdefault((score.measure, answer), []).append(score.value)
+        for (measure, answer), repeats in given.items():
+            values.setdefault(measure, {})[answer] = fmean(repeats)
         # A checksum that does not fit is an error: the files were lost or changed.
         if run.done() is None:
             notes.append(f"{run.run_id} is not finished: its scores so far are used")
     for name in measures:
         if name not in values:
             raise _unscored(name, runs)
-    ordered = measures or tuple(sorted(values))
-    return ValueColumns({name: values[name] for name in ordered}, (), answers, tuple(notes))
+    ordered = measures or sorted(values)
+    return ValueColumns({name: values[name] for name in ordered}, (), _answers(runs), tuple(notes))
 
 
 def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
@@ -280,43 +272,25 @@ def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
     return ConfigError(f"no run was scored on '{name}'", fix)
 
 
-def _clusters(runs: Sequence[RunDir], frames: Mapping[str, Frame]) -> dict[tuple[str, str], str]:
-    """(data set, query) -> its cluster among the queries of all runs, which may differ."""
+def _answers(runs: Sequence[RunDir]) -> dict[PlacedAnswer, AnswerFacts]:
+    """All answers. A query is in one cluster among the queries of all runs, which may differ."""
     asked: dict[str, dict[str, Reference]] = {}
+    frames = {run.run_id: Frame.of(run) for run in runs}
+    datasets = {}
     for run in runs:
+        identity = run.manifest().identity.get("dataset", {})
+        # Equal for samples of one data set, whatever their size.
+        datasets[run.run_id] = name = f"{identity.get('name', '')}/{identity.get('subset', '')}"
         if frames[run.run_id].clusters:
-            asked.setdefault(_dataset(run), {}).update({row.query.query_id: row.reference for row in run.sample()})
+            asked.setdefault(name, {}).update({row.query.query_id: row.reference for row in run.sample()})
+    clusters = {dataset: clusters_of(references.values()) for dataset, references in asked.items()}
     return {
-        (dataset, query): cluster
-        for dataset, references in asked.items()
-        for query, cluster in clusters_of(references.values()).items()
-    }
-
-
-def _answers(
-    run: RunDir, frame: Frame, clusters: Mapping[tuple[str, str], str]
-) -> dict[PlacedAnswer, AnswerFacts]:
-    dataset = _dataset(run)
-    return {
-        PlacedAnswer(run.run_id, query): AnswerFacts(
-            kind, f"{dataset}/{clusters.get((dataset, query), f'query/{query}')}"
+        PlacedAnswer(run_id, query): AnswerFacts(
+            kind, f"{datasets[run_id]}/{clusters.get(datasets[run_id], {}).get(query, f'query/{query}')}"
         )
+        for run_id, frame in frames.items()
         for query, kind in frame.query_types.items()
     }
-
-
-def _dataset(run: RunDir) -> str:
-    """Equal for samples of one data set, whatever their size."""
-    identity = run.manifest().identity.get("dataset", {})
-    return f"{identity.get('name', '')}/{identity.get('subset', '')}"
-
-
-def _values(run: RunDir, measures: Sequence[str]) -> dict[tuple[str, PlacedAnswer], list[float]]:
-    found: dict[tuple[str, PlacedAnswer], list[float]] = {}
-    for score in run.scores():
-        if score.status == "scored" and score.value is not None and (not measures or score.measure in measures):
-            found.setdefault((score.measure, PlacedAnswer(run.run_id, score.query_id)), []).append(score.value)
-    return found
 
 
 def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Sequence[str]) -> None:

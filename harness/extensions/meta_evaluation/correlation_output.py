@@ -49,15 +49,15 @@ _MANY = 20
 def correlate_runs(
     names: Sequence[str],
     *,
-    measures: Sequence[str] = (),
-    labels: Path | None = None,
-    scale: str | None = None,
-    by: By | None = None,
-    weights: str | None = None,
-    out: Path | None = None,
-    results: Path = Path("results"),
-    as_json: bool = False,
-    quiet: bool = False,
+    measures: Sequence[str],
+    labels: Path | None,
+    scale: str | None,
+    by: By | None,
+    weights: str | None,
+    out: Path | None,
+    results: Path,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Correlate the scores of the named runs, print the result, and write it to `out` if given."""
     if weights and not labels:
@@ -138,11 +138,9 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
             "correlation; --by run shows each run separately."
         )
     if len(findings.measurable) >= _MANY:
-        chance = len(findings.measurable) / 20
-        notes.append(
-            f"{len(findings.measurable):,} pairs were tested: if none were correlated, about "
-            f"{chance:.0f} intervals would exclude 0."
-        )
+        n = len(findings.measurable)
+        chance = f"if none were correlated, about {n / 20:.0f} intervals would exclude 0"
+        notes.append(f"{n:,} pairs were tested: {chance}.")
     if any(pair.n < pair.n_of for pair in findings.pairs):
         notes.append("n is below the number of answers where a measure does not apply or failed.")
     constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
@@ -151,7 +149,6 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
 
 
 def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
-    """The pairs with a coefficient."""
     found = [pair for pair in pairs if pair.found]
     has_parts = any(pair.part != ALL for pair in found)
     header = ("pair", "part", *_HEADER[1:]) if has_parts else _HEADER
@@ -176,9 +173,9 @@ def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
 def _spread_table(findings: CorrelationFindings) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for name in findings.names:
-        spread = column_spread([*findings.columns.values[name].values()])
-        values = (Quantity(value, unit="coefficient") for value in (spread.mean, spread.deviation))
-        rows.append((printable(name), *values, Quantity(spread.n, unit="count")))
+        n, *values = column_spread([*findings.columns.values[name].values()])
+        shown = (Quantity(value, unit="coefficient") for value in values)
+        rows.append((printable(name), *shown, Quantity(n, unit="count")))
     header = ("column", "mean", "standard deviation", "answers")
     return Table("columns", "Means and standard deviations", header, tuple(rows), is_long=len(rows) > _MANY)
 
@@ -189,9 +186,9 @@ def _group_table(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair])
     for pair in pairs:
         if _has_groups(findings, pair):
             found = group_means(*_values(findings, pair))
-            high, low = (Quantity(value, unit="coefficient") for value in (found.high, found.low))
+            means = (Quantity(value, unit="coefficient") for value in (found.high, found.low))
             counts = (Quantity(count, unit="count") for count in (found.n_high, found.n_low))
-            rows.append((printable(pair.other), printable(pair.one), high, low, *counts))
+            rows.append((printable(pair.other), printable(pair.one), *means, *counts))
     above, below = f"above {HIGH:g}", f"below {LOW:g}"
     header = ("mean of", "where this is", above, below, f"answers {above}", f"answers {below}")
     return Table("groups", "Means by group", header, tuple(rows), is_long=len(rows) > _MANY)
@@ -222,14 +219,8 @@ def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
 
 
 def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "one": pair.one,
-        "other": pair.other,
-        "part": pair.part,
-        "n": pair.n,
-        "n_of": pair.n_of,
-    }
-    about |= {"n_clusters": pair.n_clusters, "why_not": pair.why_not}
+    names = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
+    about: dict[str, Any] = {name: getattr(pair, name) for name in names}
     for name in ("pearson", "spearman", "kendall"):
         one: Coefficient | None = getattr(pair.found, name, None)
         about[name] = one and {"value": one.value, "low": one.interval.low, "high": one.interval.high}

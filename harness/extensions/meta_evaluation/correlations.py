@@ -1,7 +1,7 @@
 """Which measures agree with each other, and which with people: correlation coefficients of pairs of columns, over
 all answers and over parts of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
-from harness.extensions.meta_evaluation.correlation_columns import PlacedAnswer, ValueColumn, ValueColumns
+from harness.extensions.meta_evaluation.correlation_columns import ValueColumn, ValueColumns
+from harness.llm_utils.concurrency import Progress
 from harness.statistics.correlation import Correlation, correlate
 
 FEWEST_PAIRS = 10
@@ -17,45 +18,30 @@ FEWEST_PAIRS = 10
 twenty."""
 ALL = "all"
 By = Literal["type", "run"]
-TellPairs = Callable[[int, int], None]
-
-
-def _ignore_progress(done: int, total: int) -> None:
-    """Progress that is not shown."""
 
 
 @dataclass(frozen=True)
 class CorrelatedPair:
-    """Two columns over one part of the answers."""
-
     one: str
     other: str
     part: str
     """A query type, a run id, or `ALL`."""
     n: int
-    """Answers with both values."""
     n_of: int
-    """All answers of that part."""
     n_clusters: int
     found: Correlation | None
-    """None: see `why_not`."""
     why_not: str = ""
 
 
 @dataclass(frozen=True)
 class CorrelationFindings:
-    """The results for all pairs."""
-
     columns: ValueColumns
     pairs: tuple[CorrelatedPair, ...]
-    """Over all answers."""
     parts: tuple[CorrelatedPair, ...] = ()
-    """Over each query type or run."""
     notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that occur in pairs, in order."""
         return tuple(dict.fromkeys(name for pair in self.pairs for name in (pair.one, pair.other)))
 
     @property
@@ -64,7 +50,7 @@ class CorrelationFindings:
 
 
 def correlate_columns(
-    columns: ValueColumns, by: By | None = None, tell: TellPairs = _ignore_progress
+    columns: ValueColumns, by: By | None = None, tell: Progress = lambda _done, _total: None
 ) -> CorrelationFindings:
     """Every metric against every dimension of labels, or without labels every pair of metrics.
 
@@ -78,18 +64,16 @@ def correlate_columns(
     if not names:
         known = ", ".join(columns.values) or "none"
         raise ConfigError(f"two columns make a pair, and there is {known}", "name two measures, or --labels FILE")
-    wanted = [(name, part, *pair) for name, part in ((ALL, columns), *_parts(columns, by)) for pair in names]
+    wanted = [(part, *pair, name) for name, part in ((ALL, columns), *_parts(columns, by)) for pair in names]
     found = []
-    for name, part, one, other in wanted:
-        found.append(correlated_pair(part, one, other, name))
+    for pair in wanted:
+        found.append(correlated_pair(*pair))
         tell(len(found), len(wanted))
     pairs, parts = tuple(found[: len(names)]), tuple(found[len(names) :])
     if not any(pair.found for pair in pairs):
         first = pairs[0]
-        raise ConfigError(
-            f"nothing to correlate: {first.one} and {first.other}: {first.why_not}",
-            "choose other measures (--measure), or runs with more answers",
-        )
+        what = f"nothing to correlate: {first.one} and {first.other}: {first.why_not}"
+        raise ConfigError(what, "choose other measures (--measure), or runs with more answers")
     return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
 
 
@@ -115,7 +99,6 @@ class GroupMeans(NamedTuple):
 
 
 def column_spread(values: Sequence[float]) -> ColumnSpread:
-    """ValueError without values."""
     return ColumnSpread(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
 
 
@@ -128,25 +111,21 @@ def group_means(by: ValueColumn, of: ValueColumn) -> GroupMeans:
 
 
 def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL) -> CorrelatedPair:
-    """Two of the columns; KeyError for another name."""
     left, right = columns.values[one], columns.values[other]
     shared = sorted(left.keys() & right.keys())
     clusters = [columns.answers[answer].cluster for answer in shared]
-    why_not = _why_not(shared, {one: left, other: right})
-    found = None
-    if not why_not:
-        found = correlate([left[answer] for answer in shared], [right[answer] for answer in shared], clusters)
+    values = {name: [columns.values[name][answer] for answer in shared] for name in (one, other)}
+    constant = [name for name, own in values.items() if len(set(own)) == 1]
+    found, why_not = None, ""
+    if len(shared) < FEWEST_PAIRS:
+        why_not = f"{counted(len(shared), 'answer')} with both; at least {FEWEST_PAIRS} are needed"
+    elif constant:
+        name, n = constant[0], len(shared)
+        why_not = f"{printable(name)} is {values[name][0]:g} for each of these {n} answers"
+    else:
+        found = correlate(values[one], values[other], clusters)
     counts = (len(shared), len(columns.answers), len(set(clusters)))
     return CorrelatedPair(one, other, part, *counts, found, why_not)
-
-
-def _why_not(shared: Sequence[PlacedAnswer], columns: dict[str, ValueColumn]) -> str:
-    if len(shared) < FEWEST_PAIRS:
-        return f"{counted(len(shared), 'answer')} with both; at least {FEWEST_PAIRS} are needed"
-    for name, column in columns.items():
-        if len({column[answer] for answer in shared}) == 1:
-            return f"{printable(name)} is {column[shared[0]]:g} for each of these {len(shared)} answers"
-    return ""
 
 
 def _parts(columns: ValueColumns, by: By | None) -> Iterator[tuple[str, ValueColumns]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.core.errors import explained_io
 from harness.display import Drawing, Quantity, format_value, printable
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, publish, tell
 from harness.display.text_format import file_name, number
 from harness.extensions.meta_evaluation.correlations import CorrelatedPair, CorrelationFindings
 from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, by_measure
@@ -27,11 +27,12 @@ from harness.statistics.correlation import Coefficient
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
-    from harness.display import Picture, Section
+    from harness.display import Section
 
     DrawnSection = tuple[Section, Sequence[Drawing]]
-    """A section with its figures."""
 
 _MOST_SCATTERS = 12
 _SCATTER_COLUMNS = 3
@@ -60,19 +61,27 @@ def draw_correlations(findings: CorrelationFindings, new_figure: NewFigure) -> l
     return drawings
 
 
-def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], new_figure: NewFigure) -> Drawing:
-    columns = min(_SCATTER_COLUMNS, len(pairs))
-    rows = math.ceil(len(pairs) / columns)
-    height = 0.3 + (2.5 if columns > 1 else 3.6) * rows
-    figure = new_figure(figsize=(WIDTH_IN if columns > 1 else 4.6, height), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).flat
-    for axes, pair in zip(panels, pairs, strict=False):
-        _scatter(axes, findings, pair)
-    for axes in figure.axes[len(pairs) :]:
+def _panels(
+    new_figure: NewFigure, n: int, most_columns: int, height_in: float, row_in: float, **more: Any
+) -> tuple[Figure, list[Axes]]:
+    """n panels in rows of at most `most_columns`. `row_in`: how much each row adds to the height."""
+    columns = min(most_columns, n)
+    rows = math.ceil(n / columns)
+    figure = new_figure(figsize=(more.pop("width_in", WIDTH_IN), height_in + row_in * rows), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False, **more).flat)
+    for axes in panels[n:]:
         axes.set_axis_off()
-    left = len(findings.measurable) - len(pairs)
+    return figure, panels[:n]
+
+
+def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], new_figure: NewFigure) -> Drawing:
+    row_in, width_in = (2.5, WIDTH_IN) if len(pairs) > 1 else (3.6, 4.6)
+    figure, panels = _panels(new_figure, len(pairs), _SCATTER_COLUMNS, 0.3, row_in, width_in=width_in)
+    for axes, pair in zip(panels, pairs, strict=True):
+        _scatter(axes, findings, pair)
     caption = "Each dot is an answer, larger if several answers share a position; rho is Spearman's."
-    caption += f" The {len(pairs)} strongest of {left + len(pairs)} pairs." if left else ""
+    n = len(findings.measurable)
+    caption += f" The {len(pairs)} strongest of {n} pairs." if len(pairs) < n else ""
     alt = "; ".join(f"{pair.one} and {pair.other}: {_said(pair)}" for pair in pairs[:4])
     return Drawing("scatter", "Answer by answer", caption, alt, figure)
 
@@ -93,45 +102,47 @@ def _scatter(axes: Axes, findings: CorrelationFindings, pair: CorrelatedPair) ->
 
 
 def _heat(findings: CorrelationFindings, kind: str, new_figure: NewFigure) -> Drawing:
-    rows, columns, values = _matrix(findings, kind)
+    """Labels against measures, or all measures against each other."""
+    values: dict[tuple[str, str], float] = {}
+    names, labels = findings.names, findings.columns.labels
+    for pair in findings.measurable:
+        if (value := _value(pair, kind)) is not None:
+            values[pair.one, pair.other] = value
+            if not labels:
+                values[pair.other, pair.one] = value
+    rows = [name for name in names if name not in labels]
+    columns = [name for name in names if name in labels] or rows
     inch = min(0.55, max(0.24, 4.6 / len(columns)))
     size = (min(WIDTH_IN, 2.6 + inch * len(columns)), 1.7 + min(inch, 0.42) * len(rows))
     figure = new_figure(figsize=size, layout="constrained")
-    axes = figure.subplots()
     drawn = [[values.get((row, column), math.nan) for column in columns] for row in rows]
-    image = axes.imshow(drawn, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
     letters = 7 if inch > 0.4 else 5
-    for y, row in enumerate(rows):
-        for x, column in enumerate(columns):
-            value = values.get((row, column))
-            text = "" if value is None else f"{value:.2f}"
-            shade = "white" if value is not None and abs(value) > 0.6 else "black"
-            label = axes.text(x, y, text, ha="center", va="center", fontsize=letters, color=shade)
-            tell(label, f"{row} and {column}: {text}")
+    axes, written = _value_map(figure, drawn, (-1, 1), 0.6, letters)
+    for (y, x), label in written.items():
+        tell(label, f"{rows[y]} and {columns[x]}: {label.get_text()}")
     axes.set_xticks(range(len(columns)), map(_name, columns), rotation=60, ha="right", fontsize=letters)
     axes.set_yticks(range(len(rows)), map(_name, rows), fontsize=letters)
-    axes.tick_params(length=0)
-    figure.colorbar(image, ax=axes, shrink=0.8).outline.set_edgecolor(GREY)
     strongest = sorted(values.items(), key=lambda one: -abs(one[1]))
     alt = "; ".join(f"{one} and {other} {value:.2f}" for (one, other), value in strongest[:6])
     caption = f"{kind.capitalize()}'s coefficient; empty: too few answers, or a column that never varies."
     return Drawing(f"heat_{kind}", f"{kind.capitalize()}", caption, alt, figure)
 
 
-def _matrix(findings: CorrelationFindings, kind: str) -> tuple[list[str], list[str], dict[tuple[str, str], float]]:
-    """Labels against measures, or all measures against each other."""
-    values: dict[tuple[str, str], float] = {}
-    labels = findings.columns.labels
-    for pair in findings.measurable:
-        value = _value(pair, kind)
-        if value is not None:
-            values[pair.one, pair.other] = value
-            if not labels:
-                values[pair.other, pair.one] = value
-    names = findings.names
-    if labels:
-        return [name for name in names if name not in labels], [name for name in names if name in labels], values
-    return list(names), list(names), values
+def _value_map(
+    figure: Figure, values: Sequence[Sequence[float]], ends: tuple[float, float], dark_from: float, letters: int
+) -> tuple[Axes, dict[tuple[int, int], Text]]:
+    """Coloured cells with their values; white letters where one is further than `dark_from` from the middle."""
+    axes = figure.subplots()
+    image = axes.imshow(values, cmap="RdBu", vmin=ends[0], vmax=ends[1], aspect="auto")
+    written = {}
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            shade = "white" if abs(value - sum(ends) / 2) > dark_from else "black"
+            text = "" if math.isnan(value) else f"{value:.2f}"
+            written[y, x] = axes.text(x, y, text, ha="center", va="center", fontsize=letters, color=shade)
+    axes.tick_params(length=0)
+    figure.colorbar(image, ax=axes, shrink=0.8).outline.set_edgecolor(GREY)
+    return axes, written
 
 
 def _value(pair: CorrelatedPair, kind: str) -> float | None:
@@ -179,16 +190,11 @@ def _area(effect: PerturbationEffect) -> float:
     return effect.auc.value or 0.0
 
 
-def _distributions(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_figure: NewFigure) -> Drawing:
-    columns = min(_MEASURE_COLUMNS, len(groups))
-    rows = math.ceil(len(groups) / columns)
+def _distributions(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
     most = max(len(own) for _, own in groups)
-    figure = new_figure(figsize=(WIDTH_IN, 0.4 + rows * (0.75 + 0.24 * (most + 1))), layout="constrained")
-    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for axes, (measure, own) in zip(panels, groups, strict=False):
+    figure, panels = _panels(new_figure, len(groups), _MEASURE_COLUMNS, 0.4, 0.75 + 0.24 * (most + 1))
+    for axes, (measure, own) in zip(panels, groups, strict=True):
         _values_panel(axes, measure, own)
-    for axes in panels[len(groups) :]:
-        axes.set_axis_off()
     caption = "Each dot is an answer, each line a mean: above the original, below with one change."
     first, own = groups[0]
     alt = f"{first.name}: " + "; ".join(f"{one.swap.title}, mean {one.mean_after or 0:.2f}" for one in own[:5])
@@ -214,27 +220,16 @@ def _values_panel(axes: Axes, measure: Measure, effects: Sequence[PerturbationEf
     axes.locator_params(axis="x", nbins=4)
 
 
-def _auc_map(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_figure: NewFigure) -> Drawing:
+def _auc_map(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
     kept = [(measure, own) for measure, own in groups if own]
     titles = list(dict.fromkeys(effect.swap.title for _, own in kept for effect in own))
-    values = [
-        [next((_area(one) for one in own if one.swap.title == title), math.nan) for title in titles]
-        for _, own in kept
-    ]
+    areas = [{effect.swap.title: _area(effect) for effect in own} for _, own in kept]
+    values = [[own.get(title, math.nan) for title in titles] for own in areas]
     figure = new_figure(figsize=(WIDTH_IN, 1.4 + 0.22 * len(kept)), layout="constrained")
-    axes = figure.subplots()
-    image = axes.imshow(values, cmap="RdBu", vmin=0, vmax=1, aspect="auto")
-    for y, row in enumerate(values):
-        for x, value in enumerate(row):
-            if not math.isnan(value):
-                shade = "white" if abs(value - 0.5) > 0.35 else "black"
-                axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=6, color=shade)
-    axes.set_xticks(
-        range(len(titles)), [wrapped(title, 16) for title in titles], rotation=45, ha="right", fontsize=7
-    )
+    axes, _ = _value_map(figure, values, (0, 1), 0.35, 6)
+    changes = [wrapped(title, 16) for title in titles]
+    axes.set_xticks(range(len(titles)), changes, rotation=45, ha="right", fontsize=7)
     axes.set_yticks(range(len(kept)), [printable(measure.name, 48) for measure, _ in kept], fontsize=6)
-    axes.tick_params(length=0)
-    figure.colorbar(image, ax=axes, shrink=0.8).outline.set_edgecolor(GREY)
     best = max((effect for _, own in kept for effect in own), key=_area)
     area = format_value(Quantity(best.auc.value, *best.auc.interval))
     alt = f"best: {best.measure.name} on {best.swap.title}, {area}"
@@ -243,8 +238,6 @@ def _auc_map(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_fig
 
 
 class MovedParameter(NamedTuple):
-    """One measure with a parameter at one value."""
-
     parameter: str
     value: str
     effect: PerturbationEffect
@@ -259,20 +252,15 @@ def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list
     drawn = [(key, own) for key, own in sorted(lines.items()) if len(own) > 1][:_MOST_SWEEPS]
     if not drawn:
         return []
-    columns = min(_SWEEP_COLUMNS, len(drawn))
-    rows = math.ceil(len(drawn) / columns)
-    figure = new_figure(figsize=(WIDTH_IN, 0.4 + 1.75 * rows), layout="constrained")
-    panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
-    for axes, ((measure, parameter), own) in zip(panels, drawn, strict=False):
+    figure, panels = _panels(new_figure, len(drawn), _SWEEP_COLUMNS, 0.4, 1.75, sharey=True)
+    for axes, ((measure, parameter), own) in zip(panels, drawn, strict=True):
         _sweep_panel(axes, own)
         axes.set_title(wrapped(printable(measure, 60).replace("_", " "), 22), fontsize=6)
         axes.set_xlabel(printable(parameter), fontsize=7)
-    for axes in panels[len(drawn) :]:
-        axes.set_axis_off()
     caption = "Means of original answers (upper, solid) and of wrong ones (lower, dashed)."
-    first = drawn[0][1]
+    (measure, parameter), first = drawn[0]
     said = ", ".join(f"{point.value}: {point.effect.mean_before or 0:.2f}" for point in first)
-    alt = f"{drawn[0][0][0]} along {drawn[0][0][1]}: {said}"
+    alt = f"{measure} along {parameter}: {said}"
     return [Drawing("sweep", "A parameter moved", caption, alt, figure)]
 
 
@@ -290,16 +278,12 @@ def _sweep_panel(axes: Axes, points: Sequence[MovedParameter]) -> None:
 
 def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
     """A panel for each dimension; None if no metric has a coefficient. Call it inside `plotting()`."""
-    shown = [
-        (one, [w for w in one.measures if _card_value(one, w).value is not None][:SHOWN])
-        for one in card.dimensions
-    ]
-    shown = [(one, worths) for one, worths in shown if worths]
+    known = [(one, [w for w in one.measures if _card_value(one, w).value is not None]) for one in card.dimensions]
+    shown = [(one, worths[:SHOWN]) for one, worths in known if worths]
     if not shown:
         return None
-    tall = sum(_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown)
-    figure = new_figure(figsize=(WIDTH_IN, tall), layout="constrained")
     heights = [_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown]
+    figure = new_figure(figsize=(WIDTH_IN, sum(heights)), layout="constrained")
     panels = figure.subplots(len(shown), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})
     for panel, (one, worths) in zip(panels[:, 0], shown, strict=True):
         _card_panel(panel, one, worths)
@@ -314,9 +298,8 @@ def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
         "strongest of each. The grey band is one person with another. Grey marks came with the set, orange "
         "ones are judged."
     )
-    return Drawing(
-        "correlations", f"{card.values.title}: measures and people", caption, f"{caption} {best}.", figure
-    )
+    title = f"{card.values.title}: measures and people"
+    return Drawing("correlations", title, caption, f"{caption} {best}.", figure)
 
 
 def _card_value(one: DimensionCard, worth: MeasureValidity) -> Coefficient:
@@ -361,7 +344,8 @@ def write_folder(
     with report_folder(out) as partial, explained_io("write in", out):
         lines = [f"# {prose(title)}", ""]
         for section, drawings in sections:
-            lines += section_lines(replace(section, pictures=_published(drawings, partial)))
+            pictures = tuple(publish(drawing, partial) for drawing in drawings)
+            lines += section_lines(replace(section, pictures=pictures))
             for table in section.content.tables:
                 path = partial / "tables" / f"{file_name(table.name)}.csv"
                 path.parent.mkdir(exist_ok=True)
@@ -370,11 +354,3 @@ def write_folder(
         text = json.dumps(data, indent=1, allow_nan=False)
         (partial / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
     return out / f"{stem}.md"
-
-
-def _published(drawings: Sequence[Drawing], out: Path) -> tuple[Picture, ...]:
-    if not drawings:
-        return ()
-    from harness.display.plotting import publish
-
-    return tuple(publish(drawing, out) for drawing in drawings)

@@ -2,14 +2,13 @@
 confidence: the non-negative weights, with sum 1, whose weighted sum of metrics comes nearest to a label.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import ConfigError, nearest
 from harness.display import Content, Quantity, Section, Table, printable
-from harness.extensions.meta_evaluation.correlation_columns import LabelSpan, PlacedAnswer, ValueColumns
+from harness.extensions.meta_evaluation.correlation_columns import LabelSpan, ValueColumns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +31,6 @@ class FittedWeights:
     error: float
     """Root mean squared error, in shares of the scale, of answers whose cluster was left out of the fit."""
     equal_error: float
-    """The same with equal weights."""
 
 
 def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> FittedWeights:
@@ -54,36 +52,24 @@ def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> Fi
             f"'{printable(label)}'; {needed} in at least 2 are needed",
             "label more answers, or name fewer metrics with --measure",
         )
-    return _fitted(columns, label, measures, sorted(shared), span)
-
-
-def _fitted(
-    columns: ValueColumns,
-    label: str,
-    measures: Sequence[str],
-    shared: Sequence[PlacedAnswer],
-    span: LabelSpan | None,
-) -> FittedWeights:
     import numpy as np
 
-    given = columns.values[label]
+    answers, given = sorted(shared), columns.values[label]
     best = span[1] if span else max(given.values())
-    values = np.array([[columns.values[name][answer] for name in measures] for answer in shared])
-    said = np.array([given[answer] / best for answer in shared])
-    clusters = [columns.answers[answer].cluster for answer in shared]
-    order = sorted(range(len(shared)), key=lambda place: clusters[place])
-    errors = np.empty(len(shared))
-    for _, group in groupby(order, key=lambda place: clusters[place]):
-        out = list(group)
-        kept = np.setdiff1d(np.arange(len(shared)), out)
-        errors[out] = values[out] @ _weights(values[kept], said[kept]) - said[out]
+    values = np.array([[columns.values[name][answer] for name in measures] for answer in answers])
+    said = np.array([given[answer] / best for answer in answers])
+    of_cluster = np.array([columns.answers[answer].cluster for answer in answers])
+    errors = np.empty(len(answers))
+    for name in set(of_cluster.tolist()):
+        out = of_cluster == name
+        errors[out] = values[out] @ _weights(values[~out], said[~out]) - said[out]
     equal = values.mean(axis=1) - said
-    weights = _weights(values, said)
+    weights = map(float, _weights(values, said))
     return FittedWeights(
         label,
-        dict(zip(measures, map(float, weights), strict=True)),
-        len(shared),
-        len(set(clusters)),
+        dict(zip(measures, weights, strict=True)),
+        len(answers),
+        clusters,
         float(np.sqrt(np.mean(errors**2))),
         float(np.sqrt(np.mean(equal**2))),
     )
@@ -101,7 +87,6 @@ def _weights(values: "Vectors", said: "Vectors") -> "np.ndarray[tuple[int], np.d
 
 
 def weights_section(fitted: FittedWeights) -> Section:
-    """The weights as a table, and what they are worth."""
     rows = tuple((name, Quantity(weight)) for name, weight in fitted.weights.items())
     better = "below" if fitted.error < fitted.equal_error else "not below"
     said = (
@@ -117,7 +102,6 @@ def weights_section(fitted: FittedWeights) -> Section:
 
 
 def weights_data(fitted: FittedWeights) -> dict[str, Any]:
-    """The same for scripts."""
     return {
         "label": fitted.label,
         "weights": dict(fitted.weights),

@@ -6,7 +6,7 @@ import ast
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -48,8 +48,6 @@ _HARD_NEGATIVES = "ms_marco/ms_marco_hard_neg_balanced.csv"
 
 @dataclass(frozen=True)
 class Item:
-    """One text that a measure scores."""
-
     item_id: str
     question_id: str
     """Items of one question are not independent."""
@@ -57,7 +55,6 @@ class Item:
     answer: str | None
     """None: a passage without an answer."""
     reference: str = ""
-    """Empty: none."""
     contexts: tuple[str, ...] = ()
 
 
@@ -75,8 +72,6 @@ class LabelledItems:
 
 @dataclass(frozen=True)
 class LabelledDimension:
-    """The question that people answered."""
-
     name: str
     title: str
     rows: tuple[LabelledItems, ...]
@@ -88,8 +83,6 @@ class LabelledDimension:
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """Items with their labels."""
-
     name: str
     title: str
     items: tuple[Item, ...]
@@ -131,20 +124,6 @@ class LabelledSet:
         )
 
 
-class MissingLabels:
-    """Number of missing labels."""
-
-    def __init__(self) -> None:
-        self._found: Counter[str] = Counter()
-
-    def count(self, what: str) -> None:
-        self._found[what] += 1
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(f"{n:,} {what}" for what, n in sorted(self._found.items()))
-
-
 def labelled_file(relative: str) -> Path:
     """Path of the file, compressed or not; raises DataError, one line, if it is missing."""
     if path := find(relative):
@@ -157,22 +136,22 @@ def label_of(value: object, low: float, high: float, where: str) -> float | None
     """A label within its scale, or None if it is missing; raises DataError, one line, for anything else."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    try:
-        number = math.nan if isinstance(value, bool) else float(str(value))
-    except ValueError:
-        number = math.nan
-    if not low <= number <= high:
+    number = score_of(value)
+    if number is None or not low <= number <= high:
         raise DataError(f"{where}: the label {str(value)[:40]!r} is not from {low:g} to {high:g}", FIX)
     return number
 
 
 def score_of(value: object) -> float | None:
-    """A stored score; None if the file has none."""
     try:
-        number = math.nan if isinstance(value, bool) or value is None else float(str(value))
+        number = math.nan if isinstance(value, bool) else float(str(value))
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+def _notes(gaps: Counter[str]) -> tuple[str, ...]:
+    return tuple(f"{n:,} {what}" for what, n in sorted(gaps.items()) if n)
 
 
 def load_ragchecker() -> LabelledSet:
@@ -184,16 +163,18 @@ def load_ragchecker() -> LabelledSet:
     by_pair: dict[str, list[FileEntry]] = {}
     for row in read_json_rows(labelled_file(_RAGCHECKER)):
         by_pair.setdefault(row.identifier("instance_id"), []).append(row)
-    gaps = MissingLabels()
+    gaps = Counter[str]()
     own = find(_RAGCHECKER_SCORES)
-    stored = _ragchecker_scores(read_json_rows(own)) if own else {}
-    dimensions = tuple(
-        LabelledDimension(name, title, tuple(_ragchecker_labels(name, by_pair, gaps)), stored=stored.get(name, {}))
-        for name, title in _RAGCHECKER_DIMENSIONS.items()
-    )
+    scored = read_json_rows(own) if own else []
+    dimensions = []
+    for name, title in _RAGCHECKER_DIMENSIONS.items():
+        stored = {"RAGChecker": _ragchecker_scores(name, scored)} if own else {}
+        rows = tuple(_ragchecker_labels(name, by_pair, gaps))
+        dimensions.append(LabelledDimension(name, title, rows, stored=stored))
     items = tuple(_ragchecker_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
     absent = () if own else (f"{_RAGCHECKER_SCORES} is missing: RAGChecker's own scores are not shown",)
-    return LabelledSet("ragchecker", "RAGChecker: pairs of answers", items, dimensions, (*gaps.notes, *absent))
+    notes = (*_notes(gaps), *absent)
+    return LabelledSet("ragchecker", "RAGChecker: pairs of answers", items, tuple(dimensions), notes)
 
 
 def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
@@ -206,29 +187,25 @@ def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
     return Item(f"{pair}-{side}", pair, query, answer, reference)
 
 
-def _ragchecker_labels(name: str, by_pair: dict[str, list[FileEntry]], gaps: MissingLabels) -> list[LabelledItems]:
-    found = []
+def _ragchecker_labels(
+    name: str, by_pair: Mapping[str, Sequence[FileEntry]], gaps: Counter[str]
+) -> Iterator[LabelledItems]:
     for pair, rows in by_pair.items():
         given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
         labels = tuple(label for label in given if label is not None)
-        if len(labels) < len(given):
-            gaps.count(f"pairs with a missing label of {name}")
+        gaps[f"pairs with a missing label of {name}"] += len(labels) < len(given)
         if labels:
-            found.append(LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
-    return found
+            yield LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels)
 
 
-def _ragchecker_scores(rows: Sequence[FileEntry]) -> dict[str, dict[str, dict[str, float]]]:
-    """Dimension -> name -> item -> RAGChecker's own score."""
-    found: dict[str, dict[str, dict[str, float]]] = {name: {"RAGChecker": {}} for name in _RAGCHECKER_DIMENSIONS}
-    for row in rows:
-        for side in _SIDES:
-            scores = row.entry(side).entry("ragchecker").fields
-            for name in _RAGCHECKER_DIMENSIONS:
-                value = score_of(scores.get(f"{name}_label"))
-                if value is not None:
-                    found[name]["RAGChecker"][f"{row.identifier('instance_id')}-{side}"] = value
-    return found
+def _ragchecker_scores(name: str, rows: Sequence[FileEntry]) -> dict[str, float]:
+    """Item -> RAGChecker's own score."""
+    return {
+        f"{row.identifier('instance_id')}-{side}": value
+        for row in rows
+        for side in _SIDES
+        if (value := score_of(row.entry(side).entry("ragchecker").fields.get(f"{name}_label"))) is not None
+    }
 
 
 def load_clapnq() -> LabelledSet:
@@ -240,17 +217,15 @@ def load_clapnq() -> LabelledSet:
     whole = read_json_object(labelled_file(_CLAPNQ))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
     results = [one for one in whole.entries("results") if one.identifier("model_id") != _CLAPNQ_REFERENCE]
-    gaps = MissingLabels()
-    items = {}
-    for one in results:
-        if task := tasks.get(one.identifier("task_id")):
-            items[_clapnq_id(one)] = _clapnq_item(one, task)
-        else:
-            gaps.count("answers whose question the file lacks")
-    kept = [one for one in results if _clapnq_id(one) in items]
+    gaps = Counter[str]()
+    kept = [one for one in results if one.identifier("task_id") in tasks]
+    gaps["answers whose question the file lacks"] += len(results) - len(kept)
+    items = {_clapnq_id(one): _clapnq_item(one, tasks[one.identifier("task_id")]) for one in kept}
     dimensions = tuple(_clapnq_dimension(name, title, kept, gaps) for name, title in _CLAPNQ_DIMENSIONS.items())
     note = "the reference itself is left out: measures that read the reference would score it best"
-    return LabelledSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
+    return LabelledSet(
+        "clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *_notes(gaps))
+    )
 
 
 def _clapnq_id(result: FileEntry) -> str:
@@ -270,7 +245,7 @@ def _clapnq_item(result: FileEntry, task: FileEntry) -> Item:
     )
 
 
-def _clapnq_dimension(name: str, title: str, results: list[FileEntry], gaps: MissingLabels) -> LabelledDimension:
+def _clapnq_dimension(name: str, title: str, results: list[FileEntry], gaps: Counter[str]) -> LabelledDimension:
     rows = []
     stored: dict[str, dict[str, float]] = {shown: {} for shown in _CLAPNQ_METRICS.values()}
     for result in results:
@@ -278,8 +253,7 @@ def _clapnq_dimension(name: str, title: str, results: list[FileEntry], gaps: Mis
         given = scores.entry(name).fields if name in scores.fields else {}
         people = [given[person] for person in sorted(given) if person != _CLAPNQ_MACHINE]
         labels = [label_of(_clapnq_value(one), 1, 4, f"{result.where}, {name}") for one in people]
-        if None in labels or not labels:
-            gaps.count(f"answers with a missing label of {name}")
+        gaps[f"answers with a missing label of {name}"] += None in labels or not labels
         if said := tuple(label for label in labels if label is not None):
             rows.append(LabelledItems((_clapnq_id(result),), result.identifier("task_id"), said))
         for metric, shown in _CLAPNQ_METRICS.items():
@@ -300,41 +274,31 @@ def load_neural_bridge() -> LabelledSet:
     The file does not say what was graded; its grades correlate with correctness.
     """
     rows = read_csv(labelled_file(_NEURAL_BRIDGE), ",")
-    gaps = MissingLabels()
-    labelled = []
+    gaps = Counter[str]()
+    labelled, items = [], []
     stored: dict[str, dict[str, float]] = {shown: {} for shown in _NEURAL_BRIDGE_METRICS.values()}
     for row in rows:
         item = row.identifier("qa_index")
+        answer, truth = row.text("answer", blank=True), row.text("ground_truth", blank=True)
+        items.append(Item(item, item, row.text("question"), answer, truth, _neural_bridge_contexts(row)))
         label = label_of(row.fields.get("Human label"), 1, 5, row.where)
         if label is None:
-            gaps.count("answers without a label")
+            gaps["answers without a label"] += 1
             continue
         labelled.append(LabelledItems((item,), item, (label,)))
         for column, shown in _NEURAL_BRIDGE_METRICS.items():
-            value = score_of(row.fields.get(column))
-            if value is not None:
+            if (value := score_of(row.fields.get(column))) is not None:
                 stored[shown][item] = value
     dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
-    items = tuple(
-        Item(
-            row.identifier("qa_index"),
-            row.identifier("qa_index"),
-            row.text("question"),
-            row.text("answer", blank=True),
-            row.text("ground_truth", blank=True),
-            _neural_bridge_contexts(row),
-        )
-        for row in rows
-    )
-    return LabelledSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
+    title = "neural-bridge: graded answers"
+    return LabelledSet("neural_bridge", title, tuple(items), (dimension,), _notes(gaps))
 
 
 def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
-    """The cell is the text of a Python list."""
     try:
         listed = ast.literal_eval(row.text("contexts"))
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX) from error
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        listed = None
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX)
     return tuple(listed)
@@ -345,21 +309,20 @@ def load_hard_negatives() -> LabelledSet:
 
     Tests whether metrics of question and contexts distinguish them.
     """
-    gaps = MissingLabels()
+    gaps = Counter[str]()
     items, labelled = [], []
     for number, row in enumerate(read_csv(labelled_file(_HARD_NEGATIVES), ","), start=1):
         query = row.text("query").strip()
         question, item = short_digest(query), f"passage-{number}"
         label = label_of(row.fields.get("expected_score"), 0, 1, row.where)
         if label is None:
-            gaps.count("passages without a label")
+            gaps["passages without a label"] += 1
             continue
         items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
         labelled.append(LabelledItems((item,), question, (float(label >= 0.5),)))
-    dimension = LabelledDimension(
-        "relevance", "is the passage relevant to the query", tuple(labelled), is_binary=True
-    )
-    return LabelledSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), gaps.notes)
+    asked = "is the passage relevant to the query"
+    dimension = LabelledDimension("relevance", asked, tuple(labelled), is_binary=True)
+    return LabelledSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), _notes(gaps))
 
 
 SETS: Mapping[str, Callable[[], LabelledSet]] = {
@@ -372,7 +335,6 @@ SETS: Mapping[str, Callable[[], LabelledSet]] = {
 
 
 def load_set(name: str) -> LabelledSet:
-    """ConfigError: no set of that name."""
     if name not in SETS:
         raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))
     return SETS[name]()

@@ -30,7 +30,6 @@ _AUXILIARY = re.compile(
     r"\b(is|are|was|were|am|can|could|will|would|should|must|may|might|do|does|did|has been|have been|had been)\b"
 )
 _FEWEST_WORDS = 4
-"""Words of a text that can be halved."""
 
 NOTHING_SWAPPED = "as_is"
 
@@ -102,8 +101,6 @@ def _whole(name: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class PerturbedCase:
-    """An answered query before or after a swap."""
-
     row: SampleRow
     prediction: Prediction
 
@@ -115,18 +112,23 @@ class PerturbedCase:
     def answer(self) -> str:
         return self.prediction.answer or ""
 
+    @property
+    def texts(self) -> list[str]:
+        return [context.text for context in self.prediction.contexts]
+
     def answering(self, text: str) -> "PerturbedCase":
         return replace(self, prediction=self.prediction.model_copy(update={"answer": text}))
 
 
 @dataclass(frozen=True)
 class PerturbationMaterial:
-    """The inputs of perturbations."""
-
     cases: Sequence[PerturbedCase]
     graphs: Mapping[str, TextGraph] = field(default_factory=dict)
     """Query id -> entities and triplets of the answer, by rules."""
     seed: int = 0
+
+    def graph(self, case: PerturbedCase) -> TextGraph:
+        return self.graphs.get(case.query_id, TextGraph())
 
     def rng(self, swap: str, query_id: str = "") -> random.Random:
         """One generator per perturbation and query, so that other queries do not influence the result."""
@@ -135,17 +137,12 @@ class PerturbationMaterial:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One way to make a case wrong."""
-
     name: str
     title: str
-    """Its name in tables."""
     side: Side
-    """The side that it changes."""
     make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
     """The changed cases; cases that cannot be changed are left out."""
     is_parsed: bool = False
-    """Whether it needs the graphs of the answers."""
 
     @property
     def changes(self) -> Sides:
@@ -156,22 +153,16 @@ def _edited(
     edit: Callable[[PerturbedCase, PerturbationMaterial], str | None],
 ) -> Callable[[PerturbationMaterial], list[PerturbedCase]]:
     """Edits each answer by itself. A result that every comparison treats as equal is no edit."""
-
-    def make(material: PerturbationMaterial) -> list[PerturbedCase]:
-        found = []
-        for case in material.cases:
-            text = edit(case, material)
-            if text is not None and normalise(text) not in {normalise(case.answer), ""}:
-                found.append(case.answering(text))
-        return found
-
-    return make
+    return lambda material: [
+        case.answering(text)
+        for case in material.cases
+        if (text := edit(case, material)) and normalise(text) not in {normalise(case.answer), ""}
+    ]
 
 
 def _name_swapped(case: PerturbedCase, material: PerturbationMaterial) -> str | None:
     others = [one for query, graph in material.graphs.items() if query != case.query_id for one in graph.entities]
-    graph = material.graphs.get(case.query_id, TextGraph())
-    return with_another_name(case.answer, graph, others, material.rng("name", case.query_id))
+    return with_another_name(case.answer, material.graph(case), others, material.rng("name", case.query_id))
 
 
 def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
@@ -184,30 +175,20 @@ def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
 
 
 def _other_queries(material: PerturbationMaterial) -> list[PerturbedCase]:
-    pairs = deranged(material, "query", lambda case: normalise(case.row.query.text))
-    return [
-        replace(
-            case,
-            row=case.row.model_copy(
-                update={"query": case.row.query.model_copy(update={"text": donor.row.query.text})}
-            ),
-        )
-        for case, donor in pairs
-    ]
+    found = []
+    for case, donor in deranged(material, "query", lambda case: normalise(case.row.query.text)):
+        query = case.row.query.model_copy(update={"text": donor.row.query.text})
+        found.append(replace(case, row=case.row.model_copy(update={"query": query})))
+    return found
 
 
 def _other_contexts(material: PerturbationMaterial) -> list[PerturbedCase]:
-    def texts_of(case: PerturbedCase) -> str:
-        return "\n".join(context.text for context in case.prediction.contexts)
-
     with_contexts = replace(material, cases=[case for case in material.cases if case.prediction.contexts])
-    found = []
-    for case, donor in deranged(with_contexts, "contexts", texts_of):
-        theirs = {context.text for context in donor.prediction.contexts}
-        if theirs.isdisjoint(context.text for context in case.prediction.contexts):
-            prediction = case.prediction.model_copy(update={"contexts": donor.prediction.contexts})
-            found.append(replace(case, prediction=prediction))
-    return found
+    return [
+        replace(case, prediction=case.prediction.model_copy(update={"contexts": donor.prediction.contexts}))
+        for case, donor in deranged(with_contexts, "contexts", lambda case: "\n".join(case.texts))
+        if set(case.texts).isdisjoint(donor.texts)
+    ]
 
 
 def deranged(
@@ -251,10 +232,9 @@ SWAPS = (
         "triplet",
         "head and tail exchanged",
         "answer",
-        _edited(lambda case, material: turned_round(case.answer, material.graphs.get(case.query_id, TextGraph()))),
+        _edited(lambda case, material: turned_round(case.answer, material.graph(case))),
         is_parsed=True,
     ),
     Perturbation("query", "another query", "question", _other_queries),
     Perturbation("contexts", "another query's contexts", "contexts", _other_contexts),
 )
-"""In the order of tables."""

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from harness.core.errors import ConfigError, nearest
 from harness.core.hashing import digest
@@ -28,37 +28,27 @@ from harness.store import RunDir
 BaseAnswer = Literal["reference", "own"]
 """The text to edit: the reference answer, or the system's own answer."""
 FEWEST_CASES = 10
-_REFERENCE: BaseAnswer = "reference"
-_OWN: BaseAnswer = "own"
 
 
 @dataclass(frozen=True)
 class PerturbationChoice:
-    """Which answers are perturbed, and how."""
-
-    base: BaseAnswer = _REFERENCE
+    base: BaseAnswer = "reference"
     swaps: tuple[str, ...] = ()
-    """Names; empty: all."""
     n: int | None = None
     """This many queries, drawn with `seed`; None: all."""
     seed: int = 0
     fewest: int = FEWEST_CASES
-    """Answers without which nothing is measured."""
 
     @property
     def chosen(self) -> tuple[Perturbation, ...]:
-        """ConfigError: an unknown name."""
-        known = {swap.name: swap for swap in SWAPS}
-        for name in self.swaps:
-            if name not in known:
-                raise ConfigError(f"there is no swap '{name}'", nearest(name, known))
+        known = [swap.name for swap in SWAPS]
+        for name in set(self.swaps).difference(known):
+            raise ConfigError(f"there is no swap '{name}'", nearest(name, known))
         return tuple(swap for swap in SWAPS if not self.swaps or swap.name in self.swaps)
 
 
 @dataclass(frozen=True)
 class PerturbedRuns:
-    """A run of the original answers, and one per perturbation."""
-
     base: RunDir
     swapped: tuple[tuple[Perturbation, RunDir], ...]
     n_cases: int
@@ -76,17 +66,16 @@ def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> Pertu
     """
     swaps = choice.chosen
     cases, notes = _cases(run, choice)
-    material = PerturbationMaterial(cases, seed=choice.seed)
+    graphs = {}
     if any(swap.is_parsed for swap in swaps):
         extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
         found = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
         graphs = {case.query_id: graph for case, graph in zip(cases, found, strict=True)}
-        material = PerturbationMaterial(cases, graphs, choice.seed)
+    material = PerturbationMaterial(cases, graphs, choice.seed)
     base = _write(run, NOTHING_SWAPPED, cases, choice, folder)
     swapped = []
     for swap in swaps:
-        changed = swap.make(material)
-        if changed:
+        if changed := swap.make(material):
             swapped.append((swap, _write(run, swap.name, changed, choice, folder)))
         else:
             notes.append(f"{swap.title}: no answer can be changed in this way")
@@ -99,7 +88,9 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
     for row in run.sample():
         record = records.get((row.query.query_id, 0))
         prediction = record.prediction if record else None
-        text = reference_answer(row.reference) if choice.base == _REFERENCE else (prediction and prediction.answer)
+        text = (
+            reference_answer(row.reference) if choice.base == "reference" else (prediction and prediction.answer)
+        )
         if prediction is None or is_null(row.reference) or not text or not canonical(text) or abstains(text):
             left_out += 1
             continue
@@ -107,13 +98,12 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
     why = "failed, null, abstained, or without one"
     notes = [f"{left_out:,} queries have no answer to edit ({why})"] if left_out else []
     if len(found) < choice.fewest:
-        what = (
-            f"{run.run_id} has {len(found)} {choice.base} answers to edit; fewer than {choice.fewest} show nothing"
-        )
-        other = (
-            (_OWN, "the answers of its system") if choice.base == _REFERENCE else (_REFERENCE, "the references")
-        )
-        raise ConfigError(what, f"name a larger run, or edit {other[1]}: --base {other[0]}")
+        what = f"{run.run_id} has {len(found)} {choice.base} answers to edit"
+        other = "the references: --base reference"
+        if choice.base == "reference":
+            other = "the answers of its system: --base own"
+        fix = f"name a larger run, or edit {other}"
+        raise ConfigError(f"{what}; fewer than {choice.fewest} show nothing", fix)
     if choice.n is not None and choice.n < len(found):
         drawn = random.Random(choice.seed).sample(range(len(found)), choice.n)  # noqa: S311 - no secret
         notes.append(f"{choice.n:,} of {len(found):,} queries, drawn with seed {choice.seed}")
@@ -126,6 +116,14 @@ def _write(
 ) -> RunDir:
     origin = run.manifest()
     answers = [(case.row, case.prediction.model_copy(update={"trace": (), "retrieved": None})) for case in cases]
+    said = [
+        {
+            "row": row.model_dump(mode="json"),
+            "answer": prediction.answer,
+            "contexts": [context.model_dump(mode="json") for context in prediction.contexts],
+        }
+        for row, prediction in answers
+    ]
     return answers_as_run(
         folder,
         f"{choice.base}-{swap}",
@@ -135,17 +133,9 @@ def _write(
             "system": {"name": f"{choice.base}-{swap}", "version": "swapped", "index": {}, "answer": {}},
             "models": {"generator": {"provider": "imported", "model": choice.base}},
             "seed": choice.seed,
-            "imported": {"of": run.run_id, "cases": digest([_said(case) for case in cases])},
+            "imported": {"of": run.run_id, "cases": digest(said)},
         },
         config={"dataset": origin.config.get("dataset", {}), "evaluators": origin.config.get("evaluators", [])},
         dataset={**origin.dataset, "n_queries": len(cases)},
         note=f"Answers of {run.run_id} with one thing changed: {swap}.",
     )
-
-
-def _said(case: PerturbedCase) -> dict[str, Any]:
-    return {
-        "row": case.row.model_dump(mode="json"),
-        "answer": case.answer,
-        "contexts": [context.model_dump(mode="json") for context in case.prediction.contexts],
-    }

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
@@ -29,16 +28,15 @@ from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.statistics.confidence_intervals import (
     ENOUGH,
     FEWEST,
-    LEVEL,
     UNKNOWN,
-    WIDER,
-    Array,
     Interval,
+    limits,
     ratio_of_sums,
     wilson,
 )
 from harness.statistics.correlation import Auc, QueryScores, auc
 from harness.statistics.run_frame import Frame
+from harness.statistics.sampling_design import numbers_of
 from harness.store import RunDir
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]
@@ -48,7 +46,6 @@ _NOTHING = 0.05
 """Share of a measure's span: if the mean's change is shown to be smaller, the perturbation is missed."""
 
 FOLDER = "sensitivity"
-"""Folder below the results."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,6 @@ class PerturbationEffect:
     after: tuple[float, ...]
     """Of the same answers, in the same order."""
     n_swapped: int
-    """Answers that were changed."""
     n_clusters: int
     drop: float | None
     """How much worse the mean is afterwards; negative: better."""
@@ -69,22 +65,18 @@ class PerturbationEffect:
     auc: Auc
     """How well the value distinguishes unchanged from changed answers, over all queries; 1: perfectly."""
     n_lower: int
-    """Answers that score worse afterwards."""
     verdict: Noticed
 
     @property
     def n(self) -> int:
-        """Answers with both values."""
         return len(self.before)
 
     @property
     def mean_before(self) -> float | None:
-        """None if no answer has both values."""
         return fmean(self.before) if self.before else None
 
     @property
     def mean_after(self) -> float | None:
-        """None if no answer has both values."""
         return fmean(self.after) if self.after else None
 
     @property
@@ -123,46 +115,36 @@ def _effect(
 ) -> PerturbationEffect:
     shared = sorted(values[0].keys() & values[1].keys())
     before, after = (tuple(side[query] for query in shared) for side in values)
-    names = [frame.clusters.get(query, query) for query in shared]
+    clusters = numbers_of([frame.clusters.get(query, query) for query in shared])
+    n_clusters = len(set(clusters.tolist()))
     sign = 1 if measure.higher_is_better else -1
-    drops = sign * (np.array(before) - np.array(after))
-    interval = _interval(drops, names)
-    if interval.low is not None and interval.high is not None and measure.range is not None:
-        span = measure.range[1] - measure.range[0]
-        interval = Interval(max(-span, interval.low), min(span, interval.high))
-    drop = float(drops.mean()) if shared else None
-    by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
-    area = auc(by_cluster)
+    was, became = sign * np.array(before), sign * np.array(after)
+    drops = was - became
+    interval = UNKNOWN
+    if n_clusters >= FEWEST and np.ptp(drops) > 0:
+        # Clusters of queries are the independent units.
+        sums = np.bincount(clusters, weights=drops).astype(np.float64)
+        sizes = np.bincount(clusters).astype(np.float64)
+        span = measure.range[1] - measure.range[0] if measure.range else inf
+        interval = limits(ratio_of_sums(sums[:, None], sizes), n_clusters, (-span, span))
+    own = (clusters == number for number in range(n_clusters))
+    area = auc(QueryScores(was[rows].tolist(), became[rows].tolist()) for rows in own)
     # No interval for few clusters, or if no resample orders the values differently.
-    if len(by_cluster) < ENOUGH or area.interval.low == area.interval.high:
+    if n_clusters < ENOUGH or area.interval.low == area.interval.high:
         area = Auc(area.value, UNKNOWN)
-    verdict = verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0)
-    lower = int((drops > 0).sum())
     return PerturbationEffect(
-        measure, swap, before, after, n_swapped, len(set(names)), drop, interval, area, lower, verdict
+        measure,
+        swap,
+        before,
+        after,
+        n_swapped,
+        n_clusters,
+        drop=float(drops.mean()) if shared else None,
+        interval=interval,
+        auc=area,
+        n_lower=int((drops > 0).sum()),
+        verdict=verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0),
     )
-
-
-def _interval(drops: Array, names: Sequence[str]) -> Interval:
-    """Interval of the mean drop, with clusters of queries as independent units; see `analysis.intervals`."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    if len(places) < FEWEST or np.ptp(drops) == 0:
-        return UNKNOWN
-    numbers = [places[name] for name in names]
-    sums: Array = np.bincount(numbers, weights=drops).astype(np.float64)
-    totals: Array = np.bincount(numbers).astype(np.float64)
-    level = LEVEL if len(places) >= ENOUGH else WIDER
-    low, high = ratio_of_sums(sums[:, None], totals).intervals(1 - level)
-    return Interval(float(low[0]), float(high[0]))
-
-
-def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[QueryScores]:
-    groups: dict[str, tuple[list[float], list[float]]] = {}
-    for name, was, became in zip(names, before.tolist(), after.tolist(), strict=True):
-        own = groups.setdefault(name, ([], []))
-        own[0].append(was)
-        own[1].append(became)
-    return [QueryScores(*group) for group in groups.values()]
 
 
 def verdict_by_rule(
@@ -189,11 +171,8 @@ def verdict_by_rule(
 
 @dataclass(frozen=True)
 class PerturbationPreset:
-    """Which metrics are tested with which swaps."""
-
     evaluators: tuple[str, ...]
     swaps: tuple[str, ...]
-    """Empty: all."""
     base: BaseAnswer
     sweeps: tuple[str, ...] = ()
     """Each as `EVALUATOR.PARAMETER=VALUE,VALUE`."""
@@ -220,8 +199,6 @@ RAG-Eval: a system's own answers, answers to another query, and a generic answer
 
 @dataclass(frozen=True)
 class ParameterSweep:
-    """One parameter of an evaluator at several values."""
-
     evaluator: str
     parameter: str
     values: tuple[str, ...]
@@ -233,8 +210,6 @@ class ParameterSweep:
 
 @dataclass(frozen=True)
 class SensitivityOptions:
-    """Which perturbations, which evaluators, and which parameter sweeps."""
-
     choice: PerturbationChoice = field(default_factory=PerturbationChoice)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
     asks_judges: bool = True
@@ -246,8 +221,6 @@ class SensitivityOptions:
 
 @dataclass(frozen=True)
 class SweptEffects:
-    """The effects on an evaluator's metrics for one value of a parameter."""
-
     sweep: ParameterSweep
     value: str
     effects: tuple[PerturbationEffect, ...]
@@ -271,23 +244,30 @@ def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> Sensitivity
     """
     planned, notes = _planned(run, options)
     # Fail before any judge is called.
-    for sweep in options.sweeps:
-        for value in sweep.values:
-            _swept_evaluator(run, options, sweep, value)
+    sweeps = _planned_sweeps(run, options)
     names = tuple(one.spec.name for one in planned)
     answers = {"base": options.choice.base, "n": options.choice.n, "seed": options.choice.seed}
     folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(answers)}"
     swapped = swap_answers(run, options.choice, folder)
-    evaluate = replace(options.evaluate, evaluators=names)
-    evaluation = evaluate_all(swapped.runs, evaluate)
+    evaluation = evaluate_all(swapped.runs, replace(options.evaluate, evaluators=names))
     # Scores of an earlier command are ignored if the evaluator refused now.
     refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
     measures = tuple(measure for one in planned if one.spec.name not in refused for measure in one.measures)
-    effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
-    if not effects and not evaluation.stopped:
+    if evaluation.stopped:
+        return SensitivityResult(swapped, evaluation, names, measures, (), (), (*swapped.notes, *notes))
+    effects = tuple(swap_effects(swapped, measures))
+    if not effects:
         notes.append("no measure has a value for the original answers: nothing can be compared")
-    swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
-    return SensitivityResult(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
+    swept = []
+    wrong_answers = replace(options.choice, swaps=("wrong_answer",))
+    for sweep, value, evaluate, of_sweep in sweeps:
+        # The scores of each value are kept in runs of their own.
+        name = file_name(f"{sweep.evaluator}-{sweep.parameter}-{value}")
+        runs = swap_answers(run, wrong_answers, folder / name)
+        if evaluate_all(runs.runs, evaluate).stopped:
+            break
+        swept.append(SweptEffects(sweep, value, tuple(swap_effects(runs, of_sweep))))
+    return SensitivityResult(swapped, evaluation, names, measures, effects, tuple(swept), (*swapped.notes, *notes))
 
 
 def chosen_swaps(
@@ -323,61 +303,41 @@ def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[Planned
     given = options.evaluate
     config = evaluation_config(run, given.config, given.evaluators, given.settings)
     found: list[PlannedEvaluator] = []
-    left_out: list[str] = []
+    judging: list[str] = []
     notes: list[str] = []
     for planned in plan_evaluation(config).evaluators:
         name = planned.spec.name
         if "judge" in planned.spec.roles and not options.asks_judges:
-            left_out.append(name)
-        elif name in options.optional and (missing := _missing_package(planned)):
-            notes.append(f"left out: {name}: {missing}")
-        else:
+            judging.append(name)
+            continue
+        try:
+            if name in options.optional and planned.spec.preflight:
+                planned.spec.preflight(planned.params)
             found.append(planned)
-    names = ", ".join(left_out)
+        except MissingDependency as missing:
+            notes.append(f"left out: {name}: {missing}")
+    names = ", ".join(judging)
     if not found:
-        raise ConfigError(
-            f"each of these evaluators asks a judge: {names}", "leave out --no-judge, or name others: -e"
-        )
+        what = f"each of these evaluators asks a judge: {names}"
+        raise ConfigError(what, "leave out --no-judge, or name others: -e")
     return found, [*notes, *([f"left out, because they need a judge: {names}"] if names else [])]
 
 
-def _missing_package(planned: PlannedEvaluator) -> str:
-    try:
-        if planned.spec.preflight:
-            planned.spec.preflight(planned.params)
-    except MissingDependency as missing:
-        return str(missing)
-    return ""
-
-
-def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[SweptEffects]:
-    """The effects at each value of the swept parameters, with scores in separate directories."""
-    found: list[SweptEffects] = []
-    choice = replace(options.choice, swaps=("wrong_answer",))
+def _planned_sweeps(
+    run: RunDir, options: SensitivityOptions
+) -> Sequence[tuple[ParameterSweep, str, EvaluateOptions, Sequence[Measure]]]:
+    """Each value of the swept parameters, with its options and metrics. ConfigError: no such parameter or value,
+    or it needs a judge and judges are disabled.
+    """
+    found = []
     for sweep in options.sweeps:
         for value in sweep.values:
-            swapped = swap_answers(run, choice, folder / file_name(f"{sweep.evaluator}-{sweep.parameter}-{value}"))
-            given = options.evaluate
-            settings = (*given.settings, f"{sweep.key}={value}")
-            evaluate = replace(given, evaluators=(sweep.evaluator,), settings=settings)
-            evaluation = evaluate_all(swapped.runs, evaluate)
-            if evaluation.stopped:
-                return found
-            planned = _swept_evaluator(run, options, sweep, value)
-            found.append(SweptEffects(sweep, value, tuple(swap_effects(swapped, planned.measures))))
+            settings = (*options.evaluate.settings, f"{sweep.key}={value}")
+            evaluate = replace(options.evaluate, evaluators=(sweep.evaluator,), settings=settings)
+            config = evaluation_config(run, evaluate.config, evaluate.evaluators, settings)
+            (planned,) = plan_evaluation(config).evaluators
+            if "judge" in planned.spec.roles and not options.asks_judges:
+                what = f"--sweep {sweep.evaluator}.{sweep.parameter} asks a judge"
+                raise ConfigError(what, "leave out --no-judge, or the sweep")
+            found.append((sweep, value, evaluate, planned.measures))
     return found
-
-
-def _swept_evaluator(
-    run: RunDir, options: SensitivityOptions, sweep: ParameterSweep, value: str
-) -> PlannedEvaluator:
-    """ConfigError: no such parameter or value, or it needs a judge and judges are disabled."""
-    given = options.evaluate
-    settings = (*given.settings, f"{sweep.key}={value}")
-    config = evaluation_config(run, given.config, (sweep.evaluator,), settings)
-    (planned,) = plan_evaluation(config).evaluators
-    if "judge" in planned.spec.roles and not options.asks_judges:
-        raise ConfigError(
-            f"--sweep {sweep.evaluator}.{sweep.parameter} asks a judge", "leave out --no-judge, or the sweep"
-        )
-    return planned

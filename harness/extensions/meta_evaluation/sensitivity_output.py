@@ -56,22 +56,14 @@ def note_on_unread_metrics(effects: Sequence[PerturbationEffect]) -> list[str]:
 def overview(effects: Sequence[PerturbationEffect]) -> Table:
     """A row for each metric, a column for each swap: the AUC, or why there is none."""
     swaps = list(dict.fromkeys(effect.swap.title for effect in effects))
-    rows, unknown = [], {"cannot notice", "too few"}
+    rows = []
     for measure, own in by_measure(effects):
         cells: dict[str, Entry] = {
-            effect.swap.title: effect.verdict if effect.verdict in unknown else _quantity(effect) for effect in own
+            effect.swap.title: effect.verdict if effect.verdict in {"cannot notice", "too few"} else _area(effect)
+            for effect in own
         }
         rows.append((printable(measure.name), *(cells.get(title) for title in swaps)))
     return Table("sensitivity", "AUC of each change", ("measure", *swaps), tuple(rows))
-
-
-def measure_sections(effects: Sequence[PerturbationEffect]) -> list[Section]:
-    return [
-        Section(
-            f"measure-{number}", measure.name, Content([verdict_of(measure, own)], tables=[_table(measure, own)])
-        )
-        for number, (measure, own) in enumerate(by_measure(effects))
-    ]
 
 
 def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
@@ -85,11 +77,11 @@ def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
         "too few": "too few answers to tell on",
         "cannot notice": "does not read what is changed by",
     }
-    parts = []
-    for verdict, said in says.items():
-        own = [effect for effect in effects if effect.verdict == verdict]
-        if own:
-            parts.append(f"{said}: {', '.join(effect.swap.title for effect in own)}")
+    parts = [
+        f"{said}: {', '.join(titles)}"
+        for verdict, said in says.items()
+        if (titles := [effect.swap.title for effect in effects if effect.verdict == verdict])
+    ]
     return f"{measure.display_name}: {'; '.join(parts)}."
 
 
@@ -124,44 +116,48 @@ def _blind(effects: Sequence[PerturbationEffect]) -> list[str]:
 
 
 def _table(measure: Measure, effects: Sequence[PerturbationEffect]) -> Table:
-    rows: list[tuple[Entry, ...]] = []
-    for effect in effects:
-        worse = effect.lower
-        rows.append(
-            (
-                effect.swap.title,
-                effect.verdict,
-                Quantity(effect.mean_before, unit="share"),
-                Quantity(effect.mean_after, unit="share"),
-                Quantity(effect.drop, *effect.interval, unit="share", signed=True),
-                _quantity(effect),
-                Quantity(effect.n_lower / effect.n if effect.n else None, *worse, unit="%"),
-                Quantity(effect.n, of=effect.n_swapped, unit="count"),
-            )
+    rows: list[tuple[Entry, ...]] = [
+        (
+            effect.swap.title,
+            effect.verdict,
+            *_means(effect),
+            Quantity(effect.drop, *effect.interval, unit="share", signed=True),
+            _area(effect),
+            Quantity(effect.n_lower / effect.n if effect.n else None, *effect.lower, unit="%"),
+            _answers(effect),
         )
+        for effect in effects
+    ]
     lost = sum(effect.n_swapped - effect.n for effect in effects)
     note = f"{counted(lost, 'changed answer')} without both values: not applicable, or failed." if lost else ""
     return Table(f"measure-{measure.name}", measure.name, _HEADER, tuple(rows), note)
 
 
-def _quantity(effect: PerturbationEffect) -> Quantity:
+def _means(effect: PerturbationEffect) -> tuple[Quantity, Quantity]:
+    return Quantity(effect.mean_before, unit="share"), Quantity(effect.mean_after, unit="share")
+
+
+def _area(effect: PerturbationEffect) -> Quantity:
     return Quantity(effect.auc.value, *effect.auc.interval, unit="coefficient")
+
+
+def _answers(effect: PerturbationEffect) -> Quantity:
+    return Quantity(effect.n, of=effect.n_swapped, unit="count")
 
 
 def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices) -> Table:
     """Calls, tokens and dollars per answer for each evaluator. Reused judgements count."""
-    rows = []
+    rows: list[tuple[Entry, ...]] = []
     for name in evaluators:
-        usage, dollars, seconds, answers = Usage(), 0.0, 0.0, 0
-        is_priced = True
-        for run in runs:
-            for one in (one for one in run.evaluations() if one.evaluator == name):
-                answers += len(run.sample())
-                seconds += one.cost.wall_s or 0.0
-                usage = sum(one.cost.usage.values(), usage)
-                usd = usage_usd(prices, one.models, one.cost.usage)
-                is_priced, dollars = is_priced and usd is not None, dollars + (usd or 0.0)
-        rows.append(_cost_row(name, answers, usage, (dollars if is_priced else None, seconds)))
+        made = [(one, len(run.sample())) for run in runs for one in run.evaluations() if one.evaluator == name]
+        answers = sum(n for _, n in made)
+        usage = sum((own for one, _ in made for own in one.cost.usage.values()), Usage())
+        spent = [usage_usd(prices, one.models, one.cost.usage) for one, _ in made]
+        dollars = None if None in spent else sum(filter(None, spent))
+        seconds = sum(one.cost.wall_s or 0.0 for one, _ in made)
+        totals = (usage.calls, usage.input_tokens, usage.output_tokens, dollars, seconds)
+        each = [Quantity(value / answers if value is not None and answers else None) for value in totals]
+        rows.append((printable(name), Quantity(answers, unit="count"), *each))
     header = ("evaluator", "answers", "calls", "input tokens", "output tokens", "dollars", "seconds")
     note = "Each for one answer; seconds are of this machine, without judgements replayed from the journal."
     return Table("costs", "What an answer costs to score", header, tuple(rows), note)
@@ -170,27 +166,16 @@ def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices
 def sweep_table(points: Sequence[MovedParameter]) -> Table:
     rows: list[tuple[Entry, ...]] = [
         (
-            printable(point.effect.measure.name),
-            f"{point.parameter} = {point.value}",
-            Quantity(point.effect.mean_before, unit="share"),
-            Quantity(point.effect.mean_after, unit="share"),
-            Quantity(point.effect.auc.value, *point.effect.auc.interval, unit="coefficient"),
-            Quantity(point.effect.n, of=point.effect.n_swapped, unit="count"),
+            printable(effect.measure.name),
+            f"{parameter} = {value}",
+            *_means(effect),
+            _area(effect),
+            _answers(effect),
         )
-        for point in points
+        for parameter, value, effect in sorted(points, key=lambda one: (one.effect.measure.name, one.parameter))
     ]
     header = ("measure", "parameter", "as it was", "wrong answer", "AUC", "answers")
-    ordered = sorted(rows, key=lambda row: (str(row[0]), str(row[1]).partition(" ")[0]))
-    return Table("sweep", "Wrong answers over values of a parameter", header, tuple(ordered))
-
-
-def _cost_row(name: str, answers: int, usage: Usage, known: tuple[float | None, float]) -> tuple[Entry, ...]:
-    def each(value: float | None) -> Quantity:
-        return Quantity(value / answers if value is not None and answers else None)
-
-    dollars, seconds = known
-    tokens = (usage.input_tokens, usage.output_tokens)
-    return (printable(name), Quantity(answers, unit="count"), *map(each, (usage.calls, *tokens, dollars, seconds)))
+    return Table("sweep", "Wrong answers over values of a parameter", header, tuple(rows))
 
 
 def run_sensitivity(name: str, options: SensitivityOptions, *, out: Path | None, as_json: bool) -> int:
@@ -260,5 +245,11 @@ def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
     with plotting() as new_figure:
         drawings = [*draw_sensitivity(shown, new_figure), *draw_sweeps(_points(sensed), new_figure)]
         first = (Section("overview", "What measures notice", content), drawings)
-        sections = [first, *((one, ()) for one in measure_sections(shown))]
+        others = [
+            Section(
+                f"measure-{number}", measure.name, Content([verdict_of(measure, own)], [], [_table(measure, own)])
+            )
+            for number, (measure, own) in enumerate(by_measure(shown))
+        ]
+        sections = [first, *((one, ()) for one in others)]
         return write_folder(out, "sensitivity", title, sections, _data(run_id, sensed))

@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.api.config_building import bench_config, price_table
@@ -44,38 +44,9 @@ from harness.store import RunDir, SampleRow
 _LABELLED = "labelled"
 
 
-@dataclass(frozen=True)
-class ScoredSet:
-    """A set, its scores, and the outcome of the scoring."""
-
-    values: CardValues
-    run: RunDir
-    outcome: EvaluationOutcome
-    spending: BudgetTracker
-
-
-def evaluators_here(*, judged: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The evaluators that can run here, and a line for each whose packages are missing.
-
-    Without a judge, those that need one are in neither.
-    """
-    able, unable = [], []
-    for name in EVALUATORS.names():
-        spec = EVALUATORS.load(name)
-        if "judge" in spec.roles and not judged:
-            continue
-        try:
-            if spec.preflight:
-                spec.preflight(spec.params())
-            able.append(name)
-        except HarnessError as error:
-            unable.append(f"{name} is left out: {error}")
-    return tuple(able), tuple(unable)
-
-
-def score_set(
+def _scored(
     human: LabelledSet, config: BenchConfig, results: Path, prices: Prices, reporter: Reporter
-) -> ScoredSet:
+) -> tuple[CardValues, EvaluationOutcome, BudgetTracker]:
     """Score every item with every evaluator of the config that has not done so with the same models and
     parameters; failed scores are tried again, and judgements already made are not paid again.
 
@@ -90,11 +61,10 @@ def score_set(
 
     left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
     outcome = evaluate_runs([run], left, results, reporter, spending)
-    return ScoredSet(_values(human, run, plan, prices), run, outcome, spending)
+    return _values(human, run, plan, prices), outcome, spending
 
 
 def _labelled_run(human: LabelledSet, results: Path, reporter: Reporter) -> RunDir:
-    """The run with one query per item of the set."""
     answers = []
     for item in human.items:
         known = (item.reference,) if item.reference.strip() else ()
@@ -190,17 +160,13 @@ def _rows(
 ) -> Iterator[LabelledRow]:
     scores: dict[str, Mapping[str, float]] = {**found, **dimension.stored}
     for row in dimension.rows:
-        items = row.item_ids
-        known = {
-            name: _difference([values[item] for item in items])
-            for name, values in scores.items()
-            if all(item in values for item in items)
-        }
-        filled = {
-            name: _difference([scores.get(name, {}).get(item, least) for item in items])
-            for name, least in worst.items()
-            if name not in known
-        }
+        known, filled = {}, {}
+        for name, values in scores.items():
+            given = [values.get(item, worst.get(name, 0.0)) for item in row.item_ids]
+            if all(item in values for item in row.item_ids):
+                known[name] = _difference(given)
+            elif name in worst:
+                filled[name] = _difference(given)
         yield LabelledRow(
             dimension=dimension.name,
             row_id=" ".join(row.item_ids),
@@ -219,11 +185,22 @@ def _difference(scores: Sequence[float]) -> float:
 def scoring_config(
     path: Path | None, evaluators: Sequence[str], settings: Sequence[str], *, judged: bool, reporter: Reporter
 ) -> BenchConfig:
-    """The config for scoring; one line for each evaluator that cannot run, if none is named."""
+    """The config for scoring. If it names no evaluators, it takes all that can run here and need no judge, or may
+    have one, with a warning for each whose packages are missing.
+    """
     if not evaluators and path is None:
-        evaluators, left_out = evaluators_here(judged=judged)
-        for line in left_out:
-            reporter.warn(line)
+        able = []
+        for name in EVALUATORS.names():
+            spec = EVALUATORS.load(name)
+            if "judge" in spec.roles and not judged:
+                continue
+            try:
+                if spec.preflight:
+                    spec.preflight(spec.params())
+                able.append(name)
+            except HarnessError as error:
+                reporter.warn(f"{name} is left out: {error}")
+        evaluators = able
     if evaluators:
         settings = (*settings, f"evaluators={json.dumps(list(evaluators))}")
     return bench_config(path, settings=settings)
@@ -241,14 +218,11 @@ def score_and_print(
 ) -> int:
     """Score, write the card and print it; returns the exit code."""
     with resumable("paid judgements are kept"):
-        scored = score_set(human, config, results, price_table(prices or config.prices), reporter)
-    if scored.values.measures:
-        card = build_card(scored.values)
-        write_and_print(card, out or results / "validity" / scored.values.name, as_json=as_json)
-    code = conclude(((scored.outcome, config),))
-    if stopped := scored.outcome.stopped:
-        return say_stopped(stopped, scored.spending, "judgements are unfinished")
-    return code
+        values, outcome, spending = _scored(human, config, results, price_table(prices or config.prices), reporter)
+    if values.measures:
+        write_and_print(build_card(values), out or results / "validity" / values.name, as_json=as_json)
+    code = conclude(((outcome, config),))
+    return say_stopped(outcome.stopped, spending, "judgements are unfinished") if outcome.stopped else code
 
 
 def write_and_print(card: Card, out: Path, *, as_json: bool) -> None:

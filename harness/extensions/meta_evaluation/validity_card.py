@@ -29,29 +29,19 @@ FileWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 
 
 class MeasuredBy(Record):
-    """A metric, and the cost of its scores."""
-
     name: str
     title: str = ""
-    """Empty: its name."""
     evaluator: str = ""
     """Empty: the scores came with the set."""
     is_judged: bool = False
-    """Whether a model gave the scores."""
     worst: float | None = None
     """The value of items to which the metric does not apply, if they should count."""
     n_items: int = Field(0, ge=0)
     n_failed: int = Field(0, ge=0)
-    """Items whose score failed."""
     evaluator_wall_s: float | None = Field(None, ge=0)
     """Seconds for all metrics of its evaluator over all items."""
     evaluator_tokens: int = Field(0, ge=0)
     evaluator_usd: float | None = None
-    """None: the price is unknown."""
-
-    @property
-    def display_name(self) -> str:
-        return self.title or self.name
 
 
 class LabelledRow(Record):
@@ -69,15 +59,12 @@ class LabelledRow(Record):
 
 
 class CardValues(Record):
-    """The content of values.json."""
-
     name: FileWord
     title: str
     notes: tuple[str, ...]
     dimensions: dict[FileWord, str]
     """Name -> the question that people answered."""
     binary: tuple[str, ...]
-    """Dimensions whose labels are 0 or 1."""
     measures: tuple[MeasuredBy, ...]
     rows: tuple[LabelledRow, ...]
     models: dict[str, dict[str, Any]]
@@ -101,8 +88,6 @@ class CardValues(Record):
 
 @dataclass(frozen=True)
 class MeasureValidity:
-    """How well one metric agrees with people in one dimension."""
-
     measure: MeasuredBy
     n: int
     """Rows with a score, of `of`."""
@@ -110,14 +95,12 @@ class MeasureValidity:
     is_constant: bool
     """Whether every row has the same score, so that there is no correlation."""
     mean: Correlation
-    """With the mean of the people."""
     one: Coefficient
     """Pearson's with one person at a time, one row each: comparable with the agreement of people, and what
     RAGChecker publishes."""
     filled: Coefficient
     """Pearson's with the mean of the people over all rows; rows without a score count as the worst."""
     auc: Auc | None = None
-    """For a dimension with labels 0 and 1."""
 
     @property
     def strength(self) -> float:
@@ -127,8 +110,6 @@ class MeasureValidity:
 
 @dataclass(frozen=True)
 class DimensionCard:
-    """One dimension that people rated."""
-
     name: str
     asked: str
     n: int
@@ -145,14 +126,11 @@ class DimensionCard:
 
 @dataclass(frozen=True)
 class Card:
-    """The validity of measures on one set."""
-
     values: CardValues
     dimensions: tuple[DimensionCard, ...]
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Measures without any score on this set."""
         heard = {one.measure.name for card in self.dimensions for one in card.measures if one.n}
         return tuple(one.name for one in self.values.measures if one.name not in heard)
 
@@ -172,21 +150,21 @@ def _dimension(values: CardValues, name: str) -> DimensionCard:
 def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureValidity:
     name = measure.name
     scored = [row for row in rows if name in row.scores]
-    scores, clusters = [row.scores[name] for row in scored], [row.question_id for row in scored]
-    means = [fmean(row.labels) for row in scored]
+    means = [(row.scores[name], fmean(row.labels), row.question_id) for row in scored]
     each = [(row.scores[name], label, row.question_id) for row in scored for label in row.labels]
-    whole = [row for row in rows if name in row.scores or name in row.filled]
-    filled = [row.scores.get(name, row.filled.get(name, 0.0)) for row in whole]
+    filled = [
+        (known[name], fmean(row.labels), row.question_id)
+        for row in rows
+        if name in (known := {**row.filled, **row.scores})
+    ]
     return MeasureValidity(
         measure=measure,
         n=len(scored),
         of=len(rows),
-        is_constant=len(set(scores)) == 1,
-        mean=agreement(scores, means, clusters),
-        one=agreement([one[0] for one in each], [one[1] for one in each], [one[2] for one in each]).pearson,
-        filled=agreement(filled, [fmean(row.labels) for row in whole], [row.question_id for row in whole]).pearson
-        if len(whole) == len(rows)
-        else Coefficient(),
+        is_constant=len({row.scores[name] for row in scored}) == 1,
+        mean=_agreement_of(means),
+        one=_agreement_of(each).pearson,
+        filled=_agreement_of(filled).pearson if len(filled) == len(rows) else Coefficient(),
         auc=_auc(scored, name) if is_binary else None,
     )
 
@@ -202,8 +180,11 @@ def agreement(one: Sequence[float], other: Sequence[float], questions: Sequence[
 
 def _people(rows: Sequence[LabelledRow]) -> Correlation:
     """All pairs of people who labelled the same row, the rows of all pairs together."""
-    pairs = [(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)]
-    return agreement([one[0] for one in pairs], [one[1] for one in pairs], [one[2] for one in pairs])
+    return _agreement_of([(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)])
+
+
+def _agreement_of(rows: Sequence[tuple[float, float, str]]) -> Correlation:
+    return agreement([one[0] for one in rows], [one[1] for one in rows], [one[2] for one in rows])
 
 
 def _auc(rows: Sequence[LabelledRow], name: str) -> Auc:

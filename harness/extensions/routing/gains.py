@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,6 @@ FEWEST_QUERIES = 30
 """With fewer, intervals would not have their nominal coverage, and none is given."""
 FEWEST_CLUSTERS = 15
 _ALPHA = 0.05
-_NO_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,27 @@ class RecordedResults:
     weights: Array
     """Weights of the queries, 1 on average."""
     types: Sequence[str]
-    """The type of each query."""
 
     def of(self, rows: NDArray[np.bool_]) -> RecordedResults:
-        types = [name for name, is_in in zip(self.types, rows, strict=True) if is_in]
-        return RecordedResults(self.worth[rows], self.weights[rows], types)
+        return RecordedResults(self.worth[rows], self.weights[rows], np.array(self.types)[rows].tolist())
 
     def mean(self, choice: Columns) -> float:
         """The weighted mean worth if `choice` is the system of each query."""
-        taken = np.take_along_axis(self.worth, choice[:, None], axis=1)[:, 0]
-        return float(np.average(taken, weights=self.weights))
+        return mean_under(choice, self.worth, self.weights)
 
     def best_single(self) -> int:
         """The system with the highest mean; the first of equals."""
         means = np.average(self.worth, axis=0, weights=self.weights)
         return int(np.argmax(means >= means.max() - _SLACK))
 
-    def rows_of(self, name: str) -> NDArray[np.bool_]:
-        return np.array([one == name for one in self.types], dtype=bool)
+    def by_type(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Each type, and which queries are of it."""
+        types = np.array(self.types)
+        return ((name, types == name) for name in sorted(set(self.types)))
+
+
+def mean_under(choice: Columns, values: Array, weights: Array) -> float:
+    return float(np.average(np.take_along_axis(values, choice[:, None], axis=1)[:, 0], weights=weights))
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,6 @@ class RoutingTable:
     """Query type -> system, as the number of its column."""
 
     systems: Mapping[str, int]
-    """Query type -> column of the system."""
     otherwise: int
     """The system for all other types: the best single one."""
 
@@ -85,8 +87,8 @@ def learnt_table(recorded: RecordedResults) -> RoutingTable:
     """
     single = recorded.best_single()
     systems = {}
-    for name in sorted(set(recorded.types)):
-        own = recorded.of(recorded.rows_of(name))
+    for name, rows in recorded.by_type():
+        own = recorded.of(rows)
         best, ahead = own.best_single(), 0.0
         if best != single and len(own.types) >= FEWEST_OF_TYPE:
             differences = own.worth[:, best] - own.worth[:, single]
@@ -98,9 +100,8 @@ def learnt_table(recorded: RecordedResults) -> RoutingTable:
 
 def best_of_types(recorded: RecordedResults) -> RoutingTable:
     """The best system of each type on these queries, in hindsight."""
-    single = recorded.best_single()
-    names = sorted(set(recorded.types))
-    return RoutingTable({name: recorded.of(recorded.rows_of(name)).best_single() for name in names}, single)
+    systems = {name: recorded.of(rows).best_single() for name, rows in recorded.by_type()}
+    return RoutingTable(systems, recorded.best_single())
 
 
 def best_of_queries(recorded: RecordedResults) -> Columns:
@@ -111,16 +112,11 @@ def best_of_queries(recorded: RecordedResults) -> Columns:
 
 @dataclass(frozen=True)
 class Split:
-    """One split of the queries into a learning and a test half."""
-
     number: int
-    """The seed of the split."""
     teaches: NDArray[np.bool_]
-    """Whether a query is in the learning half."""
 
 
-@dataclass(frozen=True)
-class OverSplits:
+class OverSplits(NamedTuple):
     """The mean of something over all splits, with its interval."""
 
     mean: float
@@ -129,34 +125,28 @@ class OverSplits:
 
 @dataclass(frozen=True)
 class PolicyGain:
-    """The results of one policy on the test halves."""
-
     values: Array
     """Mean worth for each split, in the unit of `RecordedResults.worth`."""
     gains: Array
     """Gain over the best single system of the learning half, for each split."""
     choices: Sequence[Columns]
     """For each split, the chosen system of each test query."""
+    by_luck: float | None = None
+    """The mean gain of the same choice in hindsight if types, or queries, were unrelated to systems."""
 
 
 @dataclass(frozen=True)
 class RoutingGains:
-    """The results of all policies over the same splits."""
-
     splits: tuple[Split, ...]
     single: PolicyGain
     """The best single system: its gains are 0."""
     learnt: Mapping[str, PolicyGain]
     """Source of types -> the table learnt from these types."""
     by_type: PolicyGain
-    """The best system of each type, known in advance: an upper bound."""
+    """The best system of each type, known in advance: an upper bound. By luck: with shuffled types."""
     by_query: PolicyGain
-    """The best system of each query, known in advance: an upper bound."""
-    by_type_chance: PolicyGain
-    """`by_type` with shuffled types: the gain of choosing in hindsight if types carry no information."""
-    by_query_chance: PolicyGain
-    """`by_query` with the values of each system shuffled within each type: the gain of systems that are as good on
-    each type, but right on independent queries."""
+    """The best system of each query, known in advance: an upper bound. By luck: with the values of each system
+    shuffled within each type, as of systems that are as good on each type, but right on independent queries."""
     n_clusters: int
 
 
@@ -180,21 +170,19 @@ def routing_gains(
     """The results of all policies. `recorded.types` are the labels of the data set; `told`: source of types ->
     types to learn a table from.
     """
-    tables = [_one(recorded, told, split) for split in splits]
+    tables = [_on_split(recorded, told, split) for split in splits]
+    values = {name: np.array([table[name][0] for table in tables]) for name in tables[0]}
 
-    def of(name: str) -> PolicyGain:
-        values = np.array([table[name][0] for table in tables])
-        singles = np.array([table[_SINGLE][0] for table in tables])
-        return PolicyGain(values, values - singles, [table[name][1] for table in tables])
+    def of(name: str, luck: str = "") -> PolicyGain:
+        by_luck = float((values[luck] - values[_SINGLE]).mean()) if luck else None
+        return PolicyGain(values[name], values[name] - values[_SINGLE], [one[name][1] for one in tables], by_luck)
 
     return RoutingGains(
         tuple(splits),
         of(_SINGLE),
         {name: of(_LEARNT + name) for name in told},
-        of(_BY_TYPE),
-        of(_BY_QUERY),
-        of(_BY_TYPE + _LUCK),
-        of(_BY_QUERY + _LUCK),
+        of(_BY_TYPE, _TYPE_LUCK),
+        of(_BY_QUERY, _QUERY_LUCK),
         len(np.unique(clusters)),
     )
 
@@ -203,7 +191,7 @@ def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> Over
     """The mean over the splits. No interval if there are too few queries or clusters, or no variance."""
     mean = float(values.mean())
     n = len(splits[0].teaches)
-    if n < FEWEST_QUERIES or n_clusters < FEWEST_CLUSTERS or np.ptp(values) <= _NO_VARIANCE:
+    if n < FEWEST_QUERIES or n_clusters < FEWEST_CLUSTERS or np.ptp(values) <= _SLACK:
         return OverSplits(mean)
     teaching = np.array([split.teaches.sum() for split in splits], dtype=np.float64)
     share = float(np.mean((n - teaching) / teaching))
@@ -212,37 +200,30 @@ def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> Over
     return OverSplits(mean, Interval(mean - far, mean + far))
 
 
-_SINGLE, _LEARNT, _BY_TYPE, _BY_QUERY, _LUCK = "single", "learnt ", "by type", "by query", ", by luck"
+_SINGLE, _LEARNT, _BY_TYPE, _BY_QUERY = "single", "learnt ", "by type", "by query"
+_TYPE_LUCK, _QUERY_LUCK = "by type, by luck", "by query, by luck"
 
 
-def _one(
+def _on_split(
     recorded: RecordedResults, told: Mapping[str, Sequence[str]], split: Split
 ) -> dict[str, tuple[float, Columns]]:
     """Policy -> (mean worth, choices) on the test half of one split."""
     teaching, testing = recorded.of(split.teaches), recorded.of(~split.teaches)
     rng = np.random.default_rng([split.number, 1])
-    dealt = replace(testing, types=[testing.types[at] for at in rng.permutation(len(testing.types))])
-    apart = replace(testing, worth=_dealt_out(testing, rng))
-    single = np.full(len(testing.types), teaching.best_single(), dtype=np.int64)
+    shuffled_types = [testing.types[at] for at in rng.permutation(len(testing.types))]
+    shuffled_worth = testing.worth.copy()
+    for _, rows in testing.by_type():
+        shuffled_worth[rows] = rng.permuted(testing.worth[rows], axis=0)
     choices = {
-        _SINGLE: single,
+        _SINGLE: np.full(len(testing.types), teaching.best_single(), dtype=np.int64),
         _BY_TYPE: best_of_types(testing).choices(testing.types),
         _BY_QUERY: best_of_queries(testing),
-        _BY_TYPE + _LUCK: best_of_types(dealt).choices(dealt.types),
+        _TYPE_LUCK: best_of_types(replace(testing, types=shuffled_types)).choices(shuffled_types),
     }
     for name, types in told.items():
         taught = replace(recorded, types=types)
-        table = learnt_table(taught.of(split.teaches))
-        choices[_LEARNT + name] = table.choices(taught.of(~split.teaches).types)
+        choices[_LEARNT + name] = learnt_table(taught.of(split.teaches)).choices(taught.of(~split.teaches).types)
     found = {name: (testing.mean(choice), choice) for name, choice in choices.items()}
-    found[_BY_QUERY + _LUCK] = (apart.mean(best_of_queries(apart)), best_of_queries(apart))
-    return found
-
-
-def _dealt_out(recorded: RecordedResults, rng: np.random.Generator) -> Array:
-    """The values of each system, shuffled within each type."""
-    found = recorded.worth.copy()
-    for name in sorted(set(recorded.types)):
-        rows = np.flatnonzero(recorded.rows_of(name))
-        found[rows] = rng.permuted(recorded.worth[rows], axis=0)
-    return found
+    independent = replace(testing, worth=shuffled_worth)
+    best = best_of_queries(independent)
+    return {**found, _QUERY_LUCK: (independent.mean(best), best)}

@@ -46,8 +46,6 @@ FEWEST = 8
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """The options of a study."""
-
     measure: str | None = None
     """None: the primary metric."""
     cost: str = "tokens"
@@ -101,9 +99,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     notes += [f"{one.label} is unfinished and is left out." for one in named if one not in finished]
     entrants, compared, found = _compared(finished, choice)
     notes += found
-    costs = _costs(entrants, compared, choice.cost)
-    if choice.cost_weight:
-        costs = _required(entrants, costs, choice.cost)
+    costs = _costs(entrants, compared, choice)
     # The cheapest first: the first of equally good systems is chosen, however runs are ordered.
     means = [0.0] * len(entrants) if costs is None else costs.mean(axis=0).tolist()
     order = sorted(range(len(entrants)), key=lambda at: (means[at], entrants[at].label, entrants[at].run.run_id))
@@ -168,41 +164,32 @@ def _compared(runs: Sequence[RunView], choice: RouteChoice) -> tuple[list[RunVie
     return entrants, compared, [*notes, *comparison_notes(entrants, again, again, [compared], [name])]
 
 
-def _costs(runs: Sequence[RunView], compared: MeasureComparison, cost: str) -> Array | None:
-    """Costs, queries x runs; None if any of them is unknown."""
-    columns = []
-    for run in runs:
-        known: Mapping[str, float] = run.values.get(cost, {})
-        if any(one not in known for one in compared.query_ids):
-            return None
-        columns.append([known[one] for one in compared.query_ids])
-    found = np.array(columns, dtype=np.float64).T
-    return found if found.any() else None
-
-
-def _required(runs: Sequence[RunView], costs: Array | None, cost: str) -> Array:
-    """The costs. ConfigError if any is unknown, or if a run failed too often to know its costs."""
+def _costs(runs: Sequence[RunView], compared: MeasureComparison, choice: RouteChoice) -> Array | None:
+    """Costs, queries x runs; None if any of them is unknown. ConfigError if they have a weight and any is unknown,
+    or a run failed too often to know its costs.
+    """
+    known: list[Mapping[str, float]] = [run.values.get(choice.cost, {}) for run in runs]
+    found = np.array([[own.get(one, np.nan) for own in known] for one in compared.query_ids])
+    is_known = bool(np.isfinite(found).all() and found.any())
+    if not choice.cost_weight:
+        return found if is_known else None
     for run in runs:
         endings = run.run.latest_attempts().values()
         if fails_too_often(sum(one.status != "ok" for one in endings), len(endings)):
-            raise ConfigError(
-                f"{run.label} failed too many queries to know what it costs",
-                "leave it out, or set --cost-weight 0",
-            )
-    if costs is None:
-        without = [one.label for one in runs if cost not in one.values or len(one.values[cost]) < len(one.sample)]
-        unknown = ", ".join(without) or "any of these runs"
-        raise ConfigError(
-            f"'{cost}' is unknown for some queries in {unknown}", f"use another --cost ({', '.join(COST_UNITS)})"
-        )
-    return costs
+            what = f"{run.label} failed too many queries to know what it costs"
+            raise ConfigError(what, "leave it out, or set --cost-weight 0")
+    if not is_known:
+        without = [one.label for one, own in zip(runs, known, strict=True) if len(own) < len(one.sample)]
+        what = f"'{choice.cost}' is unknown for some queries in {', '.join(without) or 'any of these runs'}"
+        raise ConfigError(what, f"use another --cost ({', '.join(COST_UNITS)})")
+    return found
 
 
 def _worth(compared: MeasureComparison, values: Array, costs: Array | None, choice: RouteChoice) -> Array:
-    sign = 1.0 if compared.measure.higher_is_better else -1.0
+    worth = values if compared.measure.higher_is_better else -values
     if not choice.cost_weight or costs is None:
-        return sign * values
+        return worth
     if compared.measure.span is None:
         raise ConfigError("the metric has no known range, so points are undefined", "use --cost-weight 0")
     point = compared.measure.span / 100
-    return sign * values - choice.cost_weight * point * costs / COST_UNITS[choice.cost]
+    return worth - choice.cost_weight * point * costs / COST_UNITS[choice.cost]

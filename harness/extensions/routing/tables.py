@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.display import Content, Entry, Quantity, Section, Table, counted
 from harness.display.text_format import printable, type_name
@@ -14,30 +15,26 @@ from harness.extensions.routing.gains import (
     FEWEST_QUERIES,
     OverSplits,
     PolicyGain,
+    mean_under,
     spread_over,
 )
 from harness.extensions.routing.study import LABELS, RULES, RouteStudy
 from harness.statistics.confidence_intervals import Array, mean_interval
 
 _TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
-_ELSEWHERE = "on held-out queries"
-_COSTS = {"tokens": "tokens", "usd": "USD", "latency_s": "seconds"}
+_TESTED = "on held-out queries"
+_COSTS = {"tokens": ("tokens", "1,000 tokens"), "usd": ("USD", "cent"), "latency_s": ("seconds", "second")}
+"""What a column of costs, and a weighted unit of `COST_UNITS`, are called."""
 
 
 def route_sections(study: RouteStudy) -> list[Section]:
-    tables = [gains_table(study), *(routes_table(study, told) for told in (RULES, LABELS)), types_table(study)]
-    return [
-        Section(
-            "route",
-            "What routing would gain",
-            Content(paragraphs=[verdict(study), about_luck(study)], tables=tables),
-        ),
-        *([Section("notes", "Notes", Content(items=study.notes))] if study.notes else []),
-    ]
+    tables = [_gains_table(study), *(_routes_table(study, told) for told in (RULES, LABELS)), _types_table(study)]
+    gains = Content(paragraphs=[verdict(study), _about_luck(study)], tables=tables)
+    notes = [Section("notes", "Notes", Content(items=study.notes))] if study.notes else []
+    return [Section("route", "What routing would gain", gains), *notes]
 
 
 def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
-    """Name of each policy -> its results."""
     gains = study.gains
     return {
         "best single system": gains.single,
@@ -52,64 +49,54 @@ def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
     return spread_over(one.gains, study.gains.splits, study.gains.n_clusters)
 
 
-def gains_table(study: RouteStudy) -> Table:
+def _gains_table(study: RouteStudy) -> Table:
     """The mean, gain and cost of each policy, and the gain expected by chance."""
-    gains = study.gains
-    luck = {id(gains.by_type): gains.by_type_chance, id(gains.by_query): gains.by_query_chance}
+    gains, measure, weight = study.gains, study.compared.measure, study.choice.cost_weight
+    cost, unit = _COSTS[study.choice.cost]
+    header = ("policy", "mean", "gain over the best single", "gain by luck", f"{cost} a query")
     rows = [
         (
             name,
-            _quantity(study, _on_tests(study, one, study.values)),
+            _mean(study, _on_tests(study, one, study.values)),
             None if one is gains.single else _gain(study, gains_of(study, one)),
-            _gain(study, OverSplits(float(luck[id(one)].gains.mean()))) if id(one) in luck else None,
+            None if one.by_luck is None else _gain(study, OverSplits(one.by_luck)),
             None if study.costs is None else Quantity(_on_tests(study, one, study.costs).mean),
         )
         for name, one in named_gains(study).items()
     ]
-    first, last = gains.splits[0].number, gains.splits[-1].number
-    measure = study.compared.measure
+    kept = [at for at in range(len(header)) if any(row[at] is not None for row in rows)]
+    filled = tuple(tuple(row[at] for at in kept) for row in rows)
     mix = ", types weighted as in the data set" if study.compared.weights is not None else ""
-    unit = {"tokens": "1,000 tokens", "usd": "cent", "latency_s": "second"}[study.choice.cost]
-    weight = study.choice.cost_weight
     price = f" less {weight:g} points for each {unit}" if weight else ""
     n_queries = counted(len(study.compared.query_ids), "query", "queries")
     note = (
-        f"{printable(measure.title or measure.name)}{mix}{price}, over {n_queries}: half of "
-        f"the documents for learning, the others for testing; splits {first} to {last}, corrected resampled t. "
-        "By luck: the gain of the best choice if types, or queries, were unrelated to systems."
+        f"{printable(measure.title or measure.name)}{mix}{price}, over {n_queries}: half of the documents for "
+        f"learning, the others for testing; splits {gains.splits[0].number} to {gains.splits[-1].number}, "
+        "corrected resampled t. By luck: the gain of the best choice if types, or queries, were unrelated to "
+        "systems."
     )
-    header = (
-        "policy",
-        "mean",
-        "gain over the best single",
-        "gain by luck",
-        f"{_COSTS[study.choice.cost]} a query",
-    )
-    kept = [at for at in range(len(header)) if any(row[at] is not None for row in rows)]
-    filled = tuple(tuple(row[at] for at in kept) for row in rows)
     return Table("route-gains", "Gains", tuple(header[at] for at in kept), filled, note=note)
 
 
-def routes_table(study: RouteStudy, told: str) -> Table:
+def _routes_table(study: RouteStudy, told: str) -> Table:
     """The system of each type, learnt from all queries."""
-    table, types = study.tables[told], list(study.told[told])
-    learnt = study.gains.learnt[told]
+    table, types = study.tables[told], np.array(study.told[told])
+    single = table.otherwise
     rows = []
-    for name in sorted(set(types)):
-        own = np.array([one == name for one in types])
-        to, single = table.systems.get(name, table.otherwise), table.otherwise
+    for name in sorted(set(study.told[told])):
+        own, to = types == name, table.systems.get(name, single)
         rows.append(
             (
                 type_name(name),
                 Quantity(int(own.sum()), unit="count"),
                 study.names[to],
-                _mean(study, study.values[own, to]),
-                _mean(study, study.values[own, single]),
-                Quantity(_agreeing(study, learnt, own, to), unit="%"),
+                _mean_of(study, study.values[own, to]),
+                _mean_of(study, study.values[own, single]),
+                Quantity(_agreeing(study, study.gains.learnt[told], own, to), unit="%"),
             )
         )
     note = (
-        f"All other queries go to {study.names[table.otherwise]}, the best single system. A type gets another "
+        f"All other queries go to {study.names[single]}, the best single system. A type gets another "
         "system only if that is better by more than one standard error. Halves that agree: share of the splits in "
         "which its queries went to the same system."
     )
@@ -117,71 +104,53 @@ def routes_table(study: RouteStudy, told: str) -> Table:
     return Table(f"route-{told}", f"Routes, {_TOLD[told]}", header, tuple(rows), note=note)
 
 
-def types_table(study: RouteStudy) -> Table:
+def _types_table(study: RouteStudy) -> Table:
     """The mean of each system on each type, by the labels of the data set."""
-    types = list(study.told[LABELS])
-    names = sorted(set(types))
-    owns = [np.array([one == name for one in types]) for name in names]
+    types = dict(study.recorded.by_type())
     rows: tuple[tuple[Entry, ...], ...] = tuple(
-        (label, *(_mean(study, study.values[own, at]) for own in owns)) for at, label in enumerate(study.names)
+        (label, *(_mean_of(study, study.values[own, at]) for own in types.values()))
+        for at, label in enumerate(study.names)
     )
-    header = ("system", *(f"{type_name(name)} ({own.sum()})" for name, own in zip(names, owns, strict=True)))
-    return Table(
-        "route-types", "Systems by type", header, rows, note="Intervals hold for other queries on these documents."
-    )
+    header = ("system", *(f"{type_name(name)} ({own.sum()})" for name, own in types.items()))
+    note = "Intervals hold for other queries on these documents."
+    return Table("route-types", "Systems by type", header, rows, note=note)
 
 
 def verdict(study: RouteStudy) -> str:
     single = study.names[study.tables[RULES].otherwise]
     learnt = study.gains.learnt[RULES]
-    found = gains_of(study, learnt)
-    low, high = found.interval
+    mean, (low, high) = gains_of(study, learnt)
     if not np.any(learnt.gains):
         return f"Choose {single}: a table gains nothing over it on any split."
     if low is None or high is None:
         return (
-            f"Inconclusive: {_points(study, found.mean)} over the best single system ({single}), and fewer than "
+            f"Inconclusive: {_points(study, mean)} over the best single system ({single}), and fewer than "
             f"{FEWEST_QUERIES} queries or {FEWEST_CLUSTERS} documents give no interval."
         )
-    between = _points(study, found.mean, low, high)
+    between = _points(study, mean, low, high)
     if low > 0:
-        return (
-            f"Route: a table from types to systems gains {between} over the best single ({single}) {_ELSEWHERE}."
-        )
+        return f"Route: a table from types to systems gains {between} over the best single ({single}) {_TESTED}."
     if high < 0:
-        return f"Choose {single}: a table from types to systems loses, {between} {_ELSEWHERE}."
-    return f"Choose {single}: no significant gain of routing by type, {between} {_ELSEWHERE}."
+        return f"Choose {single}: a table from types to systems loses, {between} {_TESTED}."
+    return f"Choose {single}: no significant gain of routing by type, {between} {_TESTED}."
 
 
-def about_luck(study: RouteStudy) -> str:
+def _about_luck(study: RouteStudy) -> str:
     """Compares the gain of the best system of each query with the gain expected by chance."""
-    gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query_chance.gains.mean()
+    gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query.by_luck or 0.0
     said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type but right "
     said += f"on independent queries would gain {_points(study, luck)} by luck"
     return f"{said}: this is no evidence that routing can help." if gained <= luck else f"{said}."
 
 
-def is_shown(study: RouteStudy) -> bool:
-    """Whether the gain of the table for types found by rules is significant."""
-    low = gains_of(study, study.gains.learnt[RULES]).interval.low
-    return low is not None and low > 0
-
-
 def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> OverSplits:
     """The mean of `what` on the test halves under the policy."""
-    means = [
-        float(
-            np.average(
-                np.take_along_axis(what[~split.teaches], choice[:, None], axis=1)[:, 0],
-                weights=study.recorded.weights[~split.teaches],
-            )
-        )
-        for split, choice in zip(study.gains.splits, one.choices, strict=True)
-    ]
+    tests = [(~split.teaches, choice) for split, choice in zip(study.gains.splits, one.choices, strict=True)]
+    means = [mean_under(choice, what[rows], study.recorded.weights[rows]) for rows, choice in tests]
     return spread_over(np.array(means), study.gains.splits, study.gains.n_clusters)
 
 
-def _agreeing(study: RouteStudy, learnt: PolicyGain, own: Array, to: int) -> float | None:
+def _agreeing(study: RouteStudy, learnt: PolicyGain, own: NDArray[np.bool_], to: int) -> float | None:
     """The share of splits in which the test queries of a type went to that system."""
     went = [
         bool(choice[own[~split.teaches]][0] == to)
@@ -191,12 +160,12 @@ def _agreeing(study: RouteStudy, learnt: PolicyGain, own: Array, to: int) -> flo
     return float(np.mean(went)) if went else None
 
 
-def _mean(study: RouteStudy, values: Array) -> Quantity:
+def _mean_of(study: RouteStudy, values: Array) -> Quantity:
     interval = mean_interval(list(values), proportion=study.compared.measure.is_share)
-    return _quantity(study, OverSplits(float(values.mean()), interval))
+    return _mean(study, OverSplits(float(values.mean()), interval))
 
 
-def _quantity(study: RouteStudy, found: OverSplits) -> Quantity:
+def _mean(study: RouteStudy, found: OverSplits) -> Quantity:
     """The interval is cut to the range of the metric."""
     low, high = found.interval
     ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
@@ -206,7 +175,7 @@ def _quantity(study: RouteStudy, found: OverSplits) -> Quantity:
 
 
 def _gain(study: RouteStudy, found: OverSplits) -> Quantity:
-    return Quantity(found.mean, found.interval.low, found.interval.high, unit=_unit(study), signed=True)
+    return Quantity(found.mean, *found.interval, unit=_unit(study), signed=True)
 
 
 def _unit(study: RouteStudy) -> NumberForm:
@@ -225,10 +194,6 @@ def _points(study: RouteStudy, value: float, *limits: float) -> str:
 def route_json(study: RouteStudy) -> dict[str, Any]:
     """All tables, splits and notes. Gains are in the unit of the metric, minus weighted costs."""
     gains, choice = study.gains, study.choice
-    luck = {
-        id(gains.by_type): float(gains.by_type_chance.gains.mean()),
-        id(gains.by_query): float(gains.by_query_chance.gains.mean()),
-    }
     means = np.average(study.values, axis=0, weights=study.recorded.weights)
     return {
         "dataset": study.title,
@@ -243,11 +208,8 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
             for one, mean in zip(study.runs, means.tolist(), strict=True)
         ],
         "verdict": verdict(study),
-        "is_shown": is_shown(study),
-        "policies": [
-            {"policy": name, **_gain_json(study, one), "gain_by_luck": luck.get(id(one))}
-            for name, one in named_gains(study).items()
-        ],
+        "is_shown": (gains_of(study, gains.learnt[RULES]).interval.low or 0.0) > 0,
+        "policies": [_policy_json(study, name, one) for name, one in named_gains(study).items()],
         "routes": {
             told: {
                 "otherwise": study.names[table.otherwise],
@@ -268,13 +230,7 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
     }
 
 
-def _gain_json(study: RouteStudy, one: PolicyGain) -> dict[str, float | None]:
-    if one is study.gains.single:
-        return {"worth": float(one.values.mean()), "gain": 0.0, "ci_low": None, "ci_high": None}
-    found = gains_of(study, one)
-    return {
-        "worth": float(one.values.mean()),
-        "gain": found.mean,
-        "ci_low": found.interval.low,
-        "ci_high": found.interval.high,
-    }
+def _policy_json(study: RouteStudy, name: str, one: PolicyGain) -> dict[str, Any]:
+    gain, (low, high) = gains_of(study, one)
+    found = {"policy": name, "worth": float(one.values.mean()), "gain": gain, "ci_low": low, "ci_high": high}
+    return {**found, "gain_by_luck": one.by_luck}

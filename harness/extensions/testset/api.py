@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from harness.api.config_building import as_names, as_settings, bench_config, price_table
 from harness.core.records import Usage
 from harness.display.text_format import duration
 from harness.extensions.testset.documents import check_out, read_documents
-from harness.extensions.testset.question_records import Candidate, CheckName
+from harness.extensions.testset.question_records import CHECKED, Candidate
 from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
 from harness.extensions.testset.write_questions import (
     PlannedWriting,
@@ -29,14 +29,11 @@ from harness.statistics.estimate import measured_range
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_CHECKS: tuple[str, ...] = get_args(CheckName)
-CANDIDATE_COLUMNS = ("id", "kind", "question", "answer", "survives", *_CHECKS)
+CANDIDATE_COLUMNS = ("id", "kind", "question", "answer", "survives", *CHECKED)
 
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """The options of the command."""
-
     folder: Path | None = None
     dataset: str | None = None
     """The name of a data set whose documents are used instead of a folder's."""
@@ -130,15 +127,13 @@ def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
 
 
 def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object]]:
-    """One row with `CANDIDATE_COLUMNS` per candidate."""
     for one in candidates:
-        verdicts: dict[str, object] = {check.name: check.passed for check in one.checks}
         said = {"id": one.id, "kind": one.kind, "question": one.question, "answer": one.answer}
-        yield {**said, "survives": one.survives, **{name: verdicts.get(name) for name in _CHECKS}}
+        verdicts = {check.name: check.passed for check in one.checks}
+        yield {**said, "survives": one.survives, **dict.fromkeys(CHECKED), **verdicts}
 
 
 def planned_lines(planned: PlannedWriting) -> list[str]:
-    """What will be written, by which model, and the estimate."""
     orders = ", ".join(f"{order.wanted} {order.kind}" for order in planned.orders.orders)
     models = planned.models
     who = f"{models.written_by} writes, {models.judged_by} checks"

@@ -82,9 +82,8 @@ def check_out(out: Path, folder: Path | None) -> None:
         fix = "name it with .jsonl; `rag-harness review FILE --to-csv SHEET` makes a sheet of it"
         raise ConfigError(f"{out}: a question file is written as JSON Lines", fix)
     if folder is not None and out.resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(
-            f"{out} lies in {folder}, where it would be read as a document", "name an --out elsewhere"
-        )
+        what = f"{out} lies in {folder}, where it would be read as a document"
+        raise ConfigError(what, "name an --out elsewhere")
 
 
 def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n: int, seed: int) -> int:

@@ -41,7 +41,7 @@ from harness.extensions.testset.text_checks import (
     stands_alone,
     well_formed,
 )
-from harness.llm_utils.concurrency import map_bounded
+from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.llm_utils.structured_output import ask_json
 from harness.statistics.estimate import CHARACTERS_PER_TOKEN
 from harness.statistics.prices import Prices, usage_usd
@@ -50,9 +50,6 @@ _WAVE = 5
 """Candidates per kind that are under way before it is known how many of them pass."""
 _TRIED = 5
 """Candidates of which at least one must be readable; otherwise the model is unsuitable."""
-
-Told = Callable[[int, int], None]
-"""told(questions kept, questions wanted)."""
 
 _PROMPT = 1_200
 """Characters of a short prompt: the answer instructions, a question, some quotes."""
@@ -69,8 +66,6 @@ class Order:
 
 @dataclass
 class _KindProgress:
-    """The candidates of one kind."""
-
     wanted: int
     waiting: list[QuestionSlot]
     done: list[Candidate] = field(default_factory=list)
@@ -86,8 +81,9 @@ class QuestionGenerator:
     """Writes and checks; `candidates` always holds what is finished."""
 
     def __init__(
-        self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Told
+        self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Progress
     ) -> None:
+        """`told`: called with the numbers of questions kept and wanted."""
         self._models, self._judging, self._told = models, judging, told
         self._trays = {order.kind: _KindProgress(order.wanted, list(order.sites)) for order in orders}
         self._distinct = Distinct(models.embedder)
@@ -95,7 +91,6 @@ class QuestionGenerator:
         self._simpler: list[Candidate] = []
         """Failed bridge questions as questions for a single fact, with their checks."""
         self.stopped: BudgetExhausted | None = None
-        """The reason why the budget ended it."""
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -189,7 +184,6 @@ class QuestionGenerator:
         return [one, *simpler]
 
     def _tell_of_one(self, _done: int, _total: int) -> None:
-        """Report that a candidate is finished, kept or not."""
         wanted = sum(tray.wanted for tray in self._trays.values())
         self._told(min(self._n_kept, wanted), wanted)
 
@@ -205,10 +199,9 @@ def single_fact_of(failed: Candidate) -> Candidate | None:
     quotes: dict[str, list[Evidence]] = {}
     for item in failed.evidence:
         quotes.setdefault(item.doc_id, []).append(item)
-    holders = [
-        doc for doc, own in quotes.items() if gives_away(" ".join(each.fact for each in own), failed.answer)
-    ]
-    doc_id = last.document or next(iter(quotes if len(quotes) == 1 else holders), "")
+    said = {doc: " ".join(each.fact for each in own) for doc, own in quotes.items()}
+    holders = [doc for doc, text in said.items() if len(said) == 1 or gives_away(text, failed.answer)]
+    doc_id = last.document or next(iter(holders), "")
     if not doc_id:
         return None
     checks = [check for check in failed.checks if check.passed is not False]
@@ -231,26 +224,26 @@ def single_fact_of(failed: Candidate) -> Candidate | None:
 
 def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:
     texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in site.excerpts}
-    if one.survives:
-        one = one.checked(well_formed(site.kind, one.question, one.answer))
-    if one.survives:
-        one = one.checked(stands_alone(one.question))
-    if one.survives:
-        named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
-        one = one.checked(check_names_occur(one.question, named))
-    if one.survives:
-        one = one.checked(check_all_rows(one.question, one.answer, one.evidence))
-    if not one.survives:
-        return one
-    if site.kind == "unanswerable":
-        return one.checked(left_out(one.answer, texts))
-    return one.checked(check_quotes(site.kind, one.evidence, texts))
+    named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
+    checks: tuple[Callable[[], QuestionCheck], ...] = (
+        lambda: well_formed(site.kind, one.question, one.answer),
+        lambda: stands_alone(one.question),
+        lambda: check_names_occur(one.question, named),
+        lambda: check_all_rows(one.question, one.answer, one.evidence),
+        lambda: (
+            left_out(one.answer, texts)
+            if site.kind == "unanswerable"
+            else check_quotes(site.kind, one.evidence, texts)
+        ),
+    )
+    for check in checks:
+        if one.survives:
+            one = one.checked(check())
+    return one
 
 
 @dataclass(frozen=True)
 class WritingEstimate:
-    """Calls and tokens by role."""
-
     usage: Mapping[str, Usage]
     usd: float | None
     """None: a model has no known price."""
@@ -288,11 +281,8 @@ def estimate(
 
 def _controls(sites: Sequence[QuestionSlot]) -> Usage:
     answerable = sum(site.kind != "unanswerable" for site in sites)
-    swapped = _calls(min(SWAPPED, answerable), _PROMPT, VERDICT_TOKENS)
-    if answerable == len(sites):
-        return swapped
-    single = min(SEARCHED, sum(site.kind == "single_fact" for site in sites))
-    return swapped + _searched(single)
+    single = sum(site.kind == "single_fact" for site in sites) if answerable < len(sites) else 0
+    return _calls(min(SWAPPED, answerable), _PROMPT, VERDICT_TOKENS) + _searched(min(SEARCHED, single))
 
 
 def _judging(site: QuestionSlot) -> Usage:

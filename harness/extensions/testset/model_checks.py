@@ -67,7 +67,6 @@ class PassageSearch:
             self._vectors = await self._embedder.embed_documents([passage.text for passage in self._passages])
 
     async def search(self, question: str) -> list[Context]:
-        """The top passages, best first."""
         rankings = [await asyncio.to_thread(self._by_words, question)]
         if self._embedder and self._vectors is not None:
             near = self._vectors @ await self._embedder.embed_query(question)
@@ -101,8 +100,6 @@ def _ranking(texts: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class QuestionJudging:
-    """The models of the checks, and the searched documents."""
-
     judge: ChatModel
     search: PassageSearch | None
     """None: no unanswerable questions are written."""

@@ -34,8 +34,6 @@ _NO_MODEL = "choose one, such as --set models.generator.provider=openai"
 
 @dataclass(frozen=True)
 class WriterPlan:
-    """The resolved model of each role."""
-
     writer: GeneratorConfig
     judge: JudgeConfig
     embedder: EmbedderConfig
@@ -94,15 +92,12 @@ class WriterModels:
         if left.begin_until is not None and left.end_by is not None:
             self._cut_at = left.end_by - _CLOSING_SHARE * (left.end_by - left.begin_until)
         self.meter = Meter(_SCOPE)
-        """All metered usage."""
-        self.embedding: EmbedProgress = lambda _done, _total: None
-        """Called with the embedder's progress."""
+        self.embedding: EmbedProgress | None = None
         self._servers: dict[str, ServerAccess | None] = {}
         self._connected: list[OpenAIChat | CachedEmbedder] = []
 
     @property
     def concurrency(self) -> int:
-        """How many candidates to process at once."""
         return provider_of(self._plan.writer).parallel(self._plan.writer)
 
     @cached_property
@@ -144,10 +139,10 @@ class WriterModels:
             raise
 
     def _embedded(self, done: int, total: int) -> None:
-        self.embedding(done, total)
+        if self.embedding:
+            self.embedding(done, total)
 
     async def disconnect(self) -> None:
-        """Close the connections within their event loop."""
         for model in self._connected:
             await model.close()
 

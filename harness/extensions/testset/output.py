@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from rich.table import Table
 
@@ -16,7 +15,7 @@ from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigEr
 from harness.display.text_format import counted
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
 from harness.extensions.testset.documents import read_documents, write_template
-from harness.extensions.testset.question_records import CHECKED, Candidate, CheckName, Control
+from harness.extensions.testset.question_records import CHECKED, Candidate, Control
 from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
 
@@ -28,8 +27,6 @@ _BLIND = 0.2
 
 @dataclass(frozen=True)
 class CheckShare:
-    """How many candidates passed one check."""
-
     name: str
     asks: str
     reached: int
@@ -45,14 +42,11 @@ class CheckShare:
 
 def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
     """For each check that any candidate reached, in the order of the checks."""
-    names: tuple[CheckName, ...] = get_args(CheckName)
     found = []
-    for name in names:
+    for name, asks in CHECKED.items():
         verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
         if verdicts:
-            found.append(
-                CheckShare(name, CHECKED[name], len(verdicts), verdicts.count(True), verdicts.count(None))
-            )
+            found.append(CheckShare(name, asks, len(verdicts), verdicts.count(True), verdicts.count(None)))
     return found
 
 
@@ -93,13 +87,15 @@ def print_template(path: Path, options: WriteOptions) -> int:
         f"{path}: {counted(n, 'quote')}. Write a question and its answer beside those you can ask about.",
         "Rows without a question are skipped. Twenty questions show large differences.",
         "An unanswerable question: add a row with the answer 'Insufficient information.' and no quote.",
+        f"to write them on a page, beside the text: {_command('review', path, '--docs', options.folder)}",
+        f"next: {_command('run', '--docs', options.folder, '--questions', path)}",
     ):
         console.print(line, soft_wrap=True)
-    page = ["rag-harness", "review", str(path), "--docs", str(options.folder)]
-    console.print(f"to write them on a page, beside the text: {shlex.join(page)}", soft_wrap=True)
-    run = ["rag-harness", "run", "--docs", str(options.folder), "--questions", str(path)]
-    console.print(f"next: {shlex.join(run)}", soft_wrap=True)
     return EXIT_DONE
+
+
+def _command(*words: object) -> str:
+    return shlex.join(["rag-harness", *map(str, words)])
 
 
 def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
@@ -131,8 +127,7 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
 
 def _without_this_model(options: WriteOptions) -> str:
     """What to do if a model writes nothing usable."""
-    folder = "FOLDER" if options.folder is None else str(options.folder)
-    template = shlex.join(["rag-harness", "questions", folder, "--template", f"{options.out.stem}.csv"])
+    template = _command("questions", options.folder or "FOLDER", "--template", f"{options.out.stem}.csv")
     return (
         "Take a stronger model: --set models.generator.provider=openai --set models.generator.model=gpt-4o-mini "
         f"(docs/models.md); or write questions yourself, without a model: {template}"
@@ -142,28 +137,27 @@ def _without_this_model(options: WriteOptions) -> str:
 def _print(written: Written, shares: Sequence[CheckShare], folder: Path | None) -> None:
     console = open_console()
     table = Table(box=None, pad_edge=False)
-    for name, justify in (("check", "left"), ("", "left"), ("came to it", "right"), ("passed", "right")):
-        table.add_column(name, justify="left" if justify == "left" else "right")
-    table.add_column("share", justify="right")
+    table.add_column("check")
+    table.add_column("")
+    for name in ("came to it", "passed", "share"):
+        table.add_column(name, justify="right")
     for one in shares:
-        record_answer = f"{one.passed + one.undecided}"
-        table.add_row(one.name, one.asks, str(one.reached), record_answer, f"{100 * one.share:.0f} %")
+        passed = f"{one.passed + one.undecided}"
+        table.add_row(one.name, one.asks, str(one.reached), passed, f"{100 * one.share:.0f} %")
     console.print(table)
-    for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
-        console.print(line, soft_wrap=True)
     there = "already complete" if written.was_complete else "not yet reviewed by a person"
-    console.print(
-        f"{written.out}: {written.kept:,} of {counted(sum(written.wanted.values()), 'question')}, {there}",
-        soft_wrap=True,
-    )
+    wanted = counted(sum(written.wanted.values()), "question")
+    lines = [*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)]
+    lines.append(f"{written.out}: {written.kept:,} of {wanted}, {there}")
+    review = _command("review", written.out)
     if written.kept:
-        console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+        lines.append(f"next: {review}")
         if folder is not None:
-            run = ["rag-harness", "run", "--docs", str(folder), "--questions", str(written.out)]
-            console.print(f"then: {shlex.join(run)}", soft_wrap=True)
+            lines.append(f"then: {_command('run', '--docs', folder, '--questions', written.out)}")
     elif any(one.question for one in written.candidates):
-        seen = shlex.join(["rag-harness", "review", str(written.out)])
-        console.print(f"to see what was rejected, and accept what is good: {seen}", soft_wrap=True)
+        lines.append(f"to see what was rejected, and accept what is good: {review}")
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def _control(one: Control) -> str:

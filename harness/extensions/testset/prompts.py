@@ -76,8 +76,6 @@ _STATED = (
 
 @dataclass(frozen=True)
 class Draft:
-    """A question written by a model."""
-
     question: str
     answer: str
     evidence: tuple[Evidence, ...]
@@ -98,7 +96,7 @@ def draft_question(site: QuestionSlot) -> Question[Draft]:
     )
     messages = [
         Message("system", f"{_ROLE}\n{_RULES}\n{_FORMAT}"),
-        Message("user", f"{_shown(site)}\n\n{task}\n{_FORMAT}"),
+        Message("user", f"{_shown(site, labelled)}\n\n{task}\n{_FORMAT}"),
     ]
     is_copied = site.kind in {"single_fact", "bridge"}
     return Question(messages, schema, partial(_read_draft, labelled, is_copied), WRITER_TOKENS)
@@ -141,28 +139,21 @@ def _read_verdict(name: str, reply: Mapping[str, Any]) -> bool:
     return verdict
 
 
-def _labels(site: QuestionSlot) -> list[list[tuple[str, str]]]:
-    return [
-        [(f"{letter}{number}", sentence) for number, sentence in enumerate(excerpt.sentences, start=1)]
-        for letter, excerpt in zip("AB", site.excerpts, strict=False)
-    ]
-
-
 def _labelled(site: QuestionSlot) -> dict[str, Evidence]:
-    """Label -> the sentence, as evidence."""
+    """Label -> the sentence, as evidence: A1, A2 of the first excerpt, B1 of the second."""
     return {
-        label: Evidence(doc_id=excerpt.document.doc_id, fact=sentence)
-        for excerpt, rows in zip(site.excerpts, _labels(site), strict=True)
-        for label, sentence in rows
+        f"{letter}{number}": Evidence(doc_id=excerpt.document.doc_id, fact=sentence)
+        for letter, excerpt in zip("AB", site.excerpts, strict=False)
+        for number, sentence in enumerate(excerpt.sentences, start=1)
     }
 
 
-def _shown(site: QuestionSlot) -> str:
+def _shown(site: QuestionSlot, labelled: Mapping[str, Evidence]) -> str:
     parts = []
-    for letter, excerpt, rows in zip("AB", site.excerpts, _labels(site), strict=False):
-        lines = [f"{label}: {one_line(sentence)}" for label, sentence in rows]
+    for letter, excerpt in zip("AB", site.excerpts, strict=False):
         heading = f"Document {letter}" + (f" ({one_line(excerpt.heading)})" if excerpt.heading else "")
-        parts.append("\n".join((heading, *lines)))
+        own = (f"{name}: {one_line(item.fact)}" for name, item in labelled.items() if name.startswith(letter))
+        parts.append("\n".join((heading, *own)))
     return "\n\n".join(parts)
 
 

@@ -9,7 +9,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -21,39 +21,12 @@ from harness.datasets.question_files.row_validation import answers_of, evidence_
 from harness.datasets.table_reading import MOST_BYTES, FieldRow, plain_name
 from harness.display.csv_sheets import read_cell, write_cell
 from harness.extensions.testset.question_records import rows_text
-from harness.extensions.testset.review_edits import RowWords, evidence_columns
+from harness.extensions.testset.review_edits import RowWords, evidence_cells, evidence_columns
 
 QuestionRow = dict[str, JsonValue]
 _WORDS = ("question", "answers", "evidence")
 """Fields that an edit may change; a CSV file has them in several columns."""
 _BOM = "\ufeff"
-
-
-class QuestionFormat(Protocol):
-    """How the rows of a question file are stored."""
-
-    def read(self) -> list[QuestionRow]:
-        """The rows, each with its own id or one from its position. DataError or ConfigError names the first
-        mistake.
-        """
-        ...
-
-    def text(self, rows: Iterable[QuestionRow]) -> str:
-        """The file with these rows; reading it gives them back."""
-        ...
-
-    def storable(self, row: QuestionRow) -> QuestionRow:
-        """The row without fields that the file has no place for. ConfigError: it cannot be written."""
-        ...
-
-
-def format_of(path: Path) -> QuestionFormat:
-    """By the extension. ConfigError: neither JSON Lines nor CSV."""
-    if path.suffix == ".jsonl":
-        return JsonLinesFile(path)
-    if path.suffix.lower() in {".csv", ".tsv"}:
-        return CsvFile(path)
-    raise ConfigError(f"{path} is neither a .jsonl nor a .csv file", "docs/question-files.md describes both")
 
 
 class JsonLinesFile:
@@ -63,6 +36,9 @@ class JsonLinesFile:
         self._path = path
 
     def read(self) -> list[QuestionRow]:
+        """The rows, each with its own id or one from its position. DataError or ConfigError names the first
+        mistake.
+        """
         rows: list[QuestionRow] = []
         for number, entry in enumerate(iter_jsonl(self._path), start=1):
             row: dict[str, Any] = dict(entry.fields)
@@ -74,17 +50,19 @@ class JsonLinesFile:
         return rows
 
     def text(self, rows: Iterable[QuestionRow]) -> str:
+        """The file with these rows; reading it gives them back."""
         return rows_text(rows)
 
     def storable(self, row: QuestionRow) -> QuestionRow:
+        """The row without fields that the file has no place for. ConfigError: it cannot be written."""
         return row
 
 
-class CsvFile:
+class CsvFile(JsonLinesFile):
     """A row with `question`, `answers` as a list, `evidence` as a list of quotes, and other cells as they are."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path)
         self._table = CsvTable(",", (), ())
         self._names: tuple[str, ...] = ()
         self._starts_with_bom, self._line_end = True, "\n"
@@ -174,19 +152,23 @@ class CsvFile:
                 yield from ((name, cell) for name, cell in named if cell)
 
 
+def format_of(path: Path) -> JsonLinesFile:
+    """By the extension. ConfigError: neither JSON Lines nor CSV."""
+    if path.suffix == ".jsonl":
+        return JsonLinesFile(path)
+    if path.suffix.lower() in {".csv", ".tsv"}:
+        return CsvFile(path)
+    raise ConfigError(f"{path} is neither a .jsonl nor a .csv file", "docs/question-files.md describes both")
+
+
 def _canonical(raw: Mapping[str, str], where: str) -> QuestionRow:
     """The row in the fields of JSON Lines, without empty ones."""
     read = FieldRow(where, {name: read_cell(cell) for name, cell in raw.items()}, is_csv=True)
-    quotes: list[JsonValue] = [
-        {name: value for name, value in (("document", one.document), ("quote", one.quote)) if value}
-        for one in evidence_of(read)
-    ]
-    others: QuestionRow = {name: str(cell) for name, cell in read.fields.items() if means(name) not in _WORDS}
-    found: QuestionRow = {
-        **others,
+    found: QuestionRow = {name: str(cell) for name, cell in read.fields.items() if means(name) not in _WORDS}
+    found |= {
         "question": str(read.fields.get("question", "")).strip(),
         "answers": list(answers_of(read)),
-        "evidence": quotes,
+        "evidence": evidence_cells(evidence_of(read)),
     }
     return {name: value for name, value in found.items() if value}
 

@@ -31,22 +31,6 @@ QuestionKind = Literal["single_fact", "bridge", "comparison", "temporal", "unans
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 PAIRED: frozenset[QuestionKind] = frozenset({"bridge", "comparison", "temporal"})
 """Kinds of questions over two documents."""
-CheckName = Literal[
-    "written",
-    "form",
-    "self_contained",
-    "about",
-    "all_rows",
-    "quotes",
-    "left_out",
-    "distinct",
-    "follows",
-    "closed_book",
-    "needs_both",
-    "not_found",
-]
-"""In the order of execution: after a failed check, the later ones are skipped."""
-
 CHECKED: Mapping[str, str] = {
     "written": "the model wrote a readable question",
     "form": "it is a question with a short answer",
@@ -61,7 +45,8 @@ CHECKED: Mapping[str, str] = {
     "needs_both": "its answer does not follow from one document alone",
     "not_found": "no retrieved passage answers it",
 }
-"""What each check asks of a candidate."""
+"""Check -> what it asks of a candidate, in the order of execution: after a failed check, the later ones are
+skipped."""
 
 _RESTORE = "name another --out, or delete it and its work folder to start over"
 
@@ -74,11 +59,9 @@ class Excerpt:
     sentences: tuple[str, ...]
     """Each verbatim, in the order of the document."""
     date: str = ""
-    """ISO 8601 date of the document; empty: unknown."""
 
     @property
     def heading(self) -> str:
-        """Title and date, as far as known."""
         return ", ".join(filter(None, (" ".join(self.document.title.split()), self.date)))
 
 
@@ -89,7 +72,6 @@ class QuestionSlot:
     kind: QuestionKind
     excerpts: tuple[Excerpt, ...]
     link: str = ""
-    """The name that both excerpts share."""
     focus: str = ""
     """For one excerpt: the sentence that the question is about."""
 
@@ -99,8 +81,6 @@ class QuestionSlot:
 
 
 class QuestionCheck(Record):
-    """The result of one check of one candidate."""
-
     name: str
     passed: bool | None
     """None: undecided; the candidate is kept."""
@@ -117,7 +97,6 @@ class Candidate(Record):
     """Derived from its words, so that the same question has the same id in every file."""
     kind: str
     documents: tuple[str, ...]
-    """The documents from which it was written."""
     link: str = ""
     question: str = ""
     answer: str = ""
@@ -148,8 +127,6 @@ class Control(Record):
 
 
 class WorkState(Record):
-    """state.json."""
-
     asked: dict[str, JsonValue]
     """What determines the questions: documents, kinds, seed, models, prompts."""
     source: str
@@ -167,8 +144,6 @@ def question_file_lock(path: Path) -> AbstractContextManager[int]:
 
 
 class WorkFolder:
-    """The work folder of a question file."""
-
     def __init__(self, out: Path) -> None:
         self.out = out
         self.path = out.with_name(f"{out.stem}.work")
@@ -234,7 +209,6 @@ def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def question_row(one: Candidate, made_by: str) -> dict[str, Any]:
-    """The candidate as a row of a question file."""
     answerable = one.kind != "unanswerable"
     written_as = {"written_as": one.written_as} if one.written_as else {}
     return {

@@ -49,7 +49,6 @@ class _Named:
     name: str
     kind: str
     at: dict[int, int] = field(default_factory=dict)
-    """Document -> its first passage with the name."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,6 @@ def _pairs(one: _Named, draw: Random) -> list[Pair]:
 
 @dataclass(frozen=True)
 class WritingSources:
-    """What questions can be written from."""
-
     documents: Sequence[Document]
     pairs: Sequence[Pair]
     """In sampling order; none without questions over two documents."""
@@ -124,7 +121,6 @@ class WritingSources:
 
     @cached_property
     def dates(self) -> list[str]:
-        """The date of each document; empty: unknown."""
         return [date_of(document) for document in self.documents]
 
 
@@ -224,8 +220,6 @@ def _around(document: Document, pair: Pair, place: int) -> Excerpt | None:
 
 @dataclass(frozen=True)
 class WantedQuestions:
-    """The requested questions."""
-
     total: int
     """Split evenly over the kinds without a number of their own."""
     kinds: Mapping[QuestionKind, int | None]
@@ -234,8 +228,6 @@ class WantedQuestions:
 
 @dataclass(frozen=True)
 class Orders:
-    """The questions to write."""
-
     orders: tuple[Order, ...]
     notes: tuple[str, ...]
     """Kinds that these documents do not allow, and why."""

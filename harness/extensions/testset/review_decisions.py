@@ -21,7 +21,7 @@ from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import text_digest
 from harness.core.records import Document, Record
 from harness.extensions.testset.question_formats import QuestionRow, format_of
-from harness.extensions.testset.question_records import CHECKED, Candidate, WorkFolder, question_row
+from harness.extensions.testset.question_records import CHECKED, WorkFolder, question_row
 from harness.extensions.testset.review_edits import (
     Edit,
     KnownDocuments,
@@ -41,8 +41,6 @@ _RESTORE = "restore it, or delete it: the question file itself records who revie
 
 
 class AskedDecision(Record):
-    """A decision on one question."""
-
     id: str
     verdict: PersonsVerdict
     edit: Edit | None = None
@@ -51,8 +49,6 @@ class AskedDecision(Record):
 
 
 class Decision(Record):
-    """One line of the log."""
-
     id: str
     verdict: PersonsVerdict
     by: str
@@ -63,7 +59,6 @@ class Decision(Record):
     before: QuestionRow
     """As it was before any review."""
     row: QuestionRow
-    """The row after this decision."""
     was_rejected: bool = False
     """Checks had rejected it, so it was not in the file."""
     is_applied: bool = True
@@ -71,11 +66,14 @@ class Decision(Record):
     decision.
     """
 
+    @property
+    def left(self) -> QuestionRow | None:
+        """The row that it left in the file; None: it was rejected."""
+        return None if self.verdict == "reject" else self.row
+
 
 @dataclass
 class ReviewedRow:
-    """One question with its last decision."""
-
     row: QuestionRow
     before: QuestionRow
     verdict: PersonsVerdict | None = None
@@ -106,29 +104,6 @@ class ReviewedRow:
         return RowWords.of(self.row) != RowWords.of(self.before)
 
 
-@dataclass
-class _Told:
-    """The log's content for one question."""
-
-    last: Decision
-    was: QuestionRow | None
-    """The row in the file before the last decision; None: it had been rejected."""
-
-    def is_of(self, row: QuestionRow | None) -> bool:
-        """Whether the file's row (None: absent) is as the log left it, or as it was if a kill prevented the
-        write.
-        """
-        return row in (self.was, self.left, self.last.before)
-
-    @property
-    def left(self) -> QuestionRow | None:
-        """The row that the last decision left in the file."""
-        return None if self.last.verdict == "reject" else self.last.row
-
-    def then(self, decision: Decision) -> "_Told":
-        return _Told(decision, self.left)
-
-
 class Review:
     """The questions of a file, and one person's decisions on them."""
 
@@ -145,7 +120,10 @@ class Review:
         work = WorkFolder(path) if path.suffix == ".jsonl" else None
         kept = work.documents() if work and documents is None else documents
         self.documents = KnownDocuments(kept or {})
-        self._failed = {one.id: one for one in work.candidates() if not one.survives} if work else {}
+        candidates = work.candidates() if work else []
+        kept_ids = {one.id for one in candidates if one.survives}
+        # The same question written twice has the same id: the duplicate fails, and the first one is kept.
+        self._failed = {one.id: one for one in candidates if not one.survives and one.id not in kept_ids}
         self._written_by = work.written_by() if work else ""
         self.rows: list[ReviewedRow] = []
         self.times_read = 0
@@ -156,10 +134,8 @@ class Review:
         self._read(atomic_files.digest_if_there(path))
 
     def find(self, row_id: str) -> ReviewedRow:
-        """Raises ConfigError if there is none."""
-        for one in self.rows:
-            if one.row_id == row_id:
-                return one
+        if found := next((one for one in self.rows if one.row_id == row_id), None):
+            return found
         raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file again")
 
     def refresh(self) -> None:
@@ -208,10 +184,8 @@ class Review:
         return [one for (_, one), line in zip(prepared, lines, strict=True) if line.is_applied]
 
     def _decision(self, one: ReviewedRow, asked: AskedDecision) -> Decision:
-        verdict = asked.verdict
-        if verdict == "undo" and one.failed:
-            # Back to what the checks said.
-            verdict = "reject"
+        # Undone, the question is back at what the checks said.
+        verdict: PersonsVerdict = "reject" if asked.verdict == "undo" and one.failed else asked.verdict
         row = self._after(one, verdict, asked.edit)
         # Both edits have the same words: no conflict.
         agreed = asked.edit is not None and RowWords.of(row) == RowWords.of(one.row)
@@ -234,14 +208,12 @@ class Review:
             return one.row
         row = with_edit(one.row, edit, self.documents) if edit else one.row
         if one.failed:
-            row = with_kind_of_quotes(row)
+            said = row.get("checks")
+            overruled: JsonValue = {**(said if isinstance(said, dict) else {}), "accepted": "by a person"}
+            row = {**with_kind_of_quotes(row), "checks": overruled}
         is_checked = edit is not None or bool(one.failed) or not row.get("question")
         if is_checked and (trouble := refused(row, self.documents)):
             raise ConfigError(f"'{one.row_id}' is not kept: {trouble}", "correct it")
-        if one.failed:
-            said = row.get("checks")
-            overruled: JsonValue = {**(said if isinstance(said, dict) else {}), "accepted": "by a person"}
-            row = {**row, "checks": overruled}
         return self._format.storable({**row, "seen_by": self.by})
 
     def _read(self, digest: str | None) -> None:
@@ -252,12 +224,14 @@ class Review:
             raise ConfigError(error.what, "correct it: docs/question-files.md has the format") from error
         by_id = {one.row_id: one for one in found}
         others, again = [], []
-        for told in sorted(self._logged(), key=lambda one: one.last.place):
-            last, one = told.last, by_id.get(told.last.id)
-            if not told.is_of(one.row if one else None):
+        for last, was in sorted(self._logged(), key=lambda told: told[0].place):
+            one = by_id.get(last.id)
+            row = one.row if one else None
+            # As the log left it, or as it was if a kill prevented the write.
+            if row not in (was, last.left, last.before):
                 others.append(last)
                 continue
-            if told.left != (one.row if one else None):
+            if last.left != row:
                 again.append(last)
             if one is None:
                 found.insert(last.place, one := ReviewedRow(last.row, last.before))
@@ -268,34 +242,37 @@ class Review:
         self._report(others, "{path} was changed since it was reviewed: {what} not applied")
         self._report(again, "{path} is older than {log}: {what} applied again")
 
-    def _logged(self) -> Iterable[_Told]:
+    def _logged(self) -> Iterable[tuple[Decision, QuestionRow | None]]:
+        """For each question the last decision, and its row in the file before that; None: it was rejected."""
         atomic_files.repair_tail(self.log)
-        told: dict[str, _Told] = {}
+        told: dict[str, tuple[Decision, QuestionRow | None]] = {}
         for one in atomic_files.iter_jsonl(self.log, Decision, _RESTORE):
             if one.is_applied:
-                known = told.get(one.id)
-                told[one.id] = known.then(one) if known else _Told(one, None if one.was_rejected else one.before)
+                first = None if one.was_rejected else one.before
+                told[one.id] = (one, told[one.id][0].left if one.id in told else first)
         return told.values()
 
     def _add_failed(self, rows: list[ReviewedRow]) -> None:
         """The questions that checks have rejected, after all others."""
         known = {one.row_id: one for one in rows}
         for candidate in self._failed.values():
-            row = question_row(candidate, self._written_by)
-            if candidate.question and row["id"] not in known:
+            if candidate.question and candidate.id not in known:
+                row = question_row(candidate, self._written_by)
                 rows.append(known.setdefault(candidate.id, ReviewedRow(row, dict(row))))
             if candidate.id in known:
-                known[candidate.id].failed = _reason(candidate)
+                check = candidate.checks[-1]
+                reason = f"{check.name} ({CHECKED.get(check.name, '')}): {check.note or 'no'}"
+                known[candidate.id].failed = reason
 
     def _write(self) -> None:
-        text = self._format.text(one.row for one in self.rows if not one.is_rejected)
-        while not atomic_files.write_unless_changed(self.path, text, self._digest):
-            self.refresh()
+        while True:
             text = self._format.text(one.row for one in self.rows if not one.is_rejected)
-        self._digest = text_digest(text)
+            if atomic_files.write_unless_changed(self.path, text, self._digest):
+                self._digest = text_digest(text)
+                return
+            self.refresh()
 
     def _report(self, decisions: Sequence[Decision], line: str) -> None:
-        """Report each decision once."""
         new = [one for one in decisions if (one.id, one.at) not in self._reported]
         self._reported |= {(one.id, one.at) for one in new}
         if new:
@@ -310,8 +287,3 @@ class Review:
 def _listed(row_ids: Sequence[str]) -> str:
     more = f" and {len(row_ids) - _NAMED:,} more" if len(row_ids) > _NAMED else ""
     return f"{', '.join(repr(row_id[:_LONGEST]) for row_id in row_ids[:_NAMED])}{more}"
-
-
-def _reason(candidate: Candidate) -> str:
-    check = candidate.checks[-1]
-    return f"{check.name} ({CHECKED.get(check.name, '')}): {check.note or 'no'}"

@@ -1,7 +1,7 @@
 """Edits must pass the free checks: quotes stay verbatim whoever types them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
@@ -28,8 +28,6 @@ class EditedQuote(Record):
 
 
 class Edit(Record):
-    """The new words of a question."""
-
     question: str = Field(max_length=_LONGEST)
     answers: tuple[str, ...] = Field(max_length=_MOST)
     evidence: tuple[EditedQuote, ...] = Field(max_length=_MOST)
@@ -51,9 +49,9 @@ class RowWords:
 
     def cells(self) -> dict[str, str]:
         """The same as cells of a sheet."""
-        listed = list(self.answers)
-        is_barred = any("|" in answer for answer in listed)
-        joined = json.dumps(listed, ensure_ascii=False) if is_barred else "|".join(listed)
+        joined = "|".join(self.answers)
+        if any("|" in answer for answer in self.answers):
+            joined = json.dumps(self.answers, ensure_ascii=False)
         cells = {"question": self.question, "answers": joined}
         for number, item in enumerate(self.evidence, start=1):
             cells |= dict(zip(evidence_columns(number), (item.quote, item.document), strict=True))
@@ -65,13 +63,18 @@ def evidence_columns(number: int) -> tuple[str, str]:
     return ("quote", "document") if number == 1 else (f"quote_{number}", f"document_{number}")
 
 
+def evidence_cells(items: Iterable[AskedQuote]) -> list[JsonValue]:
+    """As in a row of JSON Lines, without empty fields."""
+    named = [(("document", one.document), ("quote", one.quote)) for one in items]
+    return [{name: value for name, value in fields if value} for fields in named]
+
+
 def words_version(cells: Mapping[str, str]) -> str:
     """A digest of the words, ignoring white space: shows whether a row was changed since it was read."""
     words = {name: " ".join(cell.split()) for name, cell in cells.items()}
     columns = ("question", "answers", "quote", "document")
-    return short_digest(
-        {name: said for name, said in words.items() if said and (name in columns or name.startswith(columns[2:]))}
-    )
+    own = {name: said for name, said in words.items() if name in columns or name.startswith(columns[2:])}
+    return short_digest({name: said for name, said in own.items() if said})
 
 
 class KnownDocuments:
@@ -107,8 +110,7 @@ def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocument
     if (filled := tuple(filter(None, answers))) != was.answers:
         changed["answers"] = list(filled)
     if tuple(quotes) != was.evidence:
-        named = [(("document", one.document), ("quote", one.quote)) for one in quotes]
-        changed["evidence"] = [{name: value for name, value in fields if value} for fields in named]
+        changed["evidence"] = evidence_cells(quotes)
     if not changed:
         return dict(row)
     kept = {name: value for name, value in row.items() if name in changed or means(name) not in changed}
@@ -127,12 +129,9 @@ def with_kind_of_quotes(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[QuestionCheck]:
     """The verdicts of the free checks; quotes are not checked without documents."""
     words, kind = RowWords.of(row), str(row.get("type", ""))
-    is_null = not words.answers or all(map(abstains, words.answers))
-    answer = words.answers[0] if words.answers else ""
-    found = [
-        well_formed("unanswerable" if is_null else kind, words.question, answer),
-        stands_alone(words.question),
-    ]
+    asked_kind = "unanswerable" if all(map(abstains, words.answers)) else kind
+    answer = next(iter(words.answers), "")
+    found = [well_formed(asked_kind, words.question, answer), stands_alone(words.question)]
     if words.evidence and documents:
         found.append(_held(kind, words.evidence, documents))
     return found

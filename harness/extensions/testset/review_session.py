@@ -76,39 +76,36 @@ def run_review(
         kept = [one for one in review.rows if not one.is_rejected]
         failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
         blank = sum(not one.row.get("question") for one in kept)
-        said = (
-            f"{counted(len(kept) - blank, 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person"
-        )
-        said += f"; {len(review.rows) - len(kept) - failed:,} rejected"
-        said += f"; {blank:,} rows without a question" if blank else ""
-        said += f"; {failed:,} rejected by checks" if failed else ""
-        console.print(f"{review.path}: {said} (decisions: {review.log})", soft_wrap=True)
+        counts = [
+            f"{counted(len(kept) - blank, 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person",
+            f"{len(review.rows) - len(kept) - failed:,} rejected",
+            *([f"{blank:,} rows without a question"] if blank else []),
+            *([f"{failed:,} rejected by checks"] if failed else []),
+        ]
+        console.print(f"{review.path}: {'; '.join(counts)} (decisions: {review.log})", soft_wrap=True)
 
 
 @contextmanager
 def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
-    """The review of a file by one person, who has it alone while it is open; `docs`: a folder in which quotes are
-    checked.
+    """The review of a file by one person, by default the user, who has it alone while it is open. `docs`: a folder
+    in which quotes are checked.
 
-    `by`: None: the login name. Raises HarnessError if the file or folder is missing, another process has it open,
-    or the reviewer is unknown.
+    HarnessError: the file or folder is missing, another process has it open, or the reviewer is unknown.
     """
     name = user_name() if by is None else by.strip()
     if name is None:
         raise ConfigError("your login name is unknown", "name who reviews: --by NAME")
     if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name.startswith("model:"):
-        raise ConfigError(
-            f"--by {name[:_LONGEST_NAME]!r} is not a person's name", "name the reviewer, such as --by ada"
-        )
+        what = f"--by {name[:_LONGEST_NAME]!r} is not a person's name"
+        raise ConfigError(what, "name the reviewer, such as --by ada")
     documents = None
     if docs is not None:
         with Reporter().reading() as tell:
             read, _ = read_documents(docs, tell)
         documents = {document.doc_id: document for document in read}
     if not file.is_file():
-        raise ConfigError(
-            f"no question file {file}", nearest_file(file, "write one: rag-harness questions FOLDER")
-        )
+        fix = nearest_file(file, "write one: rag-harness questions FOLDER")
+        raise ConfigError(f"no question file {file}", fix)
     with question_file_lock(file):
         # A link stays a link: the file it points to is written.
         yield Review(file.resolve() if file.is_symlink() else file, name, documents)
@@ -116,8 +113,6 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
 
 @dataclass(frozen=True)
 class SheetTaken:
-    """The counts after reading a sheet."""
-
     accepted: int
     rejected: int
     edited: int
@@ -142,12 +137,8 @@ def take_sheet(review: Review, path: Path) -> SheetTaken:
     """Apply its decisions, all or none, except for rows that were changed since the sheet was written, which
     `review` names. Raises ConfigError or DataError if a decision is invalid.
     """
-    decided: list[AskedDecision] = []
     table = read_table(path)
-    for row in table.rows:
-        found = _decision(review, row, table.names)
-        if found is not None:
-            decided.append(found)
+    decided = [found for row in table.rows if (found := _decision(review, row, table.names))]
     if len({one.id for one in decided}) < len(decided):
         raise DataError(f"{path} has the same question twice", "leave one row for each id")
     applied = review.decide_all(decided)
@@ -174,15 +165,13 @@ def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecis
 
 
 def _edit(cells: Mapping[str, str]) -> Edit:
-    quotes = []
-    for number in range(1, 100):
-        quote, document = (cells.get(name, "").strip() for name in evidence_columns(number))
-        if quote or document:
-            quotes.append(EditedQuote(document=document, quote=quote))
+    places = [[cells.get(name, "").strip() for name in evidence_columns(number)] for number in range(1, 100)]
     return Edit(
         question=cells.get("question", ""),
-        answers=tuple(_answers(cells.get("answers", ""))),
-        evidence=tuple(quotes),
+        answers=tuple(_answers(cells.get("answers", "").strip())),
+        evidence=tuple(
+            EditedQuote(document=document, quote=quote) for quote, document in places if quote or document
+        ),
     )
 
 
@@ -191,15 +180,13 @@ def _cells(one: ReviewedRow) -> dict[str, str]:
     return {"id": one.row_id, **RowWords.of(one.row).cells(), **about, _VERSION: one.version}
 
 
-def _answers(cell: str) -> Iterator[str]:
-    cell = cell.strip()
-    if cell.startswith("["):
-        try:
-            yield from map(str, json.loads(cell))
-        except ValueError as error:
-            raise DataError(f"the answers {cell[:60]!r} are not a JSON list", "put | between them") from error
-        return
-    yield from filter(None, (answer.strip() for answer in cell.split("|")))
+def _answers(cell: str) -> list[str]:
+    if not cell.startswith("["):
+        return [answer for part in cell.split("|") if (answer := part.strip())]
+    try:
+        return list(map(str, json.loads(cell)))
+    except ValueError as error:
+        raise DataError(f"the answers {cell[:60]!r} are not a JSON list", "put | between them") from error
 
 
 def review_page(review: Review) -> LocalPage:
@@ -223,42 +210,31 @@ def review_page(review: Review) -> LocalPage:
 
 
 def _shown(one: ReviewedRow) -> dict[str, object]:
-    """The fields of a row in the list."""
+    state = "rejected" if one.is_rejected else "seen" if one.is_seen else "new"
     return {
         "id": one.row_id,
         "question": one.row.get("question", ""),
         "type": one.row.get("type", ""),
-        "state": _state(one),
+        "state": "failed" if one.failed and one.is_rejected else state,
     }
 
 
-def _state(one: ReviewedRow) -> str:
-    if one.failed and one.is_rejected:
-        return "failed"
-    return "rejected" if one.is_rejected else "seen" if one.is_seen else "new"
-
-
 def _whole(review: Review, row_id: str) -> dict[str, object]:
-    """What the page shows of a row."""
     one = review.find(row_id)
     words = RowWords.of(one.row)
-    row = {name: one.row.get(name) for name in ("type", "made_by", "seen_by", "checks")}
-    quotes = [_quote_in_document(review, item) for item in words.evidence]
-    said = {"question": words.question, "answers": words.answers, "quotes": quotes}
-    warnings = [
-        f"{check.name}: {check.note}"
-        for check in verdicts(one.row, review.documents)
-        if check.passed is False and words.question
-    ]
-    state = {"version": one.version, "times_read": review.times_read, "told": review.take_told()}
+    failed = [check for check in verdicts(one.row, review.documents) if check.passed is False]
     return {
         **_shown(one),
-        **row,
-        **said,
-        **state,
+        **{name: one.row.get(name) for name in ("type", "made_by", "seen_by", "checks")},
+        "question": words.question,
+        "answers": words.answers,
+        "quotes": [_quote_in_document(review, item) for item in words.evidence],
+        "version": one.version,
+        "times_read": review.times_read,
+        "told": review.take_told(),
         "edited": one.is_edited,
         "failed": one.failed,
-        "warnings": warnings,
+        "warnings": [f"{check.name}: {check.note}" for check in failed if words.question],
     }
 
 

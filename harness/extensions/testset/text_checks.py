@@ -95,7 +95,6 @@ def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
 
 
 def _no_answer(kind: str, question: str, answer: str) -> str:
-    """Why the answer cannot be compared; empty: it can."""
     if not normalise(answer):
         return "it has no answer"
     if abstains(answer):

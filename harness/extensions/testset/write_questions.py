@@ -36,8 +36,6 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class WritingRequest:
-    """What to write, from what, with which models."""
-
     documents: Sequence[Document]
     source: str
     """The folder or data set, as the user gave it."""
@@ -48,7 +46,6 @@ class WritingRequest:
     prices: Prices
     out: Path
     notes: tuple[str, ...] = ()
-    """Notes about the documents."""
     began: float = field(default_factory=time.monotonic)
     """When `budget.minutes` began: reading documents and starting a server count, downloading weights does not."""
 
@@ -63,8 +60,11 @@ class PlannedWriting:
     estimate: WritingEstimate
 
     @property
+    def asks_unanswerable(self) -> bool:
+        return any(order.kind == "unanswerable" for order in self.orders.orders)
+
+    @property
     def asked(self) -> dict[str, Any]:
-        """What determines the questions."""
         return {
             "documents": digest([document.model_dump() for document in self.request.documents]),
             "kinds": {order.kind: order.wanted for order in self.orders.orders},
@@ -76,21 +76,17 @@ class PlannedWriting:
 
 @dataclass(frozen=True)
 class Written:
-    """The result."""
-
     out: Path
     candidates: tuple[Candidate, ...]
     wanted: Mapping[str, int]
     controls: tuple[Control, ...]
     was_complete: bool
-    """The file was already complete."""
     stopped: BudgetExhausted | None
     """Why the budget ended it; the file has what was finished."""
     spending: BudgetTracker
 
     @property
     def kept(self) -> int:
-        """Questions in the file."""
         return _survivors(self.candidates)
 
 
@@ -125,14 +121,14 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
         with spending.paused():
             fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
         spending.count()
-        candidates, controls, stopped = run_to_end(lambda: _Command(planned, work, spending, reporter).run())
+        candidates, controls, stopped = run_to_end(lambda: _write(planned, work, spending, reporter))
         earlier = tuple(work.candidates()) if before and request.out.exists() else ()
         if stopped and _survivors(candidates) < _survivors(earlier):
             # If the budget ends before the earlier candidates are made again, they are kept.
             candidates, controls = earlier, before.controls if before else ()
         else:
             _keep(planned, work, (candidates, controls, stopped))
-    return Written(request.out, candidates, wanted, controls, False, stopped, spending)
+    return Written(request.out, tuple(candidates), wanted, tuple(controls), False, stopped, spending)
 
 
 def _survivors(candidates: Sequence[Candidate]) -> int:
@@ -147,67 +143,48 @@ def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> in
     return sum(len(document.text) for document in request.documents)
 
 
-_Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetExhausted | None]
+_Done = tuple[Sequence[Candidate], Sequence[Control], BudgetExhausted | None]
 
 
-class _Command:
-    """The models of one command, and the generator that uses them."""
+async def _write(planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter) -> _Done:
+    """Everything that calls a model. If the budget ends it, what was finished, and why."""
+    with ExitStack() as stack:
+        models = WriterModels(planned.models, work.path, reporter, stack, spending)
 
-    def __init__(
-        self, planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter
-    ) -> None:
-        self._planned, self._work, self._spending, self._reporter = planned, work, spending, reporter
+        @contextmanager
+        def told(what: str) -> Iterator[Progress]:
+            """A progress bar with the cost."""
 
-    async def run(self) -> _Done:
-        with ExitStack() as stack:
-            models = WriterModels(self._planned.models, self._work.path, self._reporter, stack, self._spending)
-            try:
-                return await self._written(models)
-            finally:
-                await models.disconnect()
+            def update(done: int, total: int) -> None:
+                usd = usage_usd(planned.request.prices, planned.models.identities, models.meter.paid)
+                bar.update(done, total, spending.note(models.budget.spent, usd), spending.seconds_left())
 
-    async def _written(self, models: WriterModels) -> _Done:
+            with reporter.bar(what) as bar:
+                yield update
+
+        candidates: Sequence[Candidate] = ()
         try:
-            judging = QuestionJudging(models.judge, await self._searched(models))
+            search = None
+            # Unanswerable questions must be searched in all documents.
+            if planned.asks_unanswerable:
+                search = PassageSearch(planned.request.documents, models.embedder)
+                with told("passages") as models.embedding:
+                    async with models.charge():
+                        await search.prepare()
+                models.embedding = None
+            judging = QuestionJudging(models.judge, search)
+            with told("questions") as progress:
+                generator = QuestionGenerator(models, judging, planned.orders.orders, progress)
+                await generator.work()
+            candidates = generator.candidates
+            if generator.stopped:
+                return candidates, (), generator.stopped
+            with told("controls of the judge") as progress:
+                return candidates, await controls_of(models, judging, candidates, progress), None
         except BudgetExhausted as reached:
-            return (), (), reached
-        with self._told("questions", models) as told:
-            generator = QuestionGenerator(models, judging, self._planned.orders.orders, told)
-            await generator.work()
-        if generator.stopped:
-            return tuple(generator.candidates), (), generator.stopped
-        with self._told("controls of the judge", models) as told:
-            try:
-                controls = await controls_of(models, judging, generator.candidates, told)
-            except BudgetExhausted as reached:
-                return tuple(generator.candidates), (), reached
-        return tuple(generator.candidates), tuple(controls), None
-
-    async def _searched(self, models: WriterModels) -> PassageSearch | None:
-        """All documents, if unanswerable questions must be searched in them."""
-        if all(order.kind != "unanswerable" for order in self._planned.orders.orders):
-            return None
-        search = PassageSearch(self._planned.request.documents, models.embedder)
-        with self._told("passages", models) as told:
-            async with models.charge():
-                models.embedding = told
-                await search.prepare()
-                models.embedding = _ignore_progress
-        return search
-
-    @contextmanager
-    def _told(self, what: str, models: WriterModels) -> Iterator[Progress]:
-        """A progress bar with the cost."""
-        with self._reporter.bar(what) as bar:
-            yield lambda done, total: bar.update(done, total, self._note(models), self._spending.seconds_left())
-
-    def _note(self, models: WriterModels) -> str:
-        usd = usage_usd(self._planned.request.prices, self._planned.models.identities, models.meter.paid)
-        return self._spending.note(models.budget.spent, usd)
-
-
-def _ignore_progress(_done: int, _total: int) -> None:
-    """Progress that is not shown."""
+            return candidates, (), reached
+        finally:
+            await models.disconnect()
 
 
 def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
@@ -218,7 +195,7 @@ def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
         source=planned.request.source,
         file_digest=text_digest(rows),
         is_complete=stopped is None,
-        controls=controls,
+        controls=tuple(controls),
     )
     cited = {doc_id for one in candidates for doc_id in one.documents}
     work.write(state, candidates, [one for one in planned.request.documents if one.doc_id in cited], rows)

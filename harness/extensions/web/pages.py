@@ -27,18 +27,14 @@ Post = Callable[[bytes], object]
 
 @dataclass(frozen=True)
 class LocalPage:
-    """The page of a server, with the requests of its script."""
-
     title: str
     body: str
     """Our own markup; foreign texts are fetched by the script and inserted as text."""
     style: str
     script: str
     gets: Mapping[str, Get] = field(default_factory=dict)
-    """Path -> handler."""
     posts: Mapping[str, Post] = field(default_factory=dict)
     longest_body: int = LONGEST_BODY
-    """Most bytes of a request."""
 
     @cached_property
     def content(self) -> bytes:

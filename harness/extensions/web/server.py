@@ -158,9 +158,8 @@ def open_page(page: LocalPage, port: int = 0) -> PageServer:
     try:
         return PageServer(page, port)
     except OSError as error:
-        raise ConfigError(
-            f"port {port} cannot be used ({error.strerror})", "omit --port to use a free one"
-        ) from error
+        what = f"port {port} cannot be used ({error.strerror})"
+        raise ConfigError(what, "omit --port to use a free one") from error
 
 
 class _Guard:

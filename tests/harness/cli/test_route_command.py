@@ -118,37 +118,22 @@ def test_runs_over_other_samples_are_compared_over_the_queries_of_both(cli: Comm
     assert any("other samples" in note for note in found["notes"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--measure", "acuracy"], "did you mean"),
-        (["--measure", MEASURE, "--cost-weight", "1", "--cost", "latency_s"], "'latency_s' is unknown"),
-        (["--measure", "tokens", "--cost-weight", "1"], "no known range"),
-    ],
-)
-def test_what_cannot_be_studied_is_one_line(cli: CommandLine, arguments: list[str], said: str) -> None:
-    done = cli.call("route", made(cli, "s0", FIRST), made(cli, "s1", SECOND, replayed=2), *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("n", [1, 7])
-def test_too_few_queries_are_one_line(cli: CommandLine, n: int) -> None:
-    done = cli.call("route", made(cli, "s0", FIRST[:n]), made(cli, "s1", SECOND[:n]), "-m", MEASURE)
-    assert done.returncode == 2
-    assert "name runs over 8 or more" in done.stderr
+def test_what_cannot_be_studied_is_one_line(cli: CommandLine) -> None:
+    first, unmetered = made(cli, "s0", FIRST), made(cli, "s1", SECOND, replayed=2)
+    baseline = made(cli, "s2", SECOND, baseline="It sees the answers.")
+    few = [[made(cli, f"{name}{n}", FIRST[:n]) for name in ("a", "b")] for n in (1, 7)]
+    weighted = ("--cost-weight", "1")
+    for runs, arguments, said in (
+        ([first, unmetered], ("--measure", "acuracy"), "did you mean"),
+        ([first, unmetered], ("-m", MEASURE, *weighted, "--cost", "latency_s"), "'latency_s' is unknown"),
+        ([first, unmetered], ("-m", "tokens", *weighted), "no known range"),
+        *((runs, ("-m", MEASURE), "name runs over 8 or more") for runs in few),
+        *((runs, ("-m", MEASURE), "name another RUN") for runs in ([first], [first, first], [first, baseline])),
+    ):
+        assert said in cli.refused("route", *runs, *arguments)
 
 
 def test_few_queries_give_no_interval_and_no_verdict(cli: CommandLine) -> None:
     found = routed(cli, made(cli, "s0", (1.0, 0.0, 1.0) * 6), made(cli, "s1", (0.0, 1.0, 0.0) * 6))
     assert found["is_shown"] is False
     assert policy(found, "learnt table, types told by rules")["ci_low"] is None
-
-
-def test_one_run_alone_is_one_line(cli: CommandLine) -> None:
-    run = made(cli, "s0", FIRST)
-    for runs in ([run], [run, run], [run, made(cli, "s1", SECOND, baseline="It sees the answers.")]):
-        done = cli.call("route", *runs, "-m", MEASURE)
-        assert done.returncode == 2
-        assert len(done.stderr.splitlines()) == 1

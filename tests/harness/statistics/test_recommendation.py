@@ -219,7 +219,7 @@ def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_qu
     low, high = spread_over(gains.learnt[TOLD].gains, splits, 80).interval
     assert known(low) < 0.0 < known(high)
     assert gains.by_query.gains.mean() > 0.1
-    assert gains.by_query_chance.gains.mean() == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
+    assert gains.by_query.by_luck == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
 
 
 @pytest.mark.parametrize(("n", "n_clusters"), [(29, 29), (80, 14)])

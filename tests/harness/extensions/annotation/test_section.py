@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 from labelled_runs import keep_labels
@@ -9,7 +10,7 @@ from paired_runs import IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from report_groups import group_of
 
 from harness.core.records import Cost, EvaluationRecord
-from harness.display import Content, Quantity
+from harness.display import Content
 from harness.extensions.annotation.section import SPEC, content
 from harness.report.chapter import sections_of
 from harness.report.sections import Reported
@@ -29,10 +30,14 @@ def reported(run: RunDir) -> Reported:
     return Reported(group, find(group))
 
 
-def quantities(said: Content) -> list[Quantity | None]:
+NOTHING = (None, None, None, None)
+
+
+def numbers(said: Content) -> list[tuple[Any, ...]]:
+    """Value, low, high and `of` of each cell of the only row."""
     (table,) = said.tables
     (row,) = table.rows
-    return [one if isinstance(one, Quantity) else None for one in row]
+    return [tuple(getattr(one, name, None) for name in ("value", "low", "high", "of")) for one in row]
 
 
 def values(n: int) -> list[Value]:
@@ -48,41 +53,29 @@ def test_a_judge_that_is_too_kind_is_corrected_by_fifty_labels(tmp_path: Path) -
     # One less than the judge says, where there is one less; every fifth is the lowest in any case.
     labels = {f"q{number:03d}": max(1, number % 5) for number in range(60)}
     keep_labels(run, "ada", "faithfulness", labels)
-    _, _, scored, n, alone, both, weight = quantities(content(reported(run)))
-    assert scored is not None
-    assert scored.value == pytest.approx(0.5)
-    assert (n and (n.value, n.of)) == (60, 200)
-    assert both is not None
-    assert alone is not None
-    assert weight is not None
-    assert both.value == pytest.approx(fmean((max(1, number % 5) - 1) / 4 for number in range(5)))
-    assert both.high is not None
-    assert alone.high is not None
-    assert both.high < alone.high < 0.5
-    assert weight.value is not None
-    assert 0.5 < weight.value <= 1
+    _, _, scored, n, alone, both, weight = numbers(content(reported(run)))
+    assert scored[0] == pytest.approx(0.5)
+    assert (n[0], n[3]) == (60, 200)
+    assert both[0] == pytest.approx(fmean((max(1, number % 5) - 1) / 4 for number in range(5)))
+    assert both[2] < alone[2] < 0.5 < weight[0] <= 1
 
 
 def test_fewer_labels_stand_alone_and_it_is_said(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(200))
     keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(30)})
     said = content(reported(run))
-    *_, alone, both, weight = quantities(said)
-    assert alone is not None
-    assert alone.low is not None
-    assert (both, weight) == (None, None)
+    *_, alone, both, weight = numbers(said)
+    assert alone[1] is not None
+    assert (both, weight) == (NOTHING, NOTHING)
     assert "Fewer than 50 labels" in said.items[0]
 
 
 def test_a_query_that_failed_counts_as_the_worst(tmp_path: Path) -> None:
     run = judged_run(tmp_path, [*values(100), *[IMPUTED] * 100])
     keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(60)})
-    _, _, scored, n, _, both, _ = quantities(content(reported(run)))
-    assert scored is not None
-    assert both is not None
-    assert scored.value == pytest.approx(0.25)
-    assert both.value == pytest.approx(0.25)
-    assert (n and n.of) == 100
+    _, _, scored, n, _, both, _ = numbers(content(reported(run)))
+    assert scored[0] == both[0] == pytest.approx(0.25)
+    assert n[3] == 100
 
 
 def test_labelled_answers_without_a_score_are_counted(tmp_path: Path) -> None:
@@ -97,9 +90,8 @@ def test_two_annotators_of_an_answer_are_one_label_between_them(tmp_path: Path) 
     for name, label in (("ada", 1), ("grace", 5)):
         keep_labels(run, name, "faithfulness", {f"q{number:03d}": label for number in range(60)})
     said = content(reported(run))
-    *_, n, alone, _, _ = quantities(said)
-    assert (n and n.value) == 60
-    assert (alone and alone.value) == 0.5
+    *_, n, alone, _, _ = numbers(said)
+    assert (n[0], alone[0]) == (60, 0.5)
     assert "60 answers labelled by ada, grace." in said.paragraphs
 
 

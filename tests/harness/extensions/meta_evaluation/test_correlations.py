@@ -73,8 +73,6 @@ def test_answers_to_one_query_are_one_cluster_whatever_system_gave_them(tmp_path
     runs = [run_with(tmp_path, system=name, x=[*ONE], y=[*OTHER]) for name in ("s", "t")]
     both, alone = (correlate_columns(measured_columns(some)).pairs[0] for some in (runs, runs[:1]))
     assert (both.n, both.n_clusters) == (2 * N, N)
-    assert both.found is not None
-    assert alone.found is not None
     # The same answers once more say nothing new.
     width = [high - low for low, high in (one.found.spearman.interval for one in (both, alone) if one.found)]  # type: ignore[operator]
     assert width[0] == pytest.approx(width[1], rel=0.2)
@@ -123,15 +121,20 @@ def test_labels_are_held_against_every_measure_and_not_measures_against_each_oth
     assert "labels of answers that these runs do not have: 1" in notes(findings)
 
 
-def test_labels_that_do_not_say_of_which_run_are_refused_where_there_are_two(tmp_path: Path) -> None:
-    runs = [run_with(tmp_path, system=name, x=[*ONE]) for name in ("s", "t")]
-    with pytest.raises(ConfigError, match="which of 2 runs"):
-        labelled(tmp_path, measured_columns(runs), "query_id,grade", "q001,3")
-
-
-def test_labels_of_other_queries_are_refused_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no label of"):
-        labelled(tmp_path, measured_columns([run_with(tmp_path, x=[*ONE])]), "query_id,grade", "other,3")
+@pytest.mark.parametrize(
+    ("systems", "lines", "trouble"),
+    [
+        (("s", "t"), ("query_id,grade", "q001,3"), "which of 2 runs"),
+        (("s",), ("query_id,grade", "other,3"), "no label of"),
+        (("s",), ("query_id,run,grade", "q001,other,3"), "first: run 'other'"),
+    ],
+)
+def test_labels_that_fit_no_answer_are_refused_with_the_reason(
+    tmp_path: Path, systems: tuple[str, ...], lines: tuple[str, ...], trouble: str
+) -> None:
+    columns = measured_columns([run_with(tmp_path, system=name, x=[*ONE]) for name in systems])
+    with pytest.raises(ConfigError, match=trouble):
+        labelled(tmp_path, columns, *lines)
 
 
 def test_labels_of_a_run_that_is_named_in_two_ways_are_averaged(tmp_path: Path) -> None:
@@ -139,12 +142,6 @@ def test_labels_of_a_run_that_is_named_in_two_ways_are_averaged(tmp_path: Path) 
     lines = ("query_id,run,grade", f"q001,{run.run_id},5", f"q001,{run.run_id[-8:]},1")
     columns = labelled(tmp_path, measured_columns([run]), *lines)
     assert list(columns.values["grade"].values()) == [3.0]
-
-
-def test_labels_of_another_run_say_that_the_run_is_another(tmp_path: Path) -> None:
-    columns = measured_columns([run_with(tmp_path, x=[*ONE])])
-    with pytest.raises(ConfigError, match="first: run 'other'"):
-        labelled(tmp_path, columns, "query_id,run,grade", "q001,other,3")
 
 
 def test_a_run_of_which_records_are_lost_is_refused_and_not_called_unfinished(tmp_path: Path) -> None:
@@ -185,14 +182,10 @@ def test_weights_without_enough_labels_metrics_or_that_label_are_one_line(tmp_pa
             fit_weights(given, label, None)
 
 
-def sheet(folder: Path, *lines: str) -> Path:
+def read(folder: Path, *lines: str) -> LabelSheet:
     path = folder / "labels.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def read(folder: Path, *lines: str) -> LabelSheet:
-    return read_labels(sheet(folder, *lines), (1.0, 5.0))
+    return read_labels(path, (1.0, 5.0))
 
 
 def test_a_wide_sheet_has_a_dimension_for_each_column_of_numbers(tmp_path: Path) -> None:
@@ -212,9 +205,6 @@ def test_what_several_people_say_of_one_answer_is_averaged_and_said(tmp_path: Pa
     found = read(tmp_path, "query_id,annotator,grade", "q1,ann,4", "q1,ben,2", "q2,ben,1")
     assert found.means("grade") == {("", "q1"): 3.0, ("", "q2"): 1.0}
     assert found.said_of("grade") == "grade: 2 answers labelled by 2 people, 1 by more than one"
-
-
-def test_people_who_labelled_different_answers_cannot_be_held_against_each_other(tmp_path: Path) -> None:
     said = read(tmp_path, "query_id,annotator,grade", "q1,ann,4", "q2,ben,1").said_of("grade")
     assert "0 by more than one: strict people and bad answers cannot be distinguished" in said
 
@@ -234,9 +224,6 @@ def test_what_is_no_label_is_one_line_that_says_where(tmp_path: Path, lines: tup
     with pytest.raises(DataError) as refused:
         read(tmp_path, *lines)
     assert said in str(refused.value)
-
-
-def test_a_file_that_is_not_there_is_a_file_of_labels(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="name a CSV of labels"):
         read_labels(tmp_path / "none.csv")
 

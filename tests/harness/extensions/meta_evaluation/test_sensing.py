@@ -70,23 +70,26 @@ def test_a_measure_that_compares_with_the_reference_notices_whatever_is_edited(s
     for swap in ("wrong_answer", "negation", "number", "truncation", "generic"):
         found = effect(sensed, "token_f1", swap)
         assert (found.verdict, found.auc.value, found.n) == ("notices", 1.0, 12)
+        assert found.auc.interval == (None, None), "a perfect order of few answers has no interval"
         assert found.drop is not None
         assert found.drop > 0
     few, half = (effect(sensed, "token_f1", swap).drop or 0 for swap in ("negation", "truncation"))
     assert few < half
 
 
-def test_what_a_measure_does_not_read_it_cannot_notice(sensed: SensitivityResult) -> None:
-    found = effect(sensed, "token_f1", "query")
-    assert (found.verdict, found.drop) == ("cannot notice", 0.0)
-
-
-def test_a_perfect_order_of_few_answers_has_no_interval(sensed: SensitivityResult) -> None:
-    assert effect(sensed, "em", "wrong_answer").auc.interval == (None, None)
-
-
-def test_that_no_value_of_a_dozen_answers_is_another_shows_no_miss(sensed: SensitivityResult) -> None:
-    assert effect(sensed, "false_abstention_rate", "wrong_answer").verdict == "undecided"
+@pytest.mark.parametrize(
+    ("measure", "swap", "verdict"),
+    [
+        ("token_f1", "query", "cannot notice"),
+        # No value of a dozen answers is another, which shows no miss.
+        ("false_abstention_rate", "wrong_answer", "undecided"),
+    ],
+)
+def test_a_measure_that_never_moves_misses_nothing_yet(
+    sensed: SensitivityResult, measure: str, swap: str, verdict: str
+) -> None:
+    found = effect(sensed, measure, swap)
+    assert (found.verdict, found.drop) == (verdict, 0.0)
 
 
 def test_every_measure_has_a_line_and_a_row(sensed: SensitivityResult) -> None:
@@ -132,16 +135,13 @@ def test_the_same_command_finds_the_swapped_answers_again(tmp_path: Path) -> Non
     assert "10 of 12 queries, drawn with seed 3" in first.notes
 
 
-def test_fewer_than_ten_answers_are_refused_with_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="has 9 reference answers to edit; fewer than 10 show nothing"):
-        measure_sensitivity(references(tmp_path, 9), options(tmp_path))
-
-
-def test_abstentions_and_null_queries_are_not_edited(tmp_path: Path) -> None:
+def test_abstentions_and_null_queries_are_not_edited_and_few_answers_are_refused(tmp_path: Path) -> None:
     run = references(tmp_path, said=("Insufficient information", *["Oslo"] * 11))
     sensed = measure_sensitivity(run, options(tmp_path, base="own", swaps=("generic",)))
     assert sensed.runs.n_cases == 11
     assert any(note.startswith("1 queries have no answer to edit") for note in sensed.notes)
+    with pytest.raises(ConfigError, match="has 9 reference answers to edit; fewer than 10 show nothing"):
+        measure_sensitivity(references(tmp_path / "few", 9), options(tmp_path / "few"))
 
 
 def test_without_a_judge_evaluators_that_ask_one_are_left_out(tmp_path: Path) -> None:

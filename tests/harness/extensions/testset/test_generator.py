@@ -24,17 +24,15 @@ def from_quotes(prompt: str) -> str:
     return "1911" if "founded in 1911" in prompt else UNKNOWN
 
 
-def desk_of(
-    models: Models, sites: Sequence[QuestionSlot], wanted: int = 1, search: Any = None
-) -> QuestionGenerator:
-    judging = QuestionJudging(models.judge, search)
-    return QuestionGenerator(
-        cast("WriterModels", models), judging, [Order(sites[0].kind, wanted, sites)], lambda _done, _total: None
-    )
-
-
-def worked(models: Models, sites: Sequence[QuestionSlot], wanted: int = 1, search: Any = None) -> list[Candidate]:
-    desk = desk_of(models, sites, wanted, search)
+def worked(
+    models: Models,
+    sites: Sequence[QuestionSlot],
+    wanted: int = 1,
+    search: Any = None,
+    told: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[Candidate]:
+    judging, orders = QuestionJudging(models.judge, search), [Order(sites[0].kind, wanted, sites)]
+    desk = QuestionGenerator(cast("WriterModels", models), judging, orders, told)
     asyncio.run(desk.work())
     return desk.candidates
 
@@ -52,16 +50,21 @@ def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "failed"),
+    ("reply", "judging", "failed"),
     [
-        (draft("When was the yard in this report founded?", "1911", "A2"), "self_contained"),
-        (draft("The Tarnby yard is old.", "1911", "A2"), "form"),
-        (draft("When was the Tarnby yard founded?", "in war time", "Z9"), "quotes"),
-        (draft("When was the Tarnby yard founded?", "1953", "A2"), "follows"),
+        (draft("When was the yard in this report founded?", "1911", "A2"), judge(from_quotes), "self_contained"),
+        (draft("The Tarnby yard is old.", "1911", "A2"), judge(from_quotes), "form"),
+        (draft("When was the Tarnby yard founded?", "in war time", "Z9"), judge(from_quotes), "quotes"),
+        (draft("When was the Tarnby yard founded?", "1953", "A2"), judge(from_quotes), "follows"),
+        (FOUNDED, judge(lambda _: "In 1911.", same=True), "closed_book"),
+        # A judge that gives no verdict lets nothing through.
+        (FOUNDED, Chat(lambda asked: "perhaps" if '"same"' in asked.text else "long ago"), "follows"),
     ],
 )
-def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more(reply: str, failed: str) -> None:
-    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
+def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more(
+    reply: str, judging: Chat, failed: str
+) -> None:
+    (one,) = worked(Models(Chat(lambda _: reply), judging), [site("single_fact", YARD)])
     assert not one.survives
     assert [name for name, passed in said(one).items() if passed is False] == [failed] == [one.checks[-1].name]
 
@@ -69,20 +72,9 @@ def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more
 def test_progress_counts_the_questions_that_are_kept() -> None:
     told: list[tuple[int, int]] = []
     models = Models(Chat(lambda _: draft("The Tarnby yard is old.", "1911", "A2")), judge(from_quotes))
-    orders = [Order("single_fact", 2, [site("single_fact", YARD), site("single_fact", FERRY)])]
-    desk = QuestionGenerator(
-        cast("WriterModels", models), QuestionJudging(models.judge, None), orders, lambda *at: told.append(at)
-    )
-    asyncio.run(desk.work())
+    sites = [site("single_fact", YARD), site("single_fact", FERRY)]
+    worked(models, sites, wanted=2, told=lambda *at: told.append(at))
     assert told[-1] == (0, 2)
-
-
-def test_an_answer_that_is_known_without_the_documents_fails() -> None:
-    (one,) = worked(
-        Models(Chat(lambda _: FOUNDED), judge(lambda _: "In 1911.", same=True)), [site("single_fact", YARD)]
-    )
-    assert said(one)["follows"]
-    assert said(one)["closed_book"] is False
 
 
 def test_a_lucky_guess_between_two_drops_nothing_and_is_told() -> None:
@@ -166,15 +158,6 @@ def test_what_has_no_answer_is_held_against_what_retrieval_finds(answer: str, st
     assert YARD.text.split(". ")[1] in models.judge.calls[0].text
 
 
-def test_a_judge_that_gives_no_verdict_lets_nothing_through() -> None:
-    def reply(asked: Asked) -> str:
-        return "perhaps" if '"same"' in asked.text else "long ago"
-
-    (one,) = worked(Models(Chat(lambda _: FOUNDED), Chat(reply)), [site("single_fact", YARD)])
-    assert said(one)["follows"] is False
-    assert "no verdict" in one.checks[-1].note
-
-
 def numbered(number: int, kind: QuestionKind = "single_fact") -> list[QuestionSlot]:
     """Sites whose first sentences tell them apart."""
     return [
@@ -193,16 +176,15 @@ def writes(asked: Asked) -> str:
     return draft(f"When was {where} founded?", "1911", "A2", "A1")
 
 
-def test_missing_questions_are_written_at_the_next_sites_and_no_more_than_wanted() -> None:
-    found = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
-    assert [one.survives for one in found] == [False, True, True, False, True, True]
-    assert [one.documents[0] for one in found] == [f"yard-{n}" for n in range(6)]
-
-
-def test_where_no_site_is_left_there_are_fewer() -> None:
-    assert (
-        sum(one.survives for one in worked(Models(Chat(writes), judge(from_quotes)), numbered(4), wanted=4)) == 2
-    )
+@pytest.mark.parametrize(
+    ("n_sites", "survive"), [(9, [False, True, True, False, True, True]), (4, [False, True, True, False])]
+)
+def test_missing_questions_are_written_at_the_next_sites_and_no_more_than_wanted(
+    n_sites: int, survive: list[bool]
+) -> None:
+    found = worked(Models(Chat(writes), judge(from_quotes)), numbered(n_sites), wanted=4)
+    assert [one.survives for one in found] == survive
+    assert [one.documents[0] for one in found] == [f"yard-{n}" for n in range(len(survive))]
 
 
 @pytest.mark.parametrize("at_once", [1, 7])

@@ -9,7 +9,7 @@ from question_writers import FERRY, MILL, YARD
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Document
 from harness.extensions.testset.documents import date_of, passages_of, sentences_of
-from harness.extensions.testset.question_records import KINDS, QuestionKind
+from harness.extensions.testset.question_records import KINDS
 from harness.extensions.testset.question_slots import (
     Orders,
     Pair,
@@ -94,20 +94,13 @@ def test_a_long_text_is_cut_without_losing_a_letter(text: str) -> None:
     assert all(passage in text for passage in passages)
 
 
-def test_an_abbreviation_ends_no_sentence() -> None:
-    assert sentences_of("The mill was sold to Dr. Voss of Corrie. Mr. Renn of the Fund was told.") == (
-        "The mill was sold to Dr. Voss of Corrie.",
-        "Mr. Renn of the Fund was told.",
-    )
-
-
-def test_lines_that_only_go_on_are_one_sentence_and_items_are_not() -> None:
+def test_lines_that_only_go_on_are_one_sentence_and_items_and_abbreviations_are_not() -> None:
     page = "# Report of the year\nThe mill was closed for five\nweeks after the flood. It opened\nagain in May.\f"
     items = "- oats for the whole valley\n- rye for the town of Corrie\n1. a third kind of grain"
-    assert sentences_of(f"{page}A new page begins here.\n{items}") == (
+    assert sentences_of(f"{page}Dr. Voss left it to Mr. Renn.\n{items}") == (
         "The mill was closed for five\nweeks after the flood.",
         "It opened\nagain in May.",
-        "A new page begins here.",
+        "Dr. Voss left it to Mr. Renn.",
         "- oats for the whole valley",
         "- rye for the town of Corrie",
         "1. a third kind of grain",
@@ -164,21 +157,22 @@ def test_without_dates_nothing_temporal_is_asked_and_the_others_take_its_part() 
     assert [note for note in found.notes if "temporal" in note]
 
 
-def test_no_more_is_wanted_than_there_are_places_and_that_is_said() -> None:
-    found = orders([FERRY], WantedQuestions(50, {}))
-    assert {order.kind: order.wanted for order in found.orders} == {"single_fact": 3, "unanswerable": 3}
-    assert [note for note in found.notes if note.startswith("6 questions at most")]
-
-
-def test_what_one_kind_has_no_places_for_others_take() -> None:
-    found = orders([FERRY, LONG[4]], WantedQuestions(11, parse_kinds(["single_fact", "unanswerable=2"])))
-    assert {order.kind: order.wanted for order in found.orders} == {"single_fact": 11, "unanswerable": 2}
-
-
-def test_one_document_has_no_second_and_that_is_said() -> None:
-    found = orders([FERRY], WantedQuestions(4, {}))
-    assert [order.kind for order in found.orders] == ["single_fact", "unanswerable"]
-    assert len([note for note in found.notes if "two documents" in note]) == 3
+@pytest.mark.parametrize(
+    ("documents", "total", "kinds", "wanted", "noted"),
+    [
+        ([FERRY], 50, [], {"single_fact": 3, "unanswerable": 3}, ["6 questions at most", *["two documents"] * 3]),
+        ([FERRY], 4, [], {"single_fact": 2, "unanswerable": 2}, ["two documents"] * 3),
+        ([FERRY], 1, ["unanswerable=2", "single_fact"], {"unanswerable": 2, "single_fact": 1}, []),
+        ([FERRY, LONG[4]], 11, ["single_fact", "unanswerable=2"], {"single_fact": 11, "unanswerable": 2}, []),
+    ],
+)
+def test_kinds_share_the_total_as_far_as_there_are_places_and_what_is_missing_is_said(
+    documents: list[Document], total: int, kinds: list[str], wanted: dict[str, int], noted: list[str]
+) -> None:
+    found = orders(documents, WantedQuestions(total, parse_kinds(kinds)))
+    assert {order.kind: order.wanted for order in found.orders} == wanted
+    assert len(found.notes) == len(noted)
+    assert all(any(part in note for note in found.notes) for part in noted)
 
 
 def test_kinds_that_these_documents_do_not_allow_are_refused_when_nothing_else_was_named() -> None:
@@ -190,13 +184,6 @@ def test_kinds_that_these_documents_do_not_allow_are_refused_when_nothing_else_w
 def test_no_text_is_one_line(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="hold no text"):
         orders(documents, WantedQuestions(4, {}))
-
-
-def test_kinds_have_numbers_of_their_own_or_share_the_total() -> None:
-    kinds = parse_kinds(["unanswerable=2", "single_fact"])
-    found = orders([FERRY], WantedQuestions(1, kinds))
-    counted: dict[QuestionKind, int] = {order.kind: order.wanted for order in found.orders}
-    assert counted == {"unanswerable": 2, "single_fact": 1}
 
 
 @pytest.mark.parametrize("word", ["brdige", "bridge=", "bridge=0", "bridge=many", "bridge=-1"])

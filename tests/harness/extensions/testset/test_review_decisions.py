@@ -10,7 +10,7 @@ from question_writers import FERRY, YARD, candidate
 from harness.core.errors import ConfigError, DataError, StoreError
 from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import QuestionCheck, WorkFolder, WorkState, rows_text
-from harness.extensions.testset.review_decisions import AskedDecision, PersonsVerdict, Review
+from harness.extensions.testset.review_decisions import PersonsVerdict, Review
 from harness.extensions.testset.review_edits import Edit, EditedQuote, RowWords
 from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
 
@@ -89,19 +89,13 @@ def test_a_kill_between_log_and_file_is_mended(file: Path) -> None:
     assert rows_in(file)[0]["question"] == EDIT.question
 
 
-def kill_before_the_file(opened: Review, *decisions: AskedDecision) -> None:
-    """The log has the decisions, the file does not."""
-    before = opened.path.read_text(encoding="utf-8")
-    opened.decide_all(decisions)
-    opened.path.write_text(before, encoding="utf-8")
-
-
 @pytest.mark.parametrize("verdict", ["undo", "accept"])
 def test_a_kill_after_a_rejected_question_was_taken_back_loses_it_not(file: Path, verdict: PersonsVerdict) -> None:
     opened = review(file)
     opened.decide("b", "reject")
-    kill_before_the_file(opened, AskedDecision(id="b", verdict=verdict))
-    assert [one["id"] for one in rows_in(file)] == ["a", "c"]
+    before = file.read_text(encoding="utf-8")
+    opened.decide("b", verdict)
+    file.write_text(before, encoding="utf-8")
     again = review(file)
     again.decide("a", "accept")
     assert [one["id"] for one in rows_in(file)] == ["a", "b", "c"]
@@ -206,13 +200,6 @@ def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spell
     assert (cells["answers"], cells["quote"], cells["document_2"]) == ("42 m", "founded in  1911", "ferry.md")
 
 
-def test_evidence_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "asked.jsonl"
-    file.write_text(rows_text([{**BY_HAND, "evidence": 7}]), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"line 1.*'evidence'"):
-        review(file)
-
-
 def test_two_at_once_are_refused(file: Path) -> None:
     with open_review(file, "ada"), pytest.raises(StoreError, match="another process"), open_review(file, "bob"):
         pass
@@ -224,14 +211,19 @@ def test_who_looks_is_a_person(file: Path, by: str) -> None:
         pass
 
 
-def test_what_is_no_question_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no question file"), open_review(tmp_path / "gone.jsonl", "ada"):
-        pass
-    (tmp_path / "sheet.txt").write_text("question\nwhy?\n")
-    with pytest.raises(ConfigError, match="neither"), open_review(tmp_path / "sheet.txt", "ada"):
-        pass
-    (tmp_path / "bad.jsonl").write_text("no json\n")
-    with pytest.raises(ConfigError, match=r"line 1.*question-files"), open_review(tmp_path / "bad.jsonl", "ada"):
+@pytest.mark.parametrize(
+    ("name", "text", "trouble"),
+    [
+        ("gone.jsonl", None, "no question file"),
+        ("sheet.txt", "question\nwhy?\n", "neither"),
+        ("bad.jsonl", "no json\n", r"line 1.*question-files"),
+        ("odd.jsonl", rows_text([{**BY_HAND, "evidence": 7}]), r"line 1.*'evidence'"),
+    ],
+)
+def test_what_is_no_question_file_is_one_line(tmp_path: Path, name: str, text: str | None, trouble: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=trouble), open_review(tmp_path / name, "ada"):
         pass
 
 
@@ -255,10 +247,12 @@ def test_a_column_that_was_taken_out_says_nothing(file: Path, tmp_path: Path) ->
     assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, ROWS[1]]
 
 
-def test_a_sheet_is_a_question_file_too(file: Path, tmp_path: Path) -> None:
+def test_a_sheet_is_a_question_file_too_and_replaces_no_other(file: Path, tmp_path: Path) -> None:
     write_sheet(review(file), tmp_path / "q.csv")
     asked = read_questions(tmp_path / "q.csv", [FERRY, YARD])
     assert [row.reference.evidence[0].fact for row in asked.rows] == [FACT, CHAIR, FACT]
+    with pytest.raises(ConfigError, match="is there already"):
+        write_sheet(review(file), tmp_path / "q.csv")
 
 
 @pytest.mark.parametrize(
@@ -279,12 +273,6 @@ def test_a_sheet_with_one_wrong_row_is_not_taken_at_all(
     with pytest.raises((ConfigError, DataError), match=trouble):
         take_sheet(review(file), sheet)
     assert rows_in(file) == ROWS
-
-
-def test_a_sheet_is_not_written_over_another(file: Path, tmp_path: Path) -> None:
-    write_sheet(review(file), tmp_path / "q.csv")
-    with pytest.raises(ConfigError, match="is there already"):
-        write_sheet(review(file), tmp_path / "q.csv")
 
 
 FAILED = candidate("When was the Tarnby yard founded?", "1953", fact=FACT).checked(
@@ -310,6 +298,16 @@ def failed(file: Path) -> Path:
     unread = unreadable.model_copy(update={"checks": (QuestionCheck(name="written", passed=False),)})
     work.write(state, [FAILED, ONE_SIDED, unread], DOCUMENTS.values(), text)
     return file
+
+
+def test_a_question_stays_although_the_model_wrote_it_twice_and_the_duplicate_failed(file: Path) -> None:
+    first = candidate("When was the Tarnby yard founded?").model_copy(update={"id": "a"})
+    again = first.checked(QuestionCheck(name="distinct", passed=False))
+    (file.parent / "asked.work").mkdir()
+    text = "".join(one.model_dump_json() + "\n" for one in (first, again))
+    (file.parent / "asked.work" / "candidates.jsonl").write_text(text, encoding="utf-8")
+    review(file).decide("b", "accept")
+    assert [one["id"] for one in rows_in(file)] == ["a", "b", "c"]
 
 
 def test_what_checks_rejected_is_shown_with_the_reason_and_is_not_in_the_file(failed: Path) -> None:

@@ -143,21 +143,17 @@ def test_two_reviews_of_one_file_lose_nothing_of_each_other(file: Path) -> None:
     assert rows_in(file)[0]["question"] == EDIT.question
 
 
-def test_while_questions_are_written_nobody_reviews_that_file_under_any_name(file: Path, tmp_path: Path) -> None:
+def test_while_questions_are_written_nobody_reviews_that_file_under_any_name_and_a_link_stays_one(
+    file: Path, tmp_path: Path
+) -> None:
     link = tmp_path / "elsewhere.jsonl"
     link.symlink_to(file)
     for name in (file, link):
         with question_file_lock(file), pytest.raises(StoreError, match=name.name), open_review(name, "ada"):
             pass
-        with open_review(name, "ada"), pytest.raises(StoreError), question_file_lock(file):
+        with open_review(name, "ada") as opened, pytest.raises(StoreError), question_file_lock(file):
             pass
-
-
-def test_a_link_stays_a_link_and_its_file_gets_the_decisions(file: Path, tmp_path: Path) -> None:
-    link = tmp_path / "elsewhere.jsonl"
-    link.symlink_to(file)
-    with open_review(link, "ada") as opened:
-        opened.decide("b", "accept")
+    opened.decide("b", "accept")
     assert link.is_symlink()
     assert rows_in(file)[1]["seen_by"] == "ada"
 
@@ -221,10 +217,6 @@ def sheet(tmp_path: Path) -> Path:
     return path
 
 
-def review_sheet(path: Path) -> Review:
-    return Review(path, "ada", DOCUMENTS)
-
-
 def cells(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""), delimiter=";"))
 
@@ -235,7 +227,7 @@ def edit(question: str, *answers: str, quote: str = "", document: str = "") -> E
 
 def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> None:
     before = cells(sheet)
-    review_sheet(sheet).decide("q-0001", "accept")
+    review(sheet).decide("q-0001", "accept")
     header, *rows = cells(sheet)
     assert header == [*before[0], "id", "seen_by"]
     assert [row[:6] for row in rows] == before[1:]
@@ -245,7 +237,7 @@ def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> N
 
 
 def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) -> None:
-    opened = review_sheet(sheet)
+    opened = review(sheet)
     with pytest.raises(ConfigError, match="no question"):
         opened.decide("row-0001", "accept")
     quote = opened.find("row-0001").row["evidence"][0]["quote"]  # type: ignore[call-overload, index]
@@ -264,8 +256,8 @@ def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) 
 
 
 def test_hostile_texts_come_back_as_they_were_and_are_no_formulas(sheet: Path) -> None:
-    review_sheet(sheet).decide("q-0001", "accept", edit(HOSTILE, "-1", "@x"))
-    shown = review_sheet(sheet).find("q-0001")
+    review(sheet).decide("q-0001", "accept", edit(HOSTILE, "-1", "@x"))
+    shown = review(sheet).find("q-0001")
     assert shown.row["question"] == " ".join(HOSTILE.split())
     assert shown.row["answers"] == ["-1", "@x"]
     assert shown.is_edited
@@ -281,16 +273,16 @@ def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
         opened = Review(sheet, "ada")
         opened.decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
     assert sheet.read_bytes() == before
-    review_sheet(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
-    assert review_sheet(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
+    review(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
+    assert review(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
 
 
 def test_a_kill_between_log_and_sheet_is_mended_and_changes_by_others_stay(sheet: Path) -> None:
-    opened = review_sheet(sheet)
+    opened = review(sheet)
     before = sheet.read_bytes()
     opened.decide_all([AskedDecision(id="q-0001", verdict="accept", edit=edit("When was it founded?", "1911"))])
     sheet.write_bytes(before.replace(b"Who pays for", b"Who paid for"))
-    again = review_sheet(sheet)
+    again = review(sheet)
     again.decide("q-0002", "accept")
     assert [row[0] for row in cells(sheet)[1:3]] == ["When was it founded?", "Who paid for the ferry?"]
     assert again.log.name == "asked.csv.review.jsonl", "a file of the same name has a log of its own"

@@ -58,41 +58,43 @@ def test_a_question_that_names_what_it_asks_about_stands_alone(question: str) ->
     assert stands_alone(question).note == ""
 
 
+FOUNDED = "When was the Tarnby yard founded?"
+FIRST = "Which came first, the flood at Corrie or the trials of the Curlew?"
+LONG = "in the year 1911, long before any of the men who work there now were born"
+
+
 @pytest.mark.parametrize(
-    ("question", "answer"),
+    ("kind", "question", "answer", "passed"),
     [
-        ("The Tarnby yard was founded in 1911.", "1911"),
-        ("Who ?", "Hanne Olvik"),
-        ("When was the Tarnby yard founded?", ""),
-        ("When was the Tarnby yard founded?", "Insufficient information."),
-        (
-            "When was the Tarnby yard founded?",
-            "in the year 1911, long before any of the men who work there now were born",
+        ("single_fact", FOUNDED, "1911", True),
+        ("single_fact", "The Tarnby yard was founded in 1911.", "1911", False),
+        ("single_fact", "Who ?", "Hanne Olvik", False),
+        ("single_fact", FOUNDED, "", False),
+        ("single_fact", FOUNDED, "Insufficient information.", False),
+        ("single_fact", FOUNDED, LONG, False),
+        ("unanswerable", "Who designed the Curlew?", "", True),
+        # An answer that says no more than its question is none unless the question offers it.
+        ("single_fact", "What is the name of the data protection officer?", "data protection officer", False),
+        ("single_fact", "Who manages the Tarnby yard?", "The yard's manager, Joren Brask", True),
+        ("single_fact", "Does the ferry run on Sundays?", "No", True),
+        ("single_fact", "Is the Curlew a ferry or a trawler?", "a ferry", True),
+        # Of two that are compared, the answer is one, or a date or number.
+        *(
+            (kind, FIRST, answer, passed)
+            for kind in ("temporal", "comparison")
+            for answer, passed in (
+                ("the flood", True),
+                ("11 October 2024", True),
+                ("Before", False),
+                ("It was on 11 October 2024 at night", False),
+            )
         ),
     ],
 )
-def test_what_is_no_question_with_a_short_answer_has_no_form(question: str, answer: str) -> None:
-    assert well_formed("single_fact", question, answer).passed is False
-    assert well_formed("single_fact", "When was the Tarnby yard founded?", "1911").passed
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "passed"),
-    [
-        ("What is the name of the data protection officer?", "data protection officer", False),
-        ("Who manages the Tarnby yard?", "The yard's manager, Joren Brask", True),
-        ("Does the ferry run on Sundays?", "No", True),
-        ("Is the Curlew a ferry or a trawler?", "a ferry", True),
-    ],
-)
-def test_an_answer_that_says_no_more_than_its_question_is_none_unless_the_question_offers_it(
-    question: str, answer: str, *, passed: bool
+def test_a_question_has_a_short_answer_that_can_be_compared(
+    kind: str, question: str, answer: str, passed: bool
 ) -> None:
-    assert well_formed("single_fact", question, answer).passed is passed
-
-
-def test_what_has_no_answer_needs_none() -> None:
-    assert well_formed("unanswerable", "Who designed the Curlew?", "").passed
+    assert well_formed(kind, question, answer).passed is passed
 
 
 def test_a_quote_stands_in_its_own_document_letter_by_letter() -> None:
@@ -118,47 +120,22 @@ def test_a_guess_among_what_the_question_names_is_no_knowledge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "passed"),
+    ("one", "other", "can_agree"),
     [
-        ("the flood", True),
-        ("11 October 2024", True),
-        ("Before", False),
-        ("It was on 11 October 2024 at night", False),
+        ("Yes", "6.1%", False),
+        ("No", "The Curlew", False),
+        ("Before", "No", False),
+        ("1953", "1911", False),
+        ("18.4 million", "21 million crowns", False),
+        ("6.1%", "6.1 percent", True),
+        ("Yes", "No", True),
+        ("Olvik", "Hanne Olvik", True),
+        ("in May 2025", "May", True),
+        ("the US", "America", True),
     ],
 )
-def test_of_two_that_are_compared_the_answer_is_one_or_a_date_or_number(answer: str, passed: bool) -> None:
-    question = "Which came first, the flood at Corrie or the trials of the Curlew?"
-    for kind in ("temporal", "comparison"):
-        assert well_formed(kind, question, answer).passed is passed
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Yes", "6.1%"),
-        ("No", "The Curlew"),
-        ("Before", "No"),
-        ("1953", "1911"),
-        ("18.4 million", "21 million crowns"),
-    ],
-)
-def test_what_cannot_be_the_same_is_not_left_to_a_judge(one: str, other: str) -> None:
-    assert cannot_agree(one, other)
-    assert cannot_agree(other, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("6.1%", "6.1 percent"),
-        ("Yes", "No"),
-        ("Olvik", "Hanne Olvik"),
-        ("in May 2025", "May"),
-        ("the US", "America"),
-    ],
-)
-def test_what_may_be_the_same_is(one: str, other: str) -> None:
-    assert not cannot_agree(one, other)
+def test_only_what_may_be_the_same_is_left_to_a_judge(one: str, other: str, can_agree: bool) -> None:
+    assert cannot_agree(one, other) is cannot_agree(other, one) is not can_agree
 
 
 def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:

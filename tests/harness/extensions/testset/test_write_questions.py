@@ -1,6 +1,5 @@
 """One command, with the fake as writer and judge: what is kept, resumed, refused and read again."""
 
-import csv
 import json
 import time
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLineHere
+from question_reviews import sheet_rows, write_rows
 from question_writers import FERRY, MILL, YARD, draft
 
 from harness.config import BudgetConfig, ModelsConfig
@@ -252,25 +252,17 @@ def handbook(tmp_path: Path) -> Path:
     return folder
 
 
-def read(sheet: Path) -> list[dict[str, str]]:
-    with sheet.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_filled_in_template_is_a_question_file_with_evidence(handbook: Path, tmp_path: Path) -> None:
     here, sheet = CommandLineHere(tmp_path), tmp_path / "asked.csv"
     assert here.call("questions", str(handbook), "--template", "asked.csv", "--n", "3").returncode == 0
-    rows = read(sheet)
+    rows = sheet_rows(sheet)
     assert len(rows) == 3
     assert {row["document"] for row in rows} == set(FACTS)
     assert all(row["quote"] in FACTS[row["document"]] and not row["question"] + row["answers"] for row in rows)
     here.refused("plan", "--docs", str(handbook), "--questions", "asked.csv")
 
     rows[0] |= {"question": "How many days of leave are there?", "answers": "28"}
-    with sheet.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(sheet, rows)
     planned = here.call("plan", "--docs", str(handbook), "--questions", "asked.csv")
     assert planned.returncode == 0
     assert "2 of 3 rows" in planned.stdout
@@ -284,13 +276,13 @@ def test_a_template_quotes_each_kind_of_file_and_no_sentence_or_row_twice(handbo
         "Total of all the departments in one row,,\n"
     )
     assert CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "asked.csv").returncode == 0
-    rows = read(tmp_path / "asked.csv")
+    rows = sheet_rows(tmp_path / "asked.csv")
     quotes = [row["quote"] for row in rows]
     assert len(set(quotes)) == len(quotes) == 5
     assert not any("\n" in quote for quote in quotes)
     few = CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "few.csv", "--n", "2")
     assert few.returncode == 0
-    assert {Path(row["document"]).suffix for row in read(tmp_path / "few.csv")} == {".md", ".csv"}
+    assert {Path(row["document"]).suffix for row in sheet_rows(tmp_path / "few.csv")} == {".md", ".csv"}
 
 
 def test_a_template_quotes_sentences_and_neither_headers_of_mails_nor_blocks_of_lines(tmp_path: Path) -> None:
@@ -302,7 +294,7 @@ def test_a_template_quotes_sentences_and_neither_headers_of_mails_nor_blocks_of_
     (docs / "crane.eml").write_text(f"{mail}{address}{sentence}\n")
     (docs / "note.md").write_text(f"{address}{sentence.replace('crane', 'ferry')}\n")
     assert CommandLineHere(tmp_path).call("questions", "docs", "--template", "asked.csv").returncode == 0
-    quotes = [row["quote"] for row in read(tmp_path / "asked.csv")]
+    quotes = [row["quote"] for row in sheet_rows(tmp_path / "asked.csv")]
     assert sorted(quotes) == [sentence, sentence.replace("crane", "ferry")]
 
 

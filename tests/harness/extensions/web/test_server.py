@@ -117,18 +117,16 @@ def test_a_body_without_end_is_not_read(server: PageServer) -> None:
     assert status == 413
 
 
-def test_done_ends_the_serving(file: Path) -> None:
-    with open_page(review_page(Review(file, "ada", DOCUMENTS))) as server:
-        serving = threading.Thread(target=server.serve, daemon=True)
+def test_done_ends_the_serving_and_a_port_that_is_taken_is_one_line(server: PageServer, file: Path) -> None:
+    page = review_page(Review(file, "ada", DOCUMENTS))
+    with pytest.raises(ConfigError, match="cannot be used"):
+        open_page(page, server.port)
+    with open_page(page) as another:
+        serving = threading.Thread(target=another.serve, daemon=True)
         serving.start()
-        assert ask(server, "POST", "/done", {}, **ours(server))[0] == 200
+        assert ask(another, "POST", "/done", {}, **ours(another))[0] == 200
         serving.join(timeout=5)
         assert not serving.is_alive()
-
-
-def test_a_port_that_is_taken_is_one_line(server: PageServer, file: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be used"):
-        open_page(review_page(Review(file, "ada", DOCUMENTS)), server.port)
 
 
 # Other programs of this machine send what they like: the page goes on, says no traceback and does not grow.
@@ -164,17 +162,7 @@ ATTACKS = {
     "chunks": POST + TOKEN + b"Transfer-Encoding: chunked\r\n\r\nffffffffffff\r\n",
     **{
         f"the length {length[:12].decode('latin-1')}": POST + TOKEN + b"Content-Length: " + length + b"\r\n\r\n{}"
-        for length in (
-            b"-1",
-            b"+2",
-            b"0x2",
-            b"2.0",
-            b"nan",
-            b"1e9",
-            b"9" * 5_000,
-            b"99999999999",
-            b"\xb2",
-        )
+        for length in (b"-1", b"+2", b"0x2", b"2.0", b"nan", b"1e9", b"9" * 5_000, b"99999999999", b"\xb2")
     },
     "a body cut short": POST + TOKEN + b"Content-Length: 1000000\r\n\r\n{",
 }
@@ -224,19 +212,21 @@ class Served:
         assert found
         return int(found[1])
 
-    @property
-    def threads(self) -> int:
-        return self.status("Threads")
-
-    @property
-    def bytes(self) -> int:
-        return 1024 * self.status("VmHWM")
-
     def new_errors(self) -> str:
         """What it printed to standard error since this was asked last."""
         text = self._errors.read_text()
         new, self._seen = text[self._seen :], len(text)
         return new
+
+    @contextlib.contextmanager
+    def unharmed(self) -> Iterator[None]:
+        """Afterwards it answers at once, has printed nothing, and is as large as before."""
+        before = self.status("VmHWM")
+        yield
+        assert self.answers_s() < AT_ONCE_S
+        assert self.new_errors() == ""
+        assert 1024 * (self.status("VmHWM") - before) < MOST_GROWTH
+        assert self.status("Threads") <= MOST_THREADS
 
 
 @pytest.fixture(scope="module")
@@ -253,27 +243,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_leaves_no_trace(served: Served, name: str, reads: bool) -> None:
-    before = served.bytes
-    for _ in range(5):
-        answer = served.send(ATTACKS[name], reads=reads)
-        assert b" 200 " not in answer[:20] or name == "a body cut short"
-    assert served.answers_s() < AT_ONCE_S
-    assert served.new_errors() == ""
-    assert served.bytes - before < MOST_GROWTH
-    assert served.threads <= MOST_THREADS
+    with served.unharmed():
+        for _ in range(5):
+            answer = served.send(ATTACKS[name], reads=reads)
+            assert b" 200 " not in answer[:20] or name == "a body cut short"
 
 
 def test_hundreds_of_connections_that_say_nothing_keep_nobody_out(served: Served) -> None:
-    before = served.bytes
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, served.unharmed():
         silent = [stack.enter_context(served.connect()) for _ in range(300)]
         for connection in silent[-20:]:
             with contextlib.suppress(OSError):
                 connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
-        assert served.answers_s() < AT_ONCE_S
-        assert served.threads <= MOST_THREADS
-    assert served.bytes - before < MOST_GROWTH
-    assert served.new_errors() == ""
 
 
 def test_who_has_the_token_is_not_put_out_by_others(served: Served) -> None:
