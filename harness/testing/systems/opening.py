@@ -50,12 +50,10 @@ class ChosenSystem(BaseModel):
 
     @property
     def spec(self) -> SystemSpec:
-        """The registered spec."""
         return SYSTEMS.load(self.name)
 
     @property
     def params(self) -> tuple[Params, Params]:
-        """Its index parameters and its answer parameters."""
         return self.spec.index_params.model_validate(self.index), self.spec.answer_params.model_validate(
             self.answer
         )
@@ -158,7 +156,6 @@ async def build_index(
 
 
 async def load(system: System) -> None:
-    """Load as the worker does."""
     with metered(Meter("load")):
         await system.load()
 
@@ -170,12 +167,10 @@ async def answer(system: System, query: Query, scope: str) -> Prediction:
 
 
 async def answer_each(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """The answers, one after the other."""
     return [await answer(system, query, scope) for query in queries]
 
 
 async def answer_together(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """The answers, concurrently."""
     return list(await asyncio.gather(*(answer(system, query, scope) for query in queries)))
 
 

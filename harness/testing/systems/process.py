@@ -62,14 +62,12 @@ class SystemFindings(Watched):
 
 
 def start_system(task: SystemTask, work: Path) -> subprocess.Popen[str]:
-    """Start the task; several may run concurrently."""
     for folder in (task.folder / "store", task.folder / "harness"):
         folder.mkdir(parents=True, exist_ok=True)
     return start(__name__, task, work)
 
 
 def run_system(task: SystemTask, work: Path) -> SystemFindings:
-    """Run `task` to its end."""
     return finish(start_system(task, work), work, SystemFindings)
 
 

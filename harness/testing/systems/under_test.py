@@ -57,7 +57,6 @@ class SystemUnderTest:
 
     @classmethod
     def chosen(cls) -> ChosenSystem:
-        """The system with its parameters."""
         assert cls.name, f"{cls.__name__} must name the system to test: name = '...'"
         return ChosenSystem(name=cls.name, index=dict(cls.index_params), answer=dict(cls.answer_params))
 
@@ -73,7 +72,6 @@ class SystemUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def demo(cls) -> Dataset:
-        """The queries of the tests."""
         return load_demo()
 
     @pytest.fixture(scope="class")
