@@ -10,10 +10,9 @@ import pytest
 
 from harness.core.errors import MissingDependency
 from harness.core.records import Document, Span
-from harness.extraction import nlp, nlp_found, nlp_phrases
+from harness.extraction import nlp, nlp_phrases, types
 from harness.extraction.nlp import NlpExtractor, check_pipeline
-from harness.extraction.nlp_found import MAX_ENTITIES, MAX_TRIPLETS
-from harness.extraction.types import TextGraph
+from harness.extraction.types import MAX_ENTITIES, MAX_TRIPLETS, TextGraph
 from systems.common.chunking import Chunk
 from systems.common.extraction.graph_assembly import assemble
 
@@ -173,7 +172,7 @@ async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyte
         return parse(doc)
 
     parse = nlp_phrases.phrases_of
-    monkeypatch.setattr(nlp_found, "phrases_of", phrases_of)
+    monkeypatch.setattr(types, "phrases_of", phrases_of)
     first, second, third = await extract("Apple sued Samsung.", "poison", "Apple sued Samsung.")
 
     assert second == TextGraph(failure="RuntimeError: cannot parse")
