@@ -14,8 +14,7 @@ _FOLDERS = (_PACKAGE.parent / "data", _PACKAGE / "_bundled" / "data")
 """The folder in a checkout and in an installed wheel."""
 
 
-def load(subset: str) -> RawDataset:
-    del subset
+def load(_subset: str) -> RawDataset:
     corpus, queries = (
         local_files.read_json_rows(shipped_file("demo", name)) for name in ("corpus.json", "queries.json")
     )

@@ -29,8 +29,7 @@ _LONGEST = 600
 _ENCYCLOPEDIA = "encyclopedia"
 
 
-def load(subset: str) -> RawDataset:
-    del subset
+def load(_subset: str) -> RawDataset:
     return build([multihop_rag.load("default"), uda_qa.load("nq")], CASES)
 
 
