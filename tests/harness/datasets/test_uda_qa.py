@@ -80,13 +80,6 @@ def test_a_table_reads_as_title_section_and_one_line_a_row(feta: RawDataset) -> 
     assert text.startswith("Smallville\nSeason: Season; ")  # this table's second row repeats its header
 
 
-def test_bare_quotes_inside_an_nq_field_stay(own_data: Path) -> None:
-    # as data/README.md of the files warns; the release on disk spells them `` and ''
-    (own_data / "nq.csv").write_text('doc_name|question\nA|what is a 5" pipe and a "b"\n')
-    (row,) = local_files.read_csv(own_data / "nq.csv", "|")
-    assert row.text("question") == 'what is a 5" pipe and a "b"'
-
-
 @pytest.mark.parametrize("subset", ["feta", "all"])
 def test_what_must_be_fetched_by_hand_is_a_command_that_can_be_typed(
     monkeypatch: pytest.MonkeyPatch, data_folder: Path, own_data: Path, subset: str
@@ -102,19 +95,17 @@ def test_what_must_be_fetched_by_hand_is_a_command_that_can_be_typed(
     assert f"-o {own_data}/uda_qa/bench_feta_qa.json https://" in command
 
 
-def test_with_only_the_bench_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
-    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", BENCH_FILE)
+@pytest.mark.parametrize(
+    ("there", "missing", "n_rows"), [((BENCH_FILE,), FETAQA_FILES, 350), (FETAQA_FILES, (BENCH_FILE,), 259)]
+)
+def test_with_only_some_of_the_tables_feta_still_loads_with_a_note(
+    data_folder: Path, own_data: Path, there: tuple[str, ...], missing: tuple[str, ...], n_rows: int
+) -> None:
+    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", *there)
     raw = SPEC.load("feta")
-    assert len(raw.rows) == 350
-    assert any("673 of 1,023" in note for note in raw.notes)
-    assert any(FETAQA_FILES[0] in note and FETAQA_FILES[1] in note for note in raw.notes)
-
-
-def test_with_only_fetaqa_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
-    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", *FETAQA_FILES)
-    raw = SPEC.load("feta")
-    assert len(raw.rows) == 259
-    assert any(BENCH_FILE in note for note in raw.notes)
+    assert len(raw.rows) == n_rows
+    assert any(f"{1023 - n_rows} of 1,023" in note for note in raw.notes)
+    assert any(all(name in note for name in missing) for note in raw.notes)
 
 
 @pytest.mark.parametrize("subset", ["feta", "all"])
@@ -230,9 +221,7 @@ def test_a_table_that_is_none_is_one_line(own_data: Path, evidence: object, word
     assert "bench_feta_qa.json, P row 1" in str(caught.value)
 
 
-def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
-    (own_data / "uda_qa").mkdir()
+def test_a_line_break_in_a_cell_does_not_break_its_line() -> None:
     evidence = {"table_array": [["h"], ["a\nb"]], "highlighted_cell_ids": [[1, 0]]}
-    (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
-    tables = gold_tables(read_table_files())
+    tables = gold_tables({BENCH_FILE: entries({"P": [{"q_uid": 7, "evidence": evidence}]})})
     assert tables["7"].facts() == ("h: a b",)
