@@ -74,11 +74,15 @@ def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
     return found.model_copy(update={"left_behind": left})
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONGEST_S
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
     """Wait until the process has written its findings or ended."""
-    deadline = time.monotonic() + LONGEST_S
-    while process.poll() is None and not (work / "findings.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or (work / "findings.json").exists())
 
 
 def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:

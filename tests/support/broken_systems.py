@@ -51,7 +51,12 @@ class Whole:
         return Prediction(answer=await self.generated(query.text, contexts), contexts=tuple(contexts))
 
     async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        return await self.runtime.answer(question, contexts)
+        said = await self.runtime.answer(question, contexts)
+        return said and said + "!" * self.differs(question)
+
+    def differs(self, _question: str) -> bool:
+        """Whether the answer is another one than that of the model."""
+        return False
 
     def retrieved(self, question: str) -> list[Context]:
         wanted = set(re.findall(r"\w{3,}", question.lower()))
@@ -106,15 +111,13 @@ class RemembersItsBuild(Whole):
         _REMEMBERED["built"] = True
         return await super().index(corpus)
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * _REMEMBERED.get("built", False)
+    def differs(self, _question: str) -> bool:
+        return _REMEMBERED.get("built", False)
 
 
 class RemembersQueries(Whole):
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * (self.asked[question] == 2)
+    def differs(self, question: str) -> bool:
+        return self.asked[question] == 2
 
 
 class MixesQueries(Whole):
@@ -200,10 +203,8 @@ class StaysInPlace(Whole):
         (self.runtime.index_dir / "place").write_text(str(self.runtime.index_dir))
         return await super().index(corpus)
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        place = (self.runtime.index_dir / "place").read_text()
-        return said and said + "!" * (place != str(self.runtime.index_dir))
+    def differs(self, _question: str) -> bool:
+        return (self.runtime.index_dir / "place").read_text() != str(self.runtime.index_dir)
 
 
 class Alone(Whole):
@@ -218,9 +219,8 @@ class Alone(Whole):
         except OSError:
             self.second = True
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * self.second
+    def differs(self, _question: str) -> bool:
+        return self.second
 
     def close(self) -> None:
         if hasattr(self, "lock"):
@@ -247,9 +247,8 @@ class MindsTheDead(Whole):
         self.mark = self.runtime.index_dir / f"open-{os.getpid()}"
         self.mark.touch()
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * self.damaged
+    def differs(self, _question: str) -> bool:
+        return self.damaged
 
     def close(self) -> None:
         if hasattr(self, "mark"):

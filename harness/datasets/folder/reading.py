@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -81,11 +82,12 @@ def read_folder(
     DataError: the folder does not exist, or nothing in it can be read.
     """
     listing = list_files(path, include)
-    if questions is not None:
-        for name in [name for name, own in listing.files.items() if _is_same(own, questions)]:
-            del listing.files[name]
-            listing.skipped.append(Skipped(name, "the question file"))
-    gathered = _Gathered(list(listing.skipped), listing.included)
+    for name, own in list(listing.files.items()):
+        with suppress(OSError):
+            if questions is not None and own.samefile(questions):
+                del listing.files[name]
+                listing.skipped.append(Skipped(name, "the question file"))
+    gathered = _Gathered(listing.skipped, listing.included)
     for name, found in sorted(named_by_ids(_found(listing, progress))):
         for where, one in found:
             gathered.add(name, where, one)
@@ -115,13 +117,6 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
         found[name] = [(name, document) for document in ([one] if isinstance(one, NoDocument) else one)]
         tell()
     return found
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
@@ -183,7 +178,6 @@ class _Gathered:
             self.incomplete += [Skipped(where, f"{what}: {count:,}") for what, count in remarks.items()]
 
     def corpus(self, path: Path) -> FolderCorpus:
-        """The complete corpus."""
         ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
         skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
         incomplete = tuple(sorted(self.incomplete, key=lambda one: (one.path, one.why)))

@@ -12,11 +12,10 @@ from typing import get_args
 import pytest
 
 from harness.core.records import Score
-from harness.protocols import Evaluator, EvaluatorRole, Measure, RunFacts, Side
+from harness.protocols import Evaluator, EvaluatorRole, Measure, RunFacts, ScoringInput, Side
 from harness.registry import EVALUATORS
 from harness.testing.checks import check_params, check_presentation
 from harness.testing.evaluators.under_test import (
-    AnsweredQuery,
     ChosenEvaluator,
     EvaluatorUnderTest,
     FirstEvaluation,
@@ -187,7 +186,7 @@ class EvaluatorContract(EvaluatorUnderTest):
         self,
         evaluator: ChosenEvaluator,
         measures: tuple[Measure, ...],
-        answered: list[AnsweredQuery],
+        answered: list[ScoringInput],
         first: FirstEvaluation,
         tmp_path: Path,
     ) -> None:
@@ -202,7 +201,7 @@ class EvaluatorContract(EvaluatorUnderTest):
         self,
         evaluator: ChosenEvaluator,
         measures: tuple[Measure, ...],
-        answered: list[AnsweredQuery],
+        answered: list[ScoringInput],
         tmp_path: Path,
     ) -> None:
         """Not if a text that it reads is missing, and not for queries of another kind."""
@@ -290,7 +289,7 @@ def _outcomes(scores: Sequence[Score]) -> dict[QueryMeasure, tuple[str, float | 
 
 
 def _applying(
-    evaluator: Evaluator, answered: Sequence[AnsweredQuery], measures: Sequence[Measure]
+    evaluator: Evaluator, answered: Sequence[ScoringInput], measures: Sequence[Measure]
 ) -> dict[QueryMeasure, str]:
     return {
         (one.query.query_id, measure.name): evaluator.not_applicable(one.reference, measure, RunFacts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,17 +54,8 @@ _TRIPLETS = (
 )
 
 
-@dataclass(frozen=True)
-class AnsweredQuery:
-    """An answered query with its reference, before metrics are selected."""
-
-    query: Query
-    reference: Reference
-    record: RunRecord
-
-
-def answers_to_score() -> list[AnsweredQuery]:
-    """A few of each kind; ids are unique, documents are from the demo."""
+def answers_to_score() -> list[ScoringInput]:
+    """A few of each kind, before metrics are selected; ids are unique, documents are from the demo."""
     demo = load_dataset(DATASETS.load("demo"), sample=QuerySample(per_type=1, seed=3))
     answered = [
         _answered(f"{query.query_id} {kind}", query.text, reference, prediction)
@@ -88,7 +79,7 @@ def answers_to_score() -> list[AnsweredQuery]:
 
 
 def cases_of(
-    answered: Sequence[AnsweredQuery], evaluator: Evaluator, measures: Sequence[Measure]
+    answered: Sequence[ScoringInput], evaluator: Evaluator, measures: Sequence[Measure]
 ) -> list[ScoringInput]:
     """The cases to which a metric applies, each with these metrics."""
     cases = []
@@ -97,7 +88,7 @@ def cases_of(
             measure for measure in measures if not evaluator.not_applicable(one.reference, measure, RunFacts())
         )
         if applying:
-            cases.append(ScoringInput(one.query, one.reference, one.record, applying))
+            cases.append(replace(one, measures=applying))
     return cases
 
 
@@ -133,7 +124,7 @@ def _own_predictions() -> Iterator[tuple[str, Prediction]]:
     yield "long", Prediction(answer="Tidewright Power is it. " * 200, contexts=(passage,))
 
 
-def _answered(query_id: str, text: str, reference: Reference, prediction: Prediction) -> AnsweredQuery:
+def _answered(query_id: str, text: str, reference: Reference, prediction: Prediction) -> ScoringInput:
     record = RunRecord(
         query_id=query_id,
         repeat=0,
@@ -144,7 +135,7 @@ def _answered(query_id: str, text: str, reference: Reference, prediction: Predic
         started_at="2026-01-01T00:00:00+00:00",
     )
     own = reference.model_copy(update={"query_id": query_id})
-    return AnsweredQuery(Query(query_id=query_id, text=text), own, record)
+    return ScoringInput(Query(query_id=query_id, text=text), own, record, ())
 
 
 QueryMeasure = tuple[str, str]
@@ -272,7 +263,7 @@ class EvaluatorUnderTest:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def answered(cls) -> list[AnsweredQuery]:
+    def answered(cls) -> list[ScoringInput]:
         return answers_to_score()
 
     @pytest.fixture(scope="class")
@@ -287,7 +278,7 @@ class EvaluatorUnderTest:
         cls,
         evaluator: ChosenEvaluator,
         measures: tuple[Measure, ...],
-        answered: list[AnsweredQuery],
+        answered: list[ScoringInput],
         journal: Path,
     ) -> FirstEvaluation:
         """The scores of all cases, computed once."""

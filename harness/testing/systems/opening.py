@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -183,8 +183,7 @@ async def answers_from(
         return await answer_each(system, queries, scope)
 
 
-@dataclass(frozen=True)
-class RequestMade:
+class RequestMade(NamedTuple):
     """A model call that was made over an index."""
 
     scope: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,17 @@ from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.models.metering import Meter, metered
 from harness.store import Journal
 from harness.store.call_journal import CallKey, StoredCall
-from harness.testing.guarding import LONGEST_S, Watched, die, dying, finish, start, still_open, watched_main
+from harness.testing.guarding import (
+    LONGEST_S,
+    Watched,
+    die,
+    dying,
+    finish,
+    start,
+    still_open,
+    wait_until,
+    watched_main,
+)
 from harness.testing.systems.opening import (
     NONE,
     ChosenSystem,
@@ -92,18 +101,12 @@ async def _work(task: SystemTask, tell: Callable[[SystemFindings], None]) -> Non
             tell(SystemFindings(passes=passes))
             await asyncio.sleep(LONGEST_S)
         if task.waits_for:
-            await asyncio.to_thread(_wait_for, task.waits_for)
+            await asyncio.to_thread(wait_until, task.waits_for.exists)
     held = still_open(task.folder / "store")
     if "retrieved" in task.passes:
         how = Opening(generator=NONE)
         passes["retrieved"] = await answers_from(task.system, task.folder, task.queries, "retrieved", how)
     tell(SystemFindings(stats=stats, passes=passes, held=held))
-
-
-def _wait_for(file: Path) -> None:
-    deadline = time.monotonic() + LONGEST_S
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 async def _die_building(task: SystemTask) -> None:

@@ -18,7 +18,7 @@ from harness.datasets.uda_qa import (
     gold_tables,
     read_table_files,
 )
-from harness.protocols import DatasetRow, RawDataset
+from harness.protocols import RawDataset
 
 from .conftest import LoadReal
 
@@ -28,19 +28,6 @@ def nq(load_real: LoadReal) -> RawDataset:
     return load_real(SPEC, "nq")
 
 
-@pytest.fixture
-def feta(load_real: LoadReal) -> RawDataset:
-    return load_real(SPEC, "feta")
-
-
-def row_of(raw: RawDataset, query_id: str) -> DatasetRow:
-    return next(row for row in raw.rows if row.query.query_id == query_id)
-
-
-def texts_of(raw: RawDataset) -> dict[str, str]:
-    return {document.doc_id: document.text for document in raw.documents}
-
-
 def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
     for name in names:
         source = local_files.find_in(data_folder, name)
@@ -48,36 +35,6 @@ def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
         target = own_data / source.relative_to(data_folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-
-
-def test_an_empty_short_answer_falls_back_to_the_long_one(nq: RawDataset) -> None:
-    alone = [row for row in nq.rows if len(row.reference.answers) == 1]
-    both = [row for row in nq.rows if len(row.reference.answers) == 2]
-    # 783 rows have no short answer; in 2 the short one is the long one
-    assert (len(alone), len(both)) == (785, 1692)
-    assert all(row.reference.answers[-1] == row.reference.evidence[0].fact for row in nq.rows)
-    assert all(row.reference.answers[0] in row.reference.answers[1] for row in both)
-    assert all(answer.strip() for row in nq.rows for answer in row.reference.answers)
-
-
-def test_a_full_page_follows_the_gold_passages_without_form_feeds(nq: RawDataset, data_folder: Path) -> None:
-    page = (data_folder / "uda_qa/docs_text/nq/Oklahoma.txt").read_text(encoding="utf-8")
-    assert page.count("\f") == 36
-    text = texts_of(nq)["nq:Oklahoma"]
-    assert text.endswith("\n\n" + page.replace("\f", "\n").strip())
-    facts = [row.reference.evidence[0].fact for row in nq.rows if row.doc_ids == ("nq:Oklahoma",)]
-    assert len(facts) == 7
-    assert text.startswith("\n\n".join(dict.fromkeys(facts)))
-    assert all("\f" not in document.text for document in nq.documents)
-
-
-def test_a_table_reads_as_title_section_and_one_line_a_row(feta: RawDataset) -> None:
-    text = texts_of(feta)["feta:Smallville"]
-    assert text.startswith("Smallville\n")
-    facts = [item.fact for item in row_of(feta, "feta-12844").reference.evidence]
-    assert [fact.split(" (")[0] for fact in facts] == ["Season: 2", "Season: 10"]
-    assert "; Network: The WB; Premiered: " in facts[0]
-    assert text.startswith("Smallville\nSeason: Season; ")  # this table's second row repeats its header
 
 
 @pytest.mark.parametrize("subset", ["feta", "all"])

@@ -102,9 +102,25 @@ async def read(*replies: str, window: str = "Apple sued Samsung in 2011.") -> tu
     return await judged_triplets(Chat(lambda _: next(waiting)), window)
 
 
-async def test_a_window_becomes_its_triplets() -> None:
-    found = await read(reply(["Apple", "sued", "Samsung"], ["Apple", "sued Samsung in", "2011"]))
-    assert found == (Triplet("Apple", "sued", "Samsung"), Triplet("Apple", "sued Samsung in", "2011"))
+ABC = Triplet("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("listed", "triplets"),
+    [
+        ([["a", "b", "c"], ["Apple", "sued in", "2011"]], [ABC, Triplet("Apple", "sued in", "2011")]),
+        # A server may not know schemas.
+        ([{"head": "a", "relation": "b", "tail": "c"}], [ABC]),
+        ([["Apple", "", "Samsung"], ["Apple", "sued"], [1, 2, 3], ["a", "b", "c"], ["a", "b", "c"]], [ABC]),
+        (
+            [[f"head {number}", "is", "a"] for number in range(500)],
+            [Triplet(f"head {number}", "is", "a") for number in range(MAX_TRIPLETS)],
+        ),
+    ],
+    ids=["lists", "objects", "parts that are missing", "without end"],
+)
+async def test_a_window_becomes_its_triplets_each_once(listed: list[object], triplets: list[Triplet]) -> None:
+    assert await read(reply(*listed)) == tuple(triplets)
 
 
 async def test_the_question_is_the_text_alone_and_its_reply_is_bounded() -> None:
@@ -114,23 +130,6 @@ async def test_the_question_is_the_text_alone_and_its_reply_is_bounded() -> None
     assert "Apple sued Samsung." in asked.messages[-1].content
     assert asked.max_tokens is not None
     assert asked.json_schema is not None
-
-
-async def test_objects_are_read_too_since_a_server_may_not_know_schemas() -> None:
-    assert await read(reply({"head": "Apple", "relation": "sued", "tail": "Samsung"})) == (
-        Triplet("Apple", "sued", "Samsung"),
-    )
-
-
-async def test_triplets_with_an_empty_or_missing_part_are_left_out_and_others_kept() -> None:
-    found = await read(
-        reply(["Apple", "", "Samsung"], ["Apple", "sued"], [1, 2, 3], ["a", "b", "c"], ["a", "b", "c"])
-    )
-    assert found == (Triplet("a", "b", "c"),)
-
-
-async def test_a_list_without_end_is_cut() -> None:
-    assert len(await read(reply(*[[f"head {number}", "is", "a"] for number in range(500)]))) == MAX_TRIPLETS
 
 
 @pytest.mark.parametrize(
@@ -168,17 +167,17 @@ async def test_a_text_is_read_once_however_often_it_is_asked_for() -> None:
     assert read.windows == ["one two", "three"]
 
 
-async def test_a_long_text_is_read_in_windows() -> None:
+@pytest.mark.parametrize(
+    ("text", "windows", "n_triplets"),
+    [
+        ("one two. three four. five", ["one two.", "three four.", "five"], 5),
+        ("the same.\n\nthe same.\n\nthe same.", ["the same."], 2),
+    ],
+)
+async def test_a_long_text_is_read_in_windows_each_once(text: str, windows: list[str], n_triplets: int) -> None:
     read = Reading()
-    found = await Extractions(read, 12).of("one two. three four. five")
-    assert read.windows == ["one two.", "three four.", "five"]
-    assert len(found) == 5
-
-
-async def test_a_text_that_repeats_itself_is_not_read_twice() -> None:
-    read = Reading()
-    await Extractions(read, 10).of("the same.\n\nthe same.\n\nthe same.")
-    assert read.windows == ["the same."]
+    assert len(await Extractions(read, 12).of(text)) == n_triplets
+    assert read.windows == windows
 
 
 async def test_one_window_that_cannot_be_read_fails_the_text_and_no_other() -> None:
