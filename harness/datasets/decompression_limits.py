@@ -119,12 +119,10 @@ def _check_text(path: Path, *, packed: bool) -> None:
 
 def _refuse_binary(path: Path, start: bytes) -> None:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)
+        text = codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
-        binary = True
-    else:
-        binary = b"\0" in start
-    if binary:
+        text = "\0"
+    if "\0" in text:
         raise DataError(f"{path} is neither text (JSON, CSV), gzip nor Parquet", FIX)
 
 

@@ -52,12 +52,6 @@ def test_the_plain_file_comes_before_the_gzip_one(own_data: Path) -> None:
     assert local_files.find("b.json") is None
 
 
-def test_a_name_the_system_refuses_to_look_up_is_a_data_error(own_data: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        local_files.find("x" * 5000)
-    assert_one_line(caught.value, "cannot be accessed")
-
-
 @pytest.mark.parametrize(("name", "data"), [("r.json", JSON), ("r.jsonl", JSONL), ("r.csv", CSV)])
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
 def test_a_gzip_file_reads_like_the_plain_one_with_or_without_a_bom(
@@ -139,12 +133,15 @@ def test_a_bad_file_is_one_line_that_names_it(tmp_path: Path, case: str) -> None
     assert_one_line(caught.value, str(path), word)
 
 
-def test_a_file_that_is_gone_or_a_folder_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "folder.json").mkdir()
+def test_what_is_gone_a_folder_or_has_no_name_that_a_file_can_have_is_one_line(own_data: Path) -> None:
+    (own_data / "folder.json").mkdir()
     for name in ("gone.json", "folder.json"):
         with pytest.raises(DataError) as caught:
-            local_files.read_json(tmp_path / name)
+            local_files.read_json(own_data / name)
         assert_one_line(caught.value, name, "cannot be read")
+    with pytest.raises(DataError) as caught:
+        local_files.find("x" * 5000)
+    assert_one_line(caught.value, "cannot be accessed")
 
 
 def test_a_folder_that_is_not_there_lists_as_empty(own_data: Path) -> None:

@@ -135,24 +135,7 @@ def test_too_few_queries_of_a_type_are_all_taken_with_a_note() -> None:
     assert got.notes[0] == "a note of the loader"
 
 
-@pytest.mark.parametrize("per_type", [0, -1])
-def test_a_sample_of_none_is_a_config_error(per_type: int) -> None:
-    with pytest.raises(ConfigError, match="per_type"):
-        QuerySample(per_type, 1)
-
-
-def test_an_unknown_subset_names_the_nearest_before_anything_is_read() -> None:
-    def explode(subset: str) -> RawDataset:
-        raise AssertionError("read")
-
-    spec = dataclasses.replace(make_spec(make_raw(["a"])), load=explode)
-    with pytest.raises(ConfigError, match="did you mean 'small'"):
-        load_dataset(spec, subset="smal")
-    with pytest.raises(ConfigError, match="did you mean 'large'"):
-        select(spec, make_raw(["a"]), subset="larg", sample=None, corpus="full")
-
-
-def test_load_dataset_takes_the_first_subset_by_default() -> None:
+def test_the_first_subset_is_the_default_and_an_unknown_one_is_refused_before_anything_is_read() -> None:
     asked: list[str] = []
 
     def load(subset: str) -> RawDataset:
@@ -160,9 +143,14 @@ def test_load_dataset_takes_the_first_subset_by_default() -> None:
         return make_raw(["a"])
 
     spec = dataclasses.replace(make_spec(make_raw(["a"])), load=load)
-    assert load_dataset(spec).subset == "small"
-    assert load_dataset(spec, subset="large").subset == "large"
+    assert [load_dataset(spec, subset=subset).subset for subset in (None, "large")] == ["small", "large"]
+    with pytest.raises(ConfigError, match="did you mean 'small'"):
+        load_dataset(spec, subset="smal")
     assert asked == ["small", "large"]
+    with pytest.raises(ConfigError, match="per_type"):
+        QuerySample(0, 1)
+    with pytest.raises(ConfigError, match="did you mean 'large'"):
+        select(spec, make_raw(["a"]), subset="larg", sample=None, corpus="full")
 
 
 def test_a_data_set_without_queries_or_documents_is_a_data_error() -> None:

@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from harness.datasets.uda_qa import (
     FETAQA_FILES,
     SPEC,
     GoldTable,
-    UdaTable,
     build_feta,
     build_nq,
     gold_tables,
@@ -133,17 +133,16 @@ FETA_ROW: dict[str, object] = {
     "answer": "a",
     "doc_url": "http://x/y",
 }
-TABLE = UdaTable("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")))
+TABLE = GoldTable("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")), (0, 1, 3))
 
 
 def test_lines_of_a_ragged_table_skip_what_is_empty() -> None:
     assert TABLE.text() == "P\nS\nk: 1; 2\nk: 3; v: 4; 5"
-    assert GoldTable(TABLE, (0, 1, 3)).facts() == ("k: 1; 2",)
+    assert TABLE.facts() == ("k: 1; 2",)
 
 
 def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
-    bare = UdaTable("P", "", TABLE.rows)
-    tables = {"7": GoldTable(bare, (1,)), "8": GoldTable(TABLE, (2,))}
+    tables = {"7": replace(TABLE, section="", highlighted=(1,)), "8": replace(TABLE, highlighted=(2,))}
     raw = build_feta(entries(FETA_ROW, FETA_ROW | {"q_uid": 8}, FETA_ROW | {"q_uid": 9}), tables, {"P": "page"})
     assert [document.text for document in raw.documents] == [TABLE.text() + "\n\npage"]
     assert [row.query.query_id for row in raw.rows] == ["feta-7", "feta-8"]

@@ -209,6 +209,8 @@ def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
     with pytest.raises(MissingDependency, match="is not installed"):
         check_pipeline(str(tmp_path))
 
+    monkeypatch.setattr(nlp, "find_spec", {"spacy": True, "en_core_web_sm": True}.get)
+    assert check_pipeline(None) == "en_core_web_sm", "the one that spaCy downloads"
     there: Callable[[str], object] = {"spacy": True}.get
     monkeypatch.setattr(nlp, "find_spec", there)
     with pytest.raises(
@@ -218,12 +220,6 @@ def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
     monkeypatch.setattr(nlp, "find_spec", {}.get)
     with pytest.raises(MissingDependency, match=r"spaCy is not installed.* 'rag-bench-harness\[extractor-nlp\]'"):
         NlpExtractor(pipeline=None, progress=quiet)
-
-
-def test_the_pipeline_that_spacy_downloads_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nlp, "find_spec", {"spacy": True, "en_core_web_sm": True}.get)
-
-    assert check_pipeline(None) == "en_core_web_sm"
 
 
 def test_a_pipeline_that_warns_while_loading_warns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
