@@ -22,7 +22,6 @@ def load(_subset: str) -> RawDataset:
 
 
 def shipped_file(data: str, name: str) -> Path:
-    """A file of a data set that is shipped with the harness. DataError if it is missing."""
     for folder in _FOLDERS:
         path = local_files.find_in(folder / data, name)
         if path:

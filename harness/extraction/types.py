@@ -27,8 +27,6 @@ MAX_ENTITIES = 200
 
 @dataclass(frozen=True)
 class FoundEntity:
-    """An entity as a text names it."""
-
     name: str
     kind: str = ""
     """Such as Person or Organisation; empty if unknown."""
@@ -65,7 +63,6 @@ class TextFinds(BaseModel):
     failure: str = ""
 
     def add(self, doc: Doc, *, every_phrase: bool) -> None:
-        """Add the phrases of a part of the text."""
         phrases = phrases_of(doc)
         statements = statements_of(doc, phrases)
         ends = {end for said in statements for end in (said.head, said.tail)}

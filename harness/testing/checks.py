@@ -15,7 +15,6 @@ from harness.protocols import EvaluatorSpec, Params, SystemSpec
 def check_presentation(
     spec: SystemSpec | EvaluatorSpec, registered: str, *, listed: str, why_version: str
 ) -> None:
-    """A registered name, a version, and a one-line summary for `list <listed>`."""
     assert spec.name == registered, f"registered as '{registered}', its spec says '{spec.name}'"
     assert spec.version, f"{why_version}: name one"
     assert spec.summary.strip(), f"the summary is what `rag-harness list {listed}` shows: write one"
@@ -23,7 +22,6 @@ def check_presentation(
 
 
 def check_params(params: type[Params]) -> None:
-    """Missing parameters have defaults; misspelled ones are errors."""
     assert issubclass(params, Params), f"{params.__name__} must be a harness.protocols.Params"
     defaults = params.model_validate({})
     written = params.model_validate(defaults.model_dump(mode="json"))

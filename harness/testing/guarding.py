@@ -31,8 +31,6 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Watched(BaseModel):
-    """The observations of a process."""
-
     connections: list[str] = []
     """Attempts to reach a network address."""
     writes: list[str] = []
@@ -66,7 +64,6 @@ def start(
 
 
 def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Wait for the process and read its findings."""
     status = process.wait(timeout=LONGEST_S)
     assert status == 0, f"the process ended with {status}:\n{(work / 'log.txt').read_text()[-4000:]}"
     found = findings.model_validate_json((work / "findings.json").read_text())
@@ -81,7 +78,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
-    """Wait until the process has written its findings or ended."""
     wait_until(lambda: process.poll() is not None or (work / "findings.json").exists())
 
 
@@ -132,7 +128,6 @@ def watched_main(
 
 
 def files_below(folder: Path) -> list[str]:
-    """All files and folders below, relative and sorted."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 

@@ -47,7 +47,6 @@ def load(_subset: str, params: FilesParams, progress: ReadingProgress) -> RawDat
 
 
 def questions_alone(path: Path, title: str, fields: Mapping[str, str]) -> Dataset:
-    """The questions of a file without documents, for answers from elsewhere."""
     check_file(path)
     note = "questions without documents: answers are scored, and retrieval only where the contexts are known"
     raw = replace(_asked_of(read_questions(path, (), fields=fields), title), notes=(note,))

@@ -41,7 +41,6 @@ _MOST_STARS = 6
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a text contains a private key, not just its first line."""
     return _PRIVATE_KEY.search(text) is not None
 
 
@@ -124,8 +123,6 @@ _OURS = ({"indexes", "corpora"}, {"manifest.json", "sample.jsonl"}, {"report.htm
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file, folder or row that is not read as a document, and why."""
-
     path: str
     """Path relative to the folder, with forward slashes."""
     why: str
@@ -169,7 +166,6 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise DataError unless it is an existing folder."""
     try:
         what = "" if folder.is_dir() else "is not a folder" if folder.exists() else "does not exist"
     except (OSError, ValueError):
@@ -180,7 +176,6 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(file: Path) -> None:
-    """Raise DataError unless the question file can be read."""
     try:
         open_plain(file).close()
     except OSError as error:

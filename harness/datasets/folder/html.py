@@ -137,7 +137,6 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
 
 
 def _drop(elements: list[Any]) -> int:
-    """Remove the elements. Returns how many had text."""
     said = 0
     for element in elements:
         if element.getparent() is not None:
@@ -219,7 +218,6 @@ def _is_banner(element: Any) -> bool:
 
 
 def _around(main: Any) -> Iterator[Any]:
-    """The elements beside the main part."""
     inner = main
     for outer in main.iterancestors():
         yield from (one for one in outer if one is not inner and isinstance(one.tag, str))
@@ -329,7 +327,6 @@ def _line(element: Any) -> str:
 
 
 def _is_data(table: Any) -> bool:
-    """Whether a table is data, not the layout of a page."""
     if table.get("role") in {"presentation", "none"}:
         return False
     if any(one is not table for one in table.iter("table", "form", "pre", "h1", "h2", "h3", "h4")):

@@ -98,7 +98,6 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
 
 @contextmanager
 def _counted(problems: Counter[str], what: str) -> Iterator[None]:
-    """Count an error instead of raising it."""
     try:
         yield
     except MemoryError:
@@ -141,7 +140,6 @@ def _form_values(page: Any) -> str:
 
 
 def _form_line(widget: Any) -> str:
-    """A field's name and value; empty if it is not filled in."""
     chain = [widget]
     while len(chain) < _MOST_PARENTS and (parent := chain[-1].get("/Parent")) is not None:
         chain.append(parent.get_object())
@@ -179,7 +177,6 @@ def _text_of(value: Any) -> str:
 
 
 def _title(reader: PdfReader) -> str:
-    """The title in the metadata, unless it looks generated."""
     try:
         title = (reader.metadata.title if reader.metadata else "") or ""
     except Exception:  # Invalid metadata; a document does not need them.

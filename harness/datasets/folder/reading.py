@@ -36,8 +36,6 @@ KINDS = (*PLAIN, *READERS, _ROWS)
 
 @dataclass(frozen=True)
 class KindCount:
-    """What was read of the files of one kind."""
-
     files: int
     documents: int
     characters: int
@@ -45,8 +43,6 @@ class KindCount:
 
 @dataclass(frozen=True)
 class FolderCorpus:
-    """The documents of a folder, and what was skipped."""
-
     documents: tuple[Document, ...]
     """Sorted by doc_id. The id of a file is its relative path with forward slashes, in NFC."""
     skipped: tuple[Skipped, ...]
@@ -100,7 +96,6 @@ def read_folder(
 
 
 def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[PlacedRow]]:
-    """The rows or the document of each file, by file name."""
     kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
     risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
     found: dict[str, list[PlacedRow]] = {}
@@ -138,8 +133,6 @@ def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[Placed
 
 @dataclass
 class _Gathered:
-    """The documents and skipped files found so far."""
-
     skipped: list[Skipped]
     included: Set[str]
     documents: dict[str, Document] = field(default_factory=dict)
@@ -150,7 +143,6 @@ class _Gathered:
     incomplete: list[Skipped] = field(default_factory=list)
 
     def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
-        """Add a document of a file, or the reason why it is skipped."""
         if isinstance(one, NoDocument):
             self.skipped.append(Skipped(where, str(one)))
             return

@@ -39,7 +39,6 @@ def load(subset: str, params: BeirParams, _progress: ReadingProgress) -> RawData
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether a folder looks like a BEIR data set."""
     return bool(find_in(folder, CORPUS) and find_in(folder, QUERIES)) and (folder / "qrels").is_dir()
 
 

@@ -25,8 +25,6 @@ _CACHE = "RAG_HARNESS_CACHE"
 
 
 class DatasetTask(BaseModel):
-    """The data set that a process loads."""
-
     name: str
     subset: str
     given: dict[str, JsonValue] = {}
@@ -34,8 +32,6 @@ class DatasetTask(BaseModel):
 
 
 class DatasetFindings(Watched):
-    """The result of loading a data set in a process."""
-
     digest: str = ""
     """Digest of the loaded data, made by `digest_of`."""
     refusal: str = ""
@@ -101,24 +97,20 @@ class DatasetContract:
     @pytest.fixture(scope="class")
     @classmethod
     def spec(cls) -> DatasetSpec:
-        """The spec of the data set."""
         assert cls.name, f"{cls.__name__} must name the data set to test: name = '...'"
         return DATASETS.load(cls.name)
 
     @pytest.fixture(scope="class")
     @classmethod
     def task(cls, spec: DatasetSpec) -> DatasetTask:
-        """The subset and parameters to load."""
         return DatasetTask(name=cls.name, subset=cls.subset or spec.subsets[0], given=dict(cls.given))
 
     @pytest.fixture(scope="class")
     @classmethod
     def raw(cls, spec: DatasetSpec, task: DatasetTask) -> RawDataset:
-        """The whole data set."""
         return read_whole(spec, task)
 
     def test_it_presents_itself(self, spec: DatasetSpec) -> None:
-        """A registered name, a one-line summary, distinct subsets, known values."""
         assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
         assert spec.summary.strip(), "the summary is what `rag-harness list datasets` shows: write one"
         assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
@@ -146,7 +138,6 @@ class DatasetContract:
         )
 
     def test_loading_gives_documents_and_queries(self, raw: RawDataset) -> None:
-        """Non-empty tuples of the harness's own types."""
         assert isinstance(raw, RawDataset), f"load() must return a RawDataset, not {type(raw).__name__}"
         assert raw.documents, "a data set without a document"
         assert raw.rows, "a data set without a query"

@@ -137,7 +137,6 @@ class EvaluatorContract(EvaluatorUnderTest):
         assert not lost, f"metrics that refer to an unknown metric: {lost}"
 
     def test_each_measure_of_each_case_has_one_score(self, first: FirstEvaluation) -> None:
-        """For exactly the given cases."""
         asked = {(case.record.query_id, measure.name) for case in first.cases for measure in case.measures}
         given = Counter((score.query_id, score.measure) for score in first.scores)
         assert not asked - given.keys(), f"no score: {sorted(asked - given.keys())[:3]}"

@@ -144,8 +144,6 @@ QueryMeasure = tuple[str, str]
 
 @dataclass(frozen=True)
 class OpenEvaluation:
-    """An open evaluator: its scores and its calls."""
-
     evaluator: Evaluator
     runtime: NamedModels
 
@@ -172,14 +170,12 @@ class NamedModels(MeteredEvaluation):
 
     @property
     def judge(self) -> ChatModel:
-        """RuntimeError if the spec names none."""
         if "judge" not in self._roles:
             raise RuntimeError("the evaluator's spec names no judge: see roles")
         return super().judge
 
     @property
     def embedder(self) -> Embedder:
-        """RuntimeError if the spec names none."""
         if "judge_embedder" not in self._roles:
             raise RuntimeError("the evaluator's spec names no judge_embedder: see roles")
         return super().embedder
@@ -195,8 +191,6 @@ class _OwnVectors(EvaluationModels):
 
 @dataclass(frozen=True)
 class ChosenEvaluator:
-    """A registered evaluator with parameters."""
-
     spec: EvaluatorSpec
     params: Params
     script: dict[str, Any] = field(default_factory=dict)
@@ -220,22 +214,17 @@ class ChosenEvaluator:
 
 
 def by_key(scores: Iterable[Score]) -> dict[QueryMeasure, Score]:
-    """Scores by query, repeat and metric."""
     return {(score.query_id, score.measure): score for score in scores}
 
 
 @dataclass(frozen=True)
 class FirstEvaluation:
-    """The scores of all answers, computed for the first time."""
-
     cases: list[ScoringInput]
     scores: list[Score]
     roles_called: set[str]
 
 
 class EvaluatorUnderTest:
-    """The evaluator and the fixtures that its tests share."""
-
     name: ClassVar[str] = ""
     """The name under which it is registered."""
     params: ClassVar[Mapping[str, Any]] = {}
@@ -269,7 +258,6 @@ class EvaluatorUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def journal(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """The folder with the journal of `first`."""
         return tmp_path_factory.mktemp("journal")
 
     @pytest.fixture(scope="class")
@@ -281,7 +269,6 @@ class EvaluatorUnderTest:
         answered: list[ScoringInput],
         journal: Path,
     ) -> FirstEvaluation:
-        """The scores of all cases, computed once."""
         with evaluator.opened(journal) as evaluation:
             cases = cases_of(answered, evaluation.evaluator, measures)
             return FirstEvaluation(cases, evaluation.scores(cases), evaluation.roles_called)

@@ -72,13 +72,11 @@ class SystemContract(SystemRuns):
         )
 
     def test_the_same_query_twice_is_answered_the_same(self, fresh: SystemFindings) -> None:
-        """Earlier queries have no effect."""
         assert _as_plain(fresh.passes["again"]) == _as_plain(fresh.passes["first"]), (
             "the same query got a different answer"
         )
 
     def test_concurrent_answers_equal_those_one_at_a_time(self, fresh: SystemFindings) -> None:
-        """Concurrent queries do not mix."""
         assert _as_plain(fresh.passes["together"]) == _as_plain(fresh.passes["first"]), (
             "concurrent queries get different answers"
         )
@@ -142,7 +140,6 @@ class SystemContract(SystemRuns):
             assert still_open(tmp_path / "store", wait_s=0) == [], "the constructor may not open files"
 
     def test_it_can_be_closed_after_a_load_that_failed(self, system: ChosenSystem, tmp_path: Path) -> None:
-        """close() is always called, also after a failed load."""
 
         async def fail() -> None:
             with opened(system, tmp_path) as built, suppress(Exception):
@@ -171,7 +168,6 @@ class SystemContract(SystemRuns):
     def test_an_index_that_was_moved_answers_the_same(
         self, system: ChosenSystem, copied: Path, indexed: BuiltIndex, demo: Dataset
     ) -> None:
-        """The index does not contain the path of its folder."""
         moved = asyncio.run(answers_from(system, copied, demo.queries, "moved"))
         assert moved == indexed.answers, "an index in another folder must give the same answers"
 

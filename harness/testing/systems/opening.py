@@ -40,8 +40,6 @@ _numbers = count()
 
 
 class ChosenSystem(BaseModel):
-    """A registered system with parameters."""
-
     model_config = ConfigDict(frozen=True)
 
     name: str
@@ -75,8 +73,6 @@ class ChosenSystem(BaseModel):
 
 @dataclass(frozen=True)
 class Opening:
-    """How a system is opened."""
-
     generator: GeneratorConfig = FAKE
     phase: Phase = "answer"
     style: AnswerStyle = "short"
@@ -147,7 +143,6 @@ def _demo_gold() -> dict[str, Sequence[Evidence]]:
 async def build_index(
     chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
 ) -> IndexStats:
-    """Index `documents` and close."""
     for key, routed in chosen.routed.items():
         await build_index(routed, _routed_folder(folder, key), documents)
     how = Opening(phase="index", journal=journal)
@@ -184,8 +179,6 @@ async def answers_from(
 
 
 class RequestMade(NamedTuple):
-    """A model call that was made over an index."""
-
     scope: str
     role: str
     digest: str

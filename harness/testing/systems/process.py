@@ -44,8 +44,6 @@ Pass = Literal["first", "again", "together", "retrieved"]
 
 
 class SystemTask(BaseModel):
-    """The task of a process."""
-
     system: ChosenSystem
     folder: Path
     documents: tuple[Document, ...]
@@ -62,8 +60,6 @@ class SystemTask(BaseModel):
 
 
 class SystemFindings(Watched):
-    """The observations of a process that ran a system."""
-
     stats: IndexStats | None = None
     passes: dict[Pass, list[Prediction]] = Field({})
     held: list[str] = Field([])

@@ -121,7 +121,6 @@ class SystemRuns(SystemUnderTest):
 
     @pytest.fixture
     def expected(self, system: ChosenSystem, demo: Dataset) -> Expected:
-        """Its expectation for the demo."""
         if system.spec.expect is None:
             pytest.skip("it gives no expectation: estimates use its earlier runs")
         workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
@@ -131,7 +130,6 @@ class SystemRuns(SystemUnderTest):
         return found
 
     def test_what_is_expected_is_a_number_of_calls_and_of_characters(self, expected: Expected) -> None:
-        """For each kind of call, and for all embedded texts."""
         for work in (expected.index, expected.query):
             assert work.embedded_texts >= 0, "the number of embedded texts cannot be negative"
             assert bool(work.embedded_texts) == bool(work.embedded_characters), "texts must have characters"

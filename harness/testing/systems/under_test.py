@@ -44,8 +44,6 @@ def load_demo() -> Dataset:
 
 
 class SystemUnderTest:
-    """The system and the fixtures that its tests share."""
-
     name: ClassVar[str] = ""
     """The name under which it is registered."""
     index_params: ClassVar[Mapping[str, Any]] = {}
@@ -77,7 +75,6 @@ class SystemUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def indexed(cls, system: ChosenSystem, demo: Dataset, tmp_path_factory: pytest.TempPathFactory) -> BuiltIndex:
-        """The system's index over the demo."""
         folder = tmp_path_factory.mktemp(cls.name) / "index"
 
         async def build() -> BuiltIndex:
@@ -114,7 +111,6 @@ class SystemUnderTest:
     def side_by_side(
         cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
     ) -> SideBySide:
-        """Two processes over a copy of the index."""
         work = tmp_path_factory.mktemp(f"{cls.name}-two")
         shutil.copytree(indexed.folder / "store", work / "index" / "store")
         task = _task(system, work / "index", demo)
@@ -131,7 +127,6 @@ class SystemUnderTest:
 
     @pytest.fixture
     def copied(self, indexed: BuiltIndex, tmp_path: Path) -> Path:
-        """A copy of the index for one test, in another folder."""
         shutil.copytree(indexed.folder / "store", tmp_path / "index" / "store")
         return tmp_path / "index"
 

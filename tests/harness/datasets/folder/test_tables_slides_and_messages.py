@@ -210,7 +210,7 @@ def test_an_entity_of_a_presentation_is_not_looked_up() -> None:
     ],
 )
 def test_what_is_no_file_of_its_kind_is_refused(kind: str, content: bytes, reason: str) -> None:
-    assert refusal(kind, content) == reason
+    assert reason in refusal(kind, content)
 
 
 def message(text: str, **headers: str) -> EmailMessage:
