@@ -46,6 +46,8 @@ class Whole:
         self.texts = json.loads(self.path.read_text())
 
     async def answer(self, query: Query) -> Prediction:
+        if self.asked[query.text] == 1:
+            self.before_second_answer()
         self.asked[query.text] += 1
         contexts = self.retrieved(query.text)
         return Prediction(answer=await self.generated(query.text, contexts), contexts=tuple(contexts))
@@ -67,6 +69,9 @@ class Whole:
         ]
         best = sorted(shared, key=lambda one: -one[0])[:3]
         return [Context(text=text, doc_ids=(doc_id,), score=float(n)) for n, doc_id, text in best if n]
+
+    def before_second_answer(self) -> None:
+        """Nothing happens before a query is answered again."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -171,18 +176,14 @@ class ForgetsToClose(Whole):
 
 
 class WritesElsewhere(Whole):
-    async def answer(self, query: Query) -> Prediction:
-        if self.asked[query.text] == 1:
-            (Path.home() / "asked.txt").write_text(query.text)
-        return await super().answer(query)
+    def before_second_answer(self) -> None:
+        (Path.home() / "asked.txt").write_text("yes")
 
 
 class ReachesOut(Whole):
-    async def answer(self, query: Query) -> Prediction:
-        if self.asked[query.text] == 1:
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", 9), timeout=0.1)
-        return await super().answer(query)
+    def before_second_answer(self) -> None:
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", 9), timeout=0.1)
 
 
 class IndexesElsewhere(Whole):
@@ -192,10 +193,8 @@ class IndexesElsewhere(Whole):
 
 
 class HoldsFiles(Whole):
-    async def answer(self, query: Query) -> Prediction:
-        if self.asked[query.text] == 1:
-            _HELD.append(self.path.open())
-        return await super().answer(query)
+    def before_second_answer(self) -> None:
+        _HELD.append(self.path.open())
 
 
 class StaysInPlace(Whole):

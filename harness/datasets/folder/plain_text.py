@@ -176,17 +176,11 @@ def decoded_page(content: bytes) -> str:
 def codec_of(label: str) -> str:
     """Python's codec for the charset name of a page. LookupError: unknown name."""
     label = label.lower()
-    named = _SPELLED.get(label) or codecs.lookup(_known(label)).name
-    return _READ_AS.get(named, named)
-
-
-def _known(label: str) -> str:
-    """The name without the `x-` of non-standard names, such as `x-sjis`."""
     try:
-        codecs.lookup(label)
+        named = _SPELLED.get(label) or codecs.lookup(label).name
     except LookupError:
-        return label.removeprefix("x-")
-    return label
+        named = codecs.lookup(label.removeprefix("x-")).name  # Of non-standard names, such as `x-sjis`.
+    return _READ_AS.get(named, named)
 
 
 ReadRow = ReadText | NoDocument
