@@ -86,11 +86,11 @@ class TextFinds(BaseModel):
         shared = (entity for met, entity in self.others.items() if texts_naming[met] > 1)
         linked = set(map(_ends, self.statements))
         beside = (each for each in self.neighbours if _ends(each) not in linked)
-        triplets = tuple(islice(dict.fromkeys((*self.statements, *beside)), MAX_TRIPLETS))
+        triplets = tuple(islice((*dict.fromkeys(self.statements), *dict.fromkeys(beside)), MAX_TRIPLETS))
         linked = set(map(_ends, triplets))
         chains = islice((each for each in dict.fromkeys(self.chains) if _ends(each) not in linked), MAX_CHAINS)
         return TextGraph(
-            entities=tuple(islice(dict.fromkeys((*self.entities, *shared)), MAX_ENTITIES)),
+            entities=tuple(islice((*dict.fromkeys(self.entities), *shared), MAX_ENTITIES)),
             triplets=(*triplets, *chains),
         )
 
