@@ -125,12 +125,9 @@ class Columns:
         counts = {name: filled[name] for name in table.names if name not in taken}
         skipped = [f"{_shown(name)} ({count:,}{_guess(name)})" for name, count in counts.items()]
         if skipped:
+            what = f"that are not read (rows that have them, of {len(table.rows):,})"
             more = f" and {len(skipped) - _MOST_SHOWN:,} more" if len(skipped) > _MOST_SHOWN else ""
-            listed = ", ".join(skipped[:_MOST_SHOWN]) + more
-            whole = f"{len(table.rows):,}"
-            lines.append(
-                f"fields of {self.path.name} that are not read (rows that have them, of {whole}): {listed}"
-            )
+            lines.append(f"fields of {self.path.name} {what}: {', '.join(skipped[:_MOST_SHOWN])}{more}")
         return lines
 
 
@@ -176,14 +173,10 @@ def inner_text(value: object, tiers: Tiers, where: str, role: str, column: str) 
     while isinstance(value, Mapping):
         given = {str(key): one for key, one in value.items() if one is not None and one != ""}
         hits = [key for key in given if plain_name(key) in names]
-        texts = (
-            hits
-            or [key for key in given if key in _INSIDE]
-            or [key for key, one in given.items() if isinstance(one, str)]
-        )
-        texts = texts or list(given)
         if not given:
             return None
+        texts = hits or [key for key in given if key in _INSIDE]
+        texts = texts or [key for key, one in given.items() if isinstance(one, str)] or list(given)
         if len(texts) != 1:
             keys = ", ".join(map(_shown, texts[:8]))
             fix = f"say which: --field {shlex.quote(f'{role}={column}.{texts[0]}')}"

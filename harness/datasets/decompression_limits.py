@@ -39,7 +39,6 @@ _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
 
 def most_bytes(file_bytes: int) -> int:
-    """Largest unpacked size in bytes for a file of this size."""
     return max(_ALWAYS_BYTES, _MOST_TIMES * file_bytes)
 
 
@@ -49,7 +48,6 @@ def most_values(text_bytes: int) -> int:
 
 
 def refuse_too_many(path: Path, values: int, text_bytes: int) -> None:
-    """Raise DataError for more than `most_values`, because a value needs far more memory than its bytes here."""
     if values > most_values(text_bytes):
         raise DataError(
             f"{path} contains {values:,} values and rows in {text_bytes:,} bytes, too many to be data", FIX
@@ -119,12 +117,10 @@ def _check_text(path: Path, *, packed: bool) -> None:
 
 def _refuse_binary(path: Path, start: bytes) -> None:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)
+        text = codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
-        binary = True
-    else:
-        binary = b"\0" in start
-    if binary:
+        text = "\0"
+    if "\0" in text:
         raise DataError(f"{path} is neither text (JSON, CSV), gzip nor Parquet", FIX)
 
 
@@ -150,7 +146,6 @@ _ROWS = 256
 
 
 def measure(path: Path) -> None:
-    """Raise DataError if the file unpacks to more than allowed, by its metadata or by its content."""
     import pyarrow.parquet
 
     size = path.stat().st_size

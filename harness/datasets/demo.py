@@ -14,8 +14,7 @@ _FOLDERS = (_PACKAGE.parent / "data", _PACKAGE / "_bundled" / "data")
 """The folder in a checkout and in an installed wheel."""
 
 
-def load(subset: str) -> RawDataset:
-    del subset
+def load(_subset: str) -> RawDataset:
     corpus, queries = (
         local_files.read_json_rows(shipped_file("demo", name)) for name in ("corpus.json", "queries.json")
     )
@@ -23,7 +22,6 @@ def load(subset: str) -> RawDataset:
 
 
 def shipped_file(data: str, name: str) -> Path:
-    """A file of a data set that is shipped with the harness. DataError if it is missing."""
     for folder in _FOLDERS:
         path = local_files.find_in(folder / data, name)
         if path:

@@ -12,7 +12,7 @@ digest of their ids. The corpus is all cited documents.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 
 from harness.core.hashing import digest
@@ -29,8 +29,7 @@ _LONGEST = 600
 _ENCYCLOPEDIA = "encyclopedia"
 
 
-def load(subset: str) -> RawDataset:
-    del subset
+def load(_subset: str) -> RawDataset:
     return build([multihop_rag.load("default"), uda_qa.load("nq")], CASES)
 
 
@@ -43,15 +42,16 @@ def build(sources: Sequence[RawDataset], cases: int) -> RawDataset:
         sentences = tuple(filter(None, (_sentence(item, gold.answers) for item in gold.evidence)))
         if not sentences:
             continue
-        kind = f"{_domain(row, documents)}, {_length(row, documents)}"
+        cited = [documents[doc_id] for doc_id in row.doc_ids]
+        kind = f"{_domain(cited)}, {_length(cited)}"
         reference = gold.model_copy(update={"query_type": kind, "evidence": sentences})
         by_type[kind].append(DatasetRow(row.query, reference, row.doc_ids))
     ordered = (sorted(rows, key=lambda row: digest(row.query.query_id)) for _, rows in sorted(by_type.items()))
     # One of each type in turn, until there are enough.
     chosen = [row for turn in zip_longest(*ordered) for row in turn if row is not None][:cases]
-    cited = {doc_id for row in chosen for doc_id in row.doc_ids}
+    kept = {doc_id for row in chosen for doc_id in row.doc_ids}
     return RawDataset(
-        documents=tuple(document for doc_id, document in documents.items() if doc_id in cited),
+        documents=tuple(document for doc_id, document in documents.items() if doc_id in kept),
         rows=tuple(chosen),
         notes=("a stand-in for the data set of GE-Chat, made from MultiHop-RAG and UDA-QA (nq)",),
         departures=tuple(line for source in sources for line in source.departures),
@@ -74,13 +74,13 @@ def _sentence(item: Evidence, answers: Sequence[str]) -> Evidence | None:
     return None
 
 
-def _domain(row: DatasetRow, documents: Mapping[str, Document]) -> str:
-    named = Counter(documents[doc_id].metadata.get("category") or _ENCYCLOPEDIA for doc_id in row.doc_ids)
+def _domain(cited: Sequence[Document]) -> str:
+    named = Counter(document.metadata.get("category") or _ENCYCLOPEDIA for document in cited)
     return named.most_common(1)[0][0]
 
 
-def _length(row: DatasetRow, documents: Mapping[str, Document]) -> str:
-    characters = sum(len(documents[doc_id].text) for doc_id in row.doc_ids)
+def _length(cited: Sequence[Document]) -> str:
+    characters = sum(len(document.text) for document in cited)
     return "short" if characters < _SHORT_BELOW else "long" if characters >= _LONG_FROM else "medium"
 
 

@@ -40,10 +40,9 @@ _DEFAULTS = GraphRAGBenchParams()
 
 
 def load(
-    subset: str, params: GraphRAGBenchParams = _DEFAULTS, progress: ReadingProgress = no_progress
+    subset: str, params: GraphRAGBenchParams = _DEFAULTS, _progress: ReadingProgress = no_progress
 ) -> RawDataset:
     """Load `medical` or `novel` from the data directory, or else from the hub."""
-    del progress
     file = f"graphrag_bench/{subset}_questions.json"
     questions = load_rows(file, HubTable(_REPO, file=f"Datasets/Questions/{subset}_questions.json"))
     place, corpus = _corpus(subset)

@@ -29,8 +29,6 @@ HubRows = Sequence[Mapping[str, object]]
 
 @dataclass(frozen=True)
 class HubTable:
-    """One table of a data set on the hub."""
-
     repo: str
     config: str | None = None
     split: str = "train"
@@ -51,7 +49,6 @@ class PooledParams(Params):
     seed: int = 42
 
     def note(self, raw: RawDataset, whole: int) -> str:
-        """What was drawn of `whole` queries, and the size of the pool."""
         own = sum(len(row.doc_ids) for row in raw.rows) / len(raw.rows)
         is_part = (self.queries or whole) < whole
         drawn = f" of {whole:,} queries, drawn with seed {self.seed}" if is_part else " queries"
@@ -62,8 +59,6 @@ class PooledParams(Params):
 
 
 class Pool(Generic[Key]):
-    """The distinct passages of a data set."""
-
     def __init__(self) -> None:
         self.documents: dict[Key, Document] = {}
         self._taken: set[str] = set()
@@ -81,8 +76,6 @@ class Pool(Generic[Key]):
 
 
 class DrawnRows(NamedTuple):
-    """Drawn rows, and the size of the whole table."""
-
     rows: list[FileEntry]
     whole: int
 
@@ -112,7 +105,6 @@ def load_drawn(relative: str, table: HubTable, most: int | None, seed: int) -> D
 
 
 def _drawn(whole: int, most: int | None, seed: int) -> list[int]:
-    """The sorted positions of the drawn rows in a table of `whole` rows."""
     places = list(range(whole))
     if most is None or most >= whole:
         return places

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -61,7 +61,10 @@ def read_csv_table(path: Path, text: str, delimiter: str = "") -> CsvTable:
     usual = csv.field_size_limit(_LONGEST_CELL)
     try:
         header = next(reader, [])
-        _refuse_repeated(path, header)
+        for name, n in Counter(cell.strip().lower() for cell in header if cell.strip()).items():
+            if n > 1:
+                fix = "number further ones: quote, quote_2; for answers write 24|24 days"
+                raise DataError(f"{path} has two columns '{name}'", fix)
         begun = reader.line_num + 1
         for cells in reader:
             place, begun = f"line {begun + skipped}", reader.line_num + 1
@@ -85,16 +88,6 @@ def _delimiter(text: str) -> str:
     """The delimiter that splits the first line into most cells."""
     first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
     return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
-
-
-def _refuse_repeated(path: Path, header: Sequence[str]) -> None:
-    names = (cell.strip().lower() for cell in header)
-    for name, n in Counter(filter(None, names)).items():
-        if n > 1:
-            raise DataError(
-                f"{path} has two columns '{name}'",
-                "number further ones: quote, quote_2; for answers write 24|24 days",
-            )
 
 
 ENV = "RAG_HARNESS_DATA"

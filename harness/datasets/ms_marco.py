@@ -20,13 +20,10 @@ _FILES = {
 }
 _MARKED_AS_NONE = "No Answer Present."
 _ID_HEX = 12
-
-
 _DEFAULTS = PooledParams()
 
 
-def load(subset: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
-    del progress
+def load(subset: str, params: PooledParams = _DEFAULTS, _progress: ReadingProgress = no_progress) -> RawDataset:
     drawn = load_drawn(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.queries, params.seed)
     raw = build(drawn.rows, subset)
     notes = ((params.note(raw, drawn.whole),) if len(raw.rows) < drawn.whole else ()) + raw.notes

@@ -17,8 +17,7 @@ _CORPUS, _QUERIES = "multihop_rag/corpus.json", "multihop_rag/MultiHopRAG.json"
 _METADATA = ("source", "author", "category")
 
 
-def load(subset: str) -> RawDataset:
-    del subset
+def load(_subset: str) -> RawDataset:
     corpus = load_rows(_CORPUS, HubTable(_REPO, "corpus"))
     queries = load_rows(_QUERIES, HubTable(_REPO, "MultiHopRAG"))
     raw = build(corpus, queries, prefix="mh")

@@ -11,14 +11,14 @@ HotpotQA and 2WikiMultihopQA mark sentences, MuSiQue marks paragraphs. The evide
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence
-from harness.datasets.hub_rows import DrawnRows, HubTable, Pool, PooledParams, load_drawn
+from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_drawn
 from harness.datasets.local_files import find
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry, as_entry, dataset_row
@@ -56,18 +56,6 @@ class _Question:
     """Number of gold sentences that their paragraph does not have."""
 
 
-def _departures(part: _Part, file: str, drawn: DrawnRows) -> tuple[str, ...]:
-    if file == part.sample:
-        # The digest is that of all rows: a draw from them cannot be checked.
-        return departures({file: drawn.rows}) if len(drawn.rows) == drawn.whole else ()
-    if drawn.whole == part.size:
-        return ()
-    return (
-        f"{drawn.whole:,} questions instead of the published {part.size:,}, so results are not comparable with "
-        "published figures",
-    )
-
-
 def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) -> RawDataset:
     """Build a data set of rows: one document for each distinct paragraph, named after its title.
 
@@ -91,18 +79,15 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
         raise DataError(
             f"{entries[0].where}: no row is answerable", "use the answerable part, such as MuSiQue-Ans"
         )
-    notes = _notes(len(entries), unanswerable, outside)
-    return RawDataset(documents=tuple(pool.documents.values()), rows=tuple(rows), notes=tuple(notes))
-
-
-def _notes(n_rows: int, unanswerable: int, outside: int) -> Iterator[str]:
+    notes = []
     if unanswerable:
-        yield (
-            f"{unanswerable:,} of {n_rows:,} questions left out: marked as unanswerable from their own "
+        notes.append(
+            f"{unanswerable:,} of {len(entries):,} questions left out: marked as unanswerable from their own "
             "paragraphs, which says nothing about the pool"
         )
     if outside:
-        yield f"{outside:,} gold facts left out: their paragraph does not have the sentence that they name"
+        notes.append(f"{outside:,} gold facts left out: their paragraph does not have the sentence that they name")
+    return RawDataset(documents=tuple(pool.documents.values()), rows=tuple(rows), notes=tuple(notes))
 
 
 def _ids(title: str, digest: str) -> tuple[str, ...]:
@@ -132,7 +117,9 @@ def _by_sentence(entry: FileEntry) -> _Question:
         if held is None:
             what = f"{item.where}: '{item.text('title')}' is no paragraph of the question"
             raise DataError(what, "use the distractor setting, whose paragraphs include the gold ones")
-        found = _sentences(held, item.whole_number("sent_id"))
+        number = item.whole_number("sent_id")
+        # Of several paragraphs of this title, those that have the sentence.
+        found = [(one, said[number]) for one, said in held if 0 <= number < len(said) and said[number]]
         facts += found[:1]
         outside += not found
     return _Question(
@@ -142,13 +129,6 @@ def _by_sentence(entry: FileEntry) -> _Question:
         facts=facts,
         outside=outside,
     )
-
-
-def _sentences(held: Sequence[tuple[_Paragraph, list[str]]], number: int) -> list[tuple[_Paragraph, str]]:
-    """The sentence with this number, from 0, in the paragraphs of one title that have it."""
-    return [
-        (one, sentences[number]) for one, sentences in held if 0 <= number < len(sentences) and sentences[number]
-    ]
 
 
 def _pairs(entry: FileEntry, name: str, first: str, second: str) -> list[FileEntry]:
@@ -198,19 +178,24 @@ def _spec(
 ) -> DatasetSpec:
     """`parts`: by split; `read`: a row as a question."""
 
-    def load(split: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
+    def load(split: str, params: PooledParams = _DEFAULTS, _progress: ReadingProgress = no_progress) -> RawDataset:
         """Load the drawn questions of a split with their paragraphs: the original file or the sample of it in the
         data directory, or else the table on the hub.
         """
-        del progress
         part = parts[split]
         file = part.sample if part.sample and not find(part.file) and find(part.sample) else part.file
         drawn = load_drawn(file, HubTable(repo, config, split), params.queries, params.seed)
         raw = build(drawn.rows, read)
         notes = [params.note(raw, drawn.whole), *raw.notes]
+        differing: tuple[str, ...] = ()
         if file == part.sample:
             notes.append(f"{file} is a sample of the {part.size:,} published questions")
-        return replace(raw, notes=tuple(notes), departures=_departures(part, file, drawn))
+            # The digest is that of all rows: a draw from them cannot be checked.
+            differing = departures({file: drawn.rows}) if len(drawn.rows) == drawn.whole else ()
+        elif drawn.whole != part.size:
+            what = f"{drawn.whole:,} questions instead of the published {part.size:,}"
+            differing = (f"{what}, so results are not comparable with published figures",)
+        return replace(raw, notes=tuple(notes), departures=differing)
 
     return DatasetSpec(
         name=name,

@@ -100,17 +100,12 @@ class FieldTable:
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
-        cells: dict[str, list[str]] = {}
-        for row in self.rows:
-            for name, value in row.given.items() if row.is_csv else ():
-                if not is_missing(value):
-                    cells.setdefault(name, []).append(str(value))
-        whole = {name for name, texts in cells.items() if all(map(_FLOAT.fullmatch, texts))}
+        cells = [(name, str(value)) for row in self.rows if row.is_csv for name, value in row.given.items()]
+        given = {name for name, text in cells if not is_missing(text)}
+        whole = given - {name for name, text in cells if not (is_missing(text) or _FLOAT.fullmatch(text))}
         rows = []
         for row in self.rows:
-            written = {
-                name: str(row.given[name]).strip().removesuffix(".0") for name in row.given if name in whole
-            }
+            written = {name: str(row.given[name]).strip().removesuffix(".0") for name in whole & row.given.keys()}
             rows.append(replace(row, given={**row.given, **written}) if written else row)
         return replace(self, rows=tuple(rows))
 

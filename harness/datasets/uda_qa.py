@@ -27,34 +27,26 @@ TABLE_FILES = (*FETAQA_FILES, BENCH_FILE)
 
 
 @dataclass(frozen=True)
-class UdaTable:
-    """One Wikipedia table; its first row is the header."""
+class GoldTable:
+    """The Wikipedia table of a question; its first row is the header."""
 
     title: str
     section: str
-    """Empty if the source does not name it."""
     rows: tuple[tuple[str, ...], ...]
+    highlighted: tuple[int, ...]
+    """The rows with highlighted cells, in table order."""
 
     def line(self, row: int) -> str:
         return row_text(self.rows[0], self.rows[row])
 
     def text(self) -> str:
         """Title, section and all rows below the header, one per line."""
-        lines = [self.title, self.section, *(self.line(row) for row in range(1, len(self.rows)))]
-        return "\n".join(line for line in lines if line)
-
-
-@dataclass(frozen=True)
-class GoldTable:
-    """The table of a question, and the rows with highlighted cells in table order."""
-
-    table: UdaTable
-    rows: tuple[int, ...]
+        lines = [self.title, self.section, *map(self.line, range(1, len(self.rows)))]
+        return "\n".join(filter(None, lines))
 
     def facts(self) -> tuple[str, ...]:
-        """The highlighted rows as lines of the table's text, without the header, which is part of each line."""
-        lines = (self.table.line(row) for row in self.rows if row > 0)
-        return tuple(dict.fromkeys(line for line in lines if line))
+        """The highlighted rows as lines of the text, without the header, which is part of each line."""
+        return tuple(dict.fromkeys(filter(None, (self.line(row) for row in self.highlighted if row > 0))))
 
 
 def read_table_files() -> dict[str, list[FileEntry]]:
@@ -102,7 +94,7 @@ def _gold(entry: FileEntry, title: str, section: str) -> GoldTable:
         rows.append(tuple(" ".join(cell.split()) for cell in cells))
     if not rows:
         raise DataError(f"{entry.where}: field 'table_array' is empty", FIX)
-    return GoldTable(UdaTable(title, section, tuple(rows)), _highlighted(entry, len(rows)))
+    return GoldTable(title, section, tuple(rows), _highlighted(entry, len(rows)))
 
 
 def _highlighted(entry: FileEntry, rows: int) -> tuple[int, ...]:
@@ -147,8 +139,9 @@ def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDatas
         answers = dict.fromkeys(text for text in (entry.nullable_text("short_answer"), passage) if text.strip())
         evidence = (Evidence(doc_id=f"nq:{name}", fact=passage),)
         rows.append(_row(entry, "nq", tuple(answers), evidence))
-    parts = {name: [*found, pages.get(name, "")] for name, found in passages.items()}
-    documents = tuple(_document("nq", name, parts[name], urls[name]) for name in parts)
+    documents = tuple(
+        _document("nq", name, [*found, pages.get(name, "")], urls[name]) for name, found in passages.items()
+    )
     notes = (
         _easier("nq", "passages", passages.keys() & pages.keys(), len(documents)),
         "nq: texts are tokenised Natural Questions text, as published",
@@ -173,15 +166,16 @@ def build_feta(
         gold = tables.get(entry.identifier("q_uid"))
         if gold is None:
             continue
-        known = own.setdefault(gold.table.rows, gold)
-        if gold.table.section and not known.table.section:
-            own[gold.table.rows] = gold
+        known = own.setdefault(gold.rows, gold)
+        if gold.section and not known.section:
+            own[gold.rows] = gold
         evidence = tuple(Evidence(doc_id=f"feta:{name}", fact=fact) for fact in gold.facts())
         rows.append(_row(entry, "feta", (entry.text("answer"),), evidence))
-    parts = {name: [gold.table.text() for gold in own.values()] for name, own in found.items()}
-    parts = {name: [*texts, pages.get(name, "")] for name, texts in parts.items()}
-    texts = {name: _document("feta", name, parts[name], urls[name]) for name in parts}
-    documents = {name: document for name, document in texts.items() if document.text}
+    documents = {}
+    for name, own in found.items():
+        texts = [*(gold.text() for gold in own.values()), pages.get(name, "")]
+        if any(texts):
+            documents[name] = _document("feta", name, texts, urls[name])
     notes = [_easier("feta", "tables", documents.keys() & pages.keys(), len(documents))]
     if left_out := len(entries) - len(rows):
         of = f"{left_out:,} of {len(entries):,} questions"

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from harness.core.records import Context, Triplet
-from harness.extraction.model_triplets import WINDOW, JudgedTriplets
+from harness.extraction.model_triplets import WINDOW, judged_triplets
 from harness.extraction.text_windows import Extractions
 from harness.protocols import ChatModel
 
@@ -15,7 +16,7 @@ def judged_extractions(judge: ChatModel) -> Extractions:
 
     Make one object per run: calls count for the evaluation of that run, even if another run made them before.
     """
-    return Extractions(JudgedTriplets(judge).read, WINDOW)
+    return Extractions(partial(judged_triplets, judge), WINDOW)
 
 
 _IN_BRACKETS = re.compile(r"\([^()]*\)")

@@ -4,8 +4,7 @@ Unlike the extraction for a graph index (the most important facts of a chunk), i
 fact cannot be verified.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from harness.core.records import Triplet
 from harness.extraction.entity_names import one_line
@@ -16,16 +15,12 @@ from harness.protocols import ChatModel, Message
 _PARTS = len(Triplet._fields)
 
 
-def read_triplets(
-    reply: Mapping[str, Any], most: int, accept: Callable[[Triplet], Triplet | None]
-) -> tuple[Triplet, ...]:
-    """The first `most` distinct triplets of the list under "triplets": objects with head, relation and tail, or
-    lists.
+def read_triplets(listed: object, most: int, accept: Callable[[Triplet], Triplet | None]) -> tuple[Triplet, ...]:
+    """The first `most` distinct triplets of a list: objects with head, relation and tail, or lists.
 
     Others, and those with an empty part, are dropped: a server that does not enforce the schema may send them.
     `accept` shortens or rejects a triplet. ValueError if there is no list, or no valid triplet in a non-empty one.
     """
-    listed = reply.get("triplets")
     if not isinstance(listed, list):
         raise ValueError("no list of triplets")
     stated = (triplet for item in listed[:most] if (triplet := _parsed_triplet(item)))
@@ -71,28 +66,21 @@ TRIPLET_LIST = list_of(_TRIPLET, MAX_TRIPLETS)
 _SCHEMA = object_of({"triplets": TRIPLET_LIST})
 
 
-class JudgedTriplets:
-    """Extracts from windows with a model: one call, and a second if the first reply is invalid."""
-
-    def __init__(self, judge: ChatModel) -> None:
-        self._judge = judge
-
-    async def read(self, window: str) -> tuple[Triplet, ...]:
-        """Its triplets, each once. Raises `Unreadable`, and the errors of the model's client."""
-        messages = [
-            Message("system", f"You read texts and list the facts they state. {RULE}\n{_TASK}\n{_FORMAT}"),
-            Message("user", f"{quoted('text', window)}\n\n{_FORMAT}"),
-        ]
-        return (await ask_json(self._judge, Question(messages, _SCHEMA, _read, MAX_TOKENS))).value
-
-
-def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
-    return valid_triplets(reply.get("triplets"))
+async def judged_triplets(judge: ChatModel, window: str) -> tuple[Triplet, ...]:
+    """The triplets of a window, each once: one call, and a second if the first reply is invalid. Raises
+    `Unreadable`, and the errors of the model's client.
+    """
+    messages = [
+        Message("system", f"You read texts and list the facts they state. {RULE}\n{_TASK}\n{_FORMAT}"),
+        Message("user", f"{quoted('text', window)}\n\n{_FORMAT}"),
+    ]
+    asked = Question(messages, _SCHEMA, lambda reply: valid_triplets(reply.get("triplets")), MAX_TOKENS)
+    return (await ask_json(judge, asked)).value
 
 
 def valid_triplets(listed: object) -> tuple[Triplet, ...]:
     """The distinct triplets of a list in a reply, within bounds. ValueError: see `read_triplets`."""
-    return read_triplets({"triplets": listed}, MAX_TRIPLETS, _valid_triplet)
+    return read_triplets(listed, MAX_TRIPLETS, _valid_triplet)
 
 
 def _valid_triplet(triplet: Triplet) -> Triplet | None:

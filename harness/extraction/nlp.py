@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from harness.core.errors import ConfigError, MissingDependency, install
 from harness.core.hashing import folder_digest
 from harness.extraction.entity_names import one_line
-from harness.extraction.nlp_found import TextFinds
-from harness.extraction.remote_extraction import BATCH, READERS, Readers, SharedReading, TextsToRead
-from harness.extraction.types import TextGraph
+from harness.extraction.remote_extraction import BATCH, READERS, Readers, TextsToRead, read_shared
+from harness.extraction.types import TextFinds, TextGraph
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -42,14 +41,13 @@ def check_pipeline(pipeline: str | None) -> str:
     """
     if find_spec("spacy") is None:
         raise MissingDependency("spaCy is not installed", _FIX)
-    installed = (name for name in ([pipeline] if pipeline else PIPELINES) if _is_installed(name))
-    found = next(installed, None)
-    if found is None and pipeline:
+    for name in [pipeline] if pipeline else PIPELINES:
+        if _is_folder(name) or (name.isidentifier() and find_spec(name) is not None):
+            return name
+    if pipeline:
         fix = f"python -m spacy download {pipeline}, or give the path of a pipeline, or none for the default"
         raise MissingDependency(f"the spaCy pipeline {pipeline} is not installed", fix)
-    if found is None:
-        raise MissingDependency("no English spaCy pipeline is installed", _FIX)
-    return found
+    raise MissingDependency("no English spaCy pipeline is installed", _FIX)
 
 
 def pipeline_digest(pipeline: str | None) -> str:
@@ -59,10 +57,6 @@ def pipeline_digest(pipeline: str | None) -> str:
     package = Path(found) if spec is None or spec.origin is None else Path(spec.origin).parent
     inside = sorted(path.parent for path in package.glob("*/config.cfg"))
     return folder_digest(inside[-1] if inside else package)
-
-
-def _is_installed(pipeline: str) -> bool:
-    return _is_folder(pipeline) or (pipeline.isidentifier() and find_spec(pipeline) is not None)
 
 
 def _is_folder(pipeline: str) -> bool:
@@ -120,8 +114,8 @@ class NlpExtractor:
             every_phrase=self._every_phrase,
             texts=(),
         )
-        shared = SharedReading(texts, request, lambda done: self._progress(done, len(texts)))
-        return await shared.found(self._read_batch, readers)
+        n = len(texts)
+        return await read_shared(texts, request, lambda done: self._progress(done, n), self._read_batch, readers)
 
     async def _read_batch(self, texts: Sequence[str]) -> list[TextFinds]:
         self._nlp = self._nlp or await asyncio.to_thread(_load, self._pipeline)
@@ -166,25 +160,19 @@ def _load(pipeline: str) -> "Language":
 def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
     try:
         return _read(nlp, texts, every_phrase)
-    except Exception:
-        # Parse one by one to find the text that fails.
-        return [_read_alone(nlp, text, every_phrase) for text in texts]
-
-
-def _read_alone(nlp: "Language", text: str, every_phrase: bool) -> TextFinds:
-    try:
-        return _read(nlp, [text], every_phrase)[0]
     except Exception as error:
-        return TextFinds(failure=f"{type(error).__name__}: {str(error)[:200]}")
+        if len(texts) > 1:  # Parse one by one to find the text that fails.
+            return [one for text in texts for one in _read_batch(nlp, [text], every_phrase)]
+        return [TextFinds(failure=f"{type(error).__name__}: {str(error)[:200]}")]
 
 
 def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
-    found = [TextFinds(every_phrase=every_phrase) for _ in texts]
+    found = [TextFinds() for _ in texts]
     pieces = ((piece, each) for text, each in zip(texts, found, strict=True) for piece in _pieces(text))
     # The zone frees what its documents used, which would otherwise grow with every new word.
     with nlp.memory_zone():
         for doc, each in nlp.pipe(pieces, as_tuples=True, batch_size=_PIECES_AT_ONCE):
-            each.add(doc)
+            each.add(doc, every_phrase=every_phrase)
     return found
 
 

@@ -4,7 +4,7 @@ Labels are those of spaCy's English pipelines: OntoNotes entities, universal par
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -142,15 +142,20 @@ def _from_noun_chunks(doc: "Doc") -> Iterator[Phrase]:
             yield _phrase(doc, start, root.i + 1, "name", "")
         elif root.pos_ == "NOUN" and start < root.i:
             yield _phrase(doc, start, root.i + 1, "concept", "Concept")
-        elif root.pos_ == "NOUN" and (start := _described_start(doc, root.i, chunk.start)) < root.i:
+        elif root.pos_ == "NOUN" and (start := _start(doc, root.i, chunk.start, _is_adjective)) < root.i:
             yield _phrase(doc, start, root.i + 1, "description", "Concept")
+
+
+def _start(doc: "Doc", root: int, first: int, belongs: "Callable[[Token], bool]") -> int:
+    """Where the words before the root that belong to it begin."""
+    while root > first and belongs(doc[root - 1]):
+        root -= 1
+    return root
 
 
 def _compound_start(doc: "Doc", root: int, first: int) -> int:
     """Where the nouns before the root begin; half of a hyphenated word (12-yard pass) is left out."""
-    start = root
-    while start > first and _is_noun(doc[start - 1]):
-        start -= 1
+    start = _start(doc, root, first, _is_noun)
     while start < root and start > 0 and not doc[start - 1].whitespace_ and not doc[start - 1].is_quote:
         start += 1
     return start
@@ -158,14 +163,6 @@ def _compound_start(doc: "Doc", root: int, first: int) -> int:
 
 def _is_noun(token: "Token") -> bool:
     return token.pos_ in {"NOUN", "PROPN"} and not token.ent_type_ and token.text[0].isalnum()
-
-
-def _described_start(doc: "Doc", root: int, first: int) -> int:
-    """Where the adjectives before the root begin."""
-    start = root
-    while start > first and _is_adjective(doc[start - 1]):
-        start -= 1
-    return start
 
 
 def _is_adjective(token: "Token") -> bool:

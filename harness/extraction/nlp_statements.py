@@ -4,9 +4,8 @@ Labels are those of spaCy's English pipelines (ClearNLP dependencies, Penn tags)
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.core.records import Triplet
 from harness.extraction.entity_names import entity_id
@@ -32,10 +31,10 @@ def statements_of(doc: "Doc", phrases: Mapping[int, Phrase]) -> list[Triplet]:
     """
     rules = _Rules(phrases)
     found: dict[Triplet, None] = {}
-    for token in doc:
-        for link in rules.links(token):
-            if _says_something(link):
-                found[Triplet(link.head.text, link.relation, link.tail.text)] = None
+    for head, relation, tail in (link for token in doc for link in rules.links(token)):
+        differ = entity_id(head.text) != entity_id(tail.text)
+        if differ and "name" in {head.sort, tail.sort} and head.sort in {"name", "concept"}:
+            found[Triplet(head.text, relation, tail.text)] = None
     return list(found)
 
 
@@ -50,17 +49,10 @@ def neighbours_of(sentence: "Span", phrases: Mapping[int, Phrase]) -> list[Tripl
     return [Triplet(head, "co-occurs with", tail) for head, tail in ordered]
 
 
-@dataclass(frozen=True)
-class _Link:
+class _Link(NamedTuple):
     head: Phrase
     relation: str
     tail: Phrase
-
-
-def _says_something(link: _Link) -> bool:
-    sorts = link.head.sort, link.tail.sort
-    differ = entity_id(link.head.text) != entity_id(link.tail.text)
-    return differ and "name" in sorts and link.head.sort in {"name", "concept"}
 
 
 class _Rules:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.extraction.nlp_found import FoundLine, TextFinds
+from harness.extraction.types import TextFinds
 
 BATCH = 32
 """Texts per batch: about a second of work on a core."""
@@ -35,7 +35,7 @@ class TextsRead(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    found: tuple[FoundLine, ...]
+    found: tuple[TextFinds, ...]
     cpu_s: float
     """Processor seconds used."""
 
@@ -63,55 +63,49 @@ READERS: ContextVar[Readers | None] = ContextVar("readers", default=None)
 ReadHere = Callable[[Sequence[str]], Awaitable[list[TextFinds]]]
 
 
-class SharedReading:
-    """The texts of one extraction, parsed here and on free machines."""
+async def read_shared(
+    texts: Sequence[str], asked: TextsToRead, told: Callable[[int], None], here: ReadHere, readers: Readers
+) -> list[TextFinds]:
+    """The phrases of all texts, in order. `asked`: the request without its texts; `told` is called with the number
+    of parsed texts.
 
-    def __init__(self, texts: Sequence[str], asked: TextsToRead, told: Callable[[int], None]) -> None:
-        """`asked`: the request without its texts; `told` is called with the number of parsed texts."""
-        self._asked, self._told = asked, told
-        starts = range(0, len(texts), BATCH)
-        self._left = deque((start, tuple(texts[start : start + BATCH])) for start in starts)
-        self._away: dict[int, tuple[str, ...]] = {}
-        """Batches on other machines, the oldest first."""
-        self._found: dict[int, list[TextFinds]] = {}
-        self._n_batches = len(starts)
+    This process parses from the start, other machines from the end; at the end it also parses batches that have
+    not come back, so a slow or lost machine delays nothing.
+    """
+    left = deque((start, tuple(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH))
+    n_batches = len(left)
+    away: dict[int, tuple[str, ...]] = {}
+    """Batches on other machines, the oldest first."""
+    found: dict[int, list[TextFinds]] = {}
 
-    async def found(self, here: ReadHere, readers: Readers) -> list[TextFinds]:
-        """The phrases of all texts, in order. This process parses from the start, other machines from the end; at
-        the end it also parses batches that have not come back, so a slow or lost machine delays nothing.
-        """
-        helping = [asyncio.create_task(self._read_there(readers)) for _ in range(readers.n)]
-        try:
-            await self._read_here(here)
-        finally:
-            for one in helping:
-                one.cancel()
-            # Errors are ignored, because this process has parsed those texts.
-            await asyncio.gather(*helping, return_exceptions=True)
-        await readers.leave()
-        return [one for start in sorted(self._found) for one in self._found[start]]
+    def take(start: int, read: list[TextFinds]) -> None:
+        if start not in found:  # The first result for a batch counts.
+            found[start] = read
+            told(sum(map(len, found.values())))
 
-    async def _read_here(self, here: ReadHere) -> None:
-        while len(self._found) < self._n_batches:
-            start, texts = self._left.popleft() if self._left else next(iter(self._away.items()))
-            self._away.pop(start, None)
-            self._take(start, await here(texts))
-
-    async def _read_there(self, readers: Readers) -> None:
-        while self._left:
-            start, texts = self._left.pop()
-            self._away[start] = texts
-            read = await readers.read(self._asked.model_copy(update={"texts": texts}))
-            if read is not None and len(read.found) == len(texts):
-                self._away.pop(start, None)
-                self._take(start, [line.found() for line in read.found])
+    async def read_there() -> None:
+        while left:
+            start, batch = left.pop()
+            away[start] = batch
+            read = await readers.read(asked.model_copy(update={"texts": batch}))
+            if read is not None and len(read.found) == len(batch):
+                away.pop(start, None)
+                take(start, list(read.found))
                 continue
-            if self._away.pop(start, None) is not None:
-                self._left.append((start, texts))
+            if away.pop(start, None) is not None:
+                left.append((start, batch))
             await asyncio.sleep(_AGAIN_S)
 
-    def _take(self, start: int, found: list[TextFinds]) -> None:
-        """Keep the first result for a batch."""
-        if start not in self._found:
-            self._found[start] = found
-            self._told(sum(map(len, self._found.values())))
+    helping = [asyncio.create_task(read_there()) for _ in range(readers.n)]
+    try:
+        while len(found) < n_batches:
+            start, batch = left.popleft() if left else next(iter(away.items()))
+            away.pop(start, None)
+            take(start, await here(batch))
+    finally:
+        for one in helping:
+            one.cancel()
+        # Errors are ignored, because this process has parsed those texts.
+        await asyncio.gather(*helping, return_exceptions=True)
+    await readers.leave()
+    return [one for start in sorted(found) for one in found[start]]

@@ -31,8 +31,6 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Watched(BaseModel):
-    """The observations of a process."""
-
     connections: list[str] = []
     """Attempts to reach a network address."""
     writes: list[str] = []
@@ -66,7 +64,6 @@ def start(
 
 
 def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Wait for the process and read its findings."""
     status = process.wait(timeout=LONGEST_S)
     assert status == 0, f"the process ended with {status}:\n{(work / 'log.txt').read_text()[-4000:]}"
     found = findings.model_validate_json((work / "findings.json").read_text())
@@ -74,11 +71,14 @@ def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
     return found.model_copy(update={"left_behind": left})
 
 
-def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
-    """Wait until the process has written its findings or ended."""
+def wait_until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LONGEST_S
-    while process.poll() is None and not (work / "findings.json").exists() and time.monotonic() < deadline:
+    while not is_so() and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
+    wait_until(lambda: process.poll() is not None or (work / "findings.json").exists())
 
 
 def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
@@ -128,7 +128,6 @@ def watched_main(
 
 
 def files_below(folder: Path) -> list[str]:
-    """All files and folders below, relative and sorted."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 

@@ -46,12 +46,19 @@ class Whole:
         self.texts = json.loads(self.path.read_text())
 
     async def answer(self, query: Query) -> Prediction:
+        if self.asked[query.text] == 1:
+            self.before_second_answer()
         self.asked[query.text] += 1
         contexts = self.retrieved(query.text)
         return Prediction(answer=await self.generated(query.text, contexts), contexts=tuple(contexts))
 
     async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        return await self.runtime.answer(question, contexts)
+        said = await self.runtime.answer(question, contexts)
+        return said and said + "!" * self.differs(question)
+
+    def differs(self, _question: str) -> bool:
+        """Whether the answer is another one than that of the model."""
+        return False
 
     def retrieved(self, question: str) -> list[Context]:
         wanted = set(re.findall(r"\w{3,}", question.lower()))
@@ -62,6 +69,9 @@ class Whole:
         ]
         best = sorted(shared, key=lambda one: -one[0])[:3]
         return [Context(text=text, doc_ids=(doc_id,), score=float(n)) for n, doc_id, text in best if n]
+
+    def before_second_answer(self) -> None:
+        """Nothing happens before a query is answered again."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -106,15 +116,13 @@ class RemembersItsBuild(Whole):
         _REMEMBERED["built"] = True
         return await super().index(corpus)
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * _REMEMBERED.get("built", False)
+    def differs(self, _question: str) -> bool:
+        return _REMEMBERED.get("built", False)
 
 
 class RemembersQueries(Whole):
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * (self.asked[question] == 2)
+    def differs(self, question: str) -> bool:
+        return self.asked[question] == 2
 
 
 class MixesQueries(Whole):
@@ -168,18 +176,14 @@ class ForgetsToClose(Whole):
 
 
 class WritesElsewhere(Whole):
-    async def answer(self, query: Query) -> Prediction:
-        if self.asked[query.text] == 1:
-            (Path.home() / "asked.txt").write_text(query.text)
-        return await super().answer(query)
+    def before_second_answer(self) -> None:
+        (Path.home() / "asked.txt").write_text("yes")
 
 
 class ReachesOut(Whole):
-    async def answer(self, query: Query) -> Prediction:
-        if self.asked[query.text] == 1:
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", 9), timeout=0.1)
-        return await super().answer(query)
+    def before_second_answer(self) -> None:
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", 9), timeout=0.1)
 
 
 class IndexesElsewhere(Whole):
@@ -189,10 +193,8 @@ class IndexesElsewhere(Whole):
 
 
 class HoldsFiles(Whole):
-    async def answer(self, query: Query) -> Prediction:
-        if self.asked[query.text] == 1:
-            _HELD.append(self.path.open())
-        return await super().answer(query)
+    def before_second_answer(self) -> None:
+        _HELD.append(self.path.open())
 
 
 class StaysInPlace(Whole):
@@ -200,10 +202,8 @@ class StaysInPlace(Whole):
         (self.runtime.index_dir / "place").write_text(str(self.runtime.index_dir))
         return await super().index(corpus)
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        place = (self.runtime.index_dir / "place").read_text()
-        return said and said + "!" * (place != str(self.runtime.index_dir))
+    def differs(self, _question: str) -> bool:
+        return (self.runtime.index_dir / "place").read_text() != str(self.runtime.index_dir)
 
 
 class Alone(Whole):
@@ -218,9 +218,8 @@ class Alone(Whole):
         except OSError:
             self.second = True
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * self.second
+    def differs(self, _question: str) -> bool:
+        return self.second
 
     def close(self) -> None:
         if hasattr(self, "lock"):
@@ -247,9 +246,8 @@ class MindsTheDead(Whole):
         self.mark = self.runtime.index_dir / f"open-{os.getpid()}"
         self.mark.touch()
 
-    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
-        said = await super().generated(question, contexts)
-        return said and said + "!" * self.damaged
+    def differs(self, _question: str) -> bool:
+        return self.damaged
 
     def close(self) -> None:
         if hasattr(self, "mark"):

@@ -28,9 +28,8 @@ class FilesParams(Params):
     """Patterns, as in .gitignore, of ignored or secret files to read nevertheless (`--include`)."""
 
 
-def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawDataset:
+def load(_subset: str, params: FilesParams, progress: ReadingProgress) -> RawDataset:
     """Load all documents and questions. Without a question file, a DataError says how to create one."""
-    del subset
     if params.questions is None:
         check_documents(params.path)
         shown, path = without_home(str(params.path)), shlex.quote(str(params.path))
@@ -48,7 +47,6 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
 
 
 def questions_alone(path: Path, title: str, fields: Mapping[str, str]) -> Dataset:
-    """The questions of a file without documents, for answers from elsewhere."""
     check_file(path)
     note = "questions without documents: answers are scored, and retrieval only where the contexts are known"
     raw = replace(_asked_of(read_questions(path, (), fields=fields), title), notes=(note,))

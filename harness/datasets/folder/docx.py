@@ -68,7 +68,6 @@ def _notes(document: WordDocument) -> dict[str, Any]:
 
 
 def _parts(document: WordDocument, kinds: Set[str]) -> Iterator[tuple[str, Any]]:
-    """The kind and the root element of each part of these kinds."""
     from docx.oxml import parse_xml
 
     for relation in document.part.rels.values():
@@ -135,7 +134,6 @@ class _Reading:
         self._n_notes = 0
 
     def blocks(self, parent: Any) -> Iterator[tuple[int | None, str]]:
-        """(heading level or None, text) of each paragraph, table and note with text."""
         for child in parent:
             if child.tag == f"{_W}p":
                 text = "".join(self._inline(child)).strip()

@@ -83,15 +83,13 @@ class _Reading:
         try:
             if self._left < 0 or depth == _DEEPEST or IgnoreRules.including(()).why_not(name, is_folder=False):
                 raise NoDocument("not read")
-            content = attached.get_content()
+            content, kind = attached.get_content(), PurePosixPath(name).suffix.lower()
+            if not isinstance(content, bytes | EmailMessage):
+                content = str(content).encode()
+            if kind == _MESSAGE and isinstance(content, bytes):
+                content = email.message_from_bytes(content, policy=email.policy.default)
             if isinstance(content, EmailMessage):
                 yield from self.documents(content, part, depth + 1)
-                return
-            kind = PurePosixPath(name).suffix.lower()
-            content = content if isinstance(content, bytes) else str(content).encode()
-            if kind == _MESSAGE:
-                inner = email.message_from_bytes(content, policy=email.policy.default)
-                yield from self.documents(inner, part, depth + 1)
                 return
             self._at_work()
             for one in self._read_attachment(kind, content):

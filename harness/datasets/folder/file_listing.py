@@ -20,12 +20,8 @@ from harness.core.sanitize import visible
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-HIDDEN, IGNORED, SECRET, OF_A_TOOL = (
-    "hidden",
-    "named by an ignore file",
-    "looks like a secret",
-    "a folder of packages",
-)
+HIDDEN, IGNORED = "hidden", "named by an ignore file"
+SECRET, OF_A_TOOL = "looks like a secret", "a folder of packages"
 NO_DOCUMENTS = {HIDDEN, OF_A_TOOL}
 """Reasons that are counted, but not listed by file."""
 _IGNORE_FILES = (".gitignore", ".ignore")
@@ -45,7 +41,6 @@ _MOST_STARS = 6
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a text contains a private key, not just its first line."""
     return _PRIVATE_KEY.search(text) is not None
 
 
@@ -85,13 +80,6 @@ class IgnoreRules:
             if said is not None:
                 return IGNORED if said else ""
         return ""
-
-    def includes(self, name: str) -> bool:
-        return self.include.match_file(name)
-
-    @property
-    def includes_any(self) -> bool:
-        return len(self.include) > 0
 
 
 @cache
@@ -135,8 +123,6 @@ _OURS = ({"indexes", "corpora"}, {"manifest.json", "sample.jsonl"}, {"report.htm
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file, folder or row that is not read as a document, and why."""
-
     path: str
     """Path relative to the folder, with forward slashes."""
     why: str
@@ -174,13 +160,12 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
             listing.skipped.append(Skipped(name, "same name as another file after Unicode normalisation"))
         else:
             listing.files[name] = path
-            if rules.includes(name):
+            if rules.include.match_file(name):
                 listing.included.add(name)
     return listing
 
 
 def check_folder(folder: Path) -> None:
-    """Raise DataError unless it is an existing folder."""
     try:
         what = "" if folder.is_dir() else "is not a folder" if folder.exists() else "does not exist"
     except (OSError, ValueError):
@@ -191,7 +176,6 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(file: Path) -> None:
-    """Raise DataError unless the question file can be read."""
     try:
         open_plain(file).close()
     except OSError as error:
@@ -212,7 +196,7 @@ def _walk(
     if any(marks <= names for marks in _OURS):
         yield inside.rstrip("/") or ".", folder, "results of this harness"
         return
-    if "pyvenv.cfg" in names and inside and not rules.includes_any:
+    if "pyvenv.cfg" in names and inside and not len(rules.include):
         yield inside.rstrip("/"), folder, OF_A_TOOL
         return
     rules = rules.within(folder, inside, names)
@@ -220,7 +204,7 @@ def _walk(
         name, path = inside + shown_name(entry.name), Path(entry.path)
         is_folder = entry.is_dir(follow_symlinks=False)
         why = left_out or rules.why_not(name, is_folder=is_folder)
-        is_asked_for = rules.includes_any if is_folder else rules.includes(name)
+        is_asked_for = len(rules.include) > 0 if is_folder else rules.include.match_file(name)
         if (not why or is_asked_for) and (impossible := _why_impossible(entry)):
             why, is_asked_for = impossible, False
         if why and not left_out and not (is_asked_for and not is_folder):

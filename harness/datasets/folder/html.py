@@ -137,7 +137,6 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
 
 
 def _drop(elements: list[Any]) -> int:
-    """Remove the elements. Returns how many had text."""
     said = 0
     for element in elements:
         if element.getparent() is not None:
@@ -172,9 +171,7 @@ def _is_hidden(element: Any) -> bool:
 def _can_be_shown(element: Any, opened: Set[str]) -> bool:
     before = element.getprevious()
     is_below_opener = before is not None and (
-        before.tag in {"button", "dt"}
-        or before.get("role") == "button"
-        or next(before.iterfind(".//button"), None) is not None
+        before.tag in {"button", "dt"} or before.get("role") == "button" or before.find(".//button") is not None
     )
     return is_below_opener or element.get("role") == "tabpanel" or bool(opened & {element.get("id")})
 
@@ -221,7 +218,6 @@ def _is_banner(element: Any) -> bool:
 
 
 def _around(main: Any) -> Iterator[Any]:
-    """The elements beside the main part."""
     inner = main
     for outer in main.iterancestors():
         yield from (one for one in outer if one is not inner and isinstance(one.tag, str))
@@ -288,15 +284,13 @@ class _Writing:
             begins = self._ends or self._mark or not self.said
             text = text.removeprefix("\n") if self._kept and self._ends > 1 else text
             text = text.lstrip() if begins and not self._kept else text
-            self.said += ["\n" * self._ends, self._mark, text if self._mark else no_heading(text)]
-            self._ends, self._mark = 0, ""
+            self.add(text if self._mark else no_heading(text))
         elif text and self.said and not self._ends and not self._mark:
             self.said.append(" ")
 
-    def add_lines(self, text: str) -> None:
-        if text:
-            self.said += ["\n" * self._ends, self._mark, text]
-            self._ends, self._mark = 0, ""
+    def add(self, text: str) -> None:
+        self.said += ["\n" * self._ends, self._mark, text]
+        self._ends, self._mark = 0, ""
 
     def _break(self, tag: str) -> None:
         lines = 2 if tag in _APART else 1 if tag in _LINES else 0
@@ -316,9 +310,9 @@ def _joined(root: Any, *, is_cell: bool = False) -> str:
         if event == "start":
             writing.begin(element.tag)
             if element.tag == "table" and not is_cell and _is_data(element):
-                writing.add_lines(
-                    "\n".join(filter(None, (*map(_line, element.iterchildren("caption")), _table(element))))
-                )
+                lines = filter(None, (*map(_line, element.iterchildren("caption")), _table(element)))
+                if text := "\n".join(lines):
+                    writing.add(text)
                 walk.skip_subtree()
             else:
                 writing.say(element.text or "")
@@ -333,13 +327,9 @@ def _line(element: Any) -> str:
 
 
 def _is_data(table: Any) -> bool:
-    """Whether a table is data, not the layout of a page."""
     if table.get("role") in {"presentation", "none"}:
         return False
-    if (
-        next((one for one in table.iter("table", "form", "pre", "h1", "h2", "h3", "h4") if one is not table), None)
-        is not None
-    ):
+    if any(one is not table for one in table.iter("table", "form", "pre", "h1", "h2", "h3", "h4")):
         return False
     return all(len("".join(cell.itertext())) <= LONGEST_CELL for cell in table.iter("td", "th"))
 

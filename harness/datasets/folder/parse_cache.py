@@ -160,16 +160,13 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
         return
     by_whom = json.dumps([_VERSION, *(version(name) for name in _LIBRARIES)])
     keys: dict[str, str] = {}
-    left: dict[str, tuple[Path, str]] = {}
     for name, (path, kind) in files.items():
         keys[name] = _key(path, f"{by_whom}{kind}")
-        known = _recalled(keys[name])
-        if known is None:
-            left[name] = path, kind
-        else:
+        if (known := _recalled(keys[name])) is not None:
+            del keys[name]
             yield name, known
-    for name, parsed in parse_all(left) if left else ():
-        path, kind = left[name]
+    for name, parsed in parse_all({name: files[name] for name in keys}) if keys else ():
+        path, kind = files[name]
         # A file that changed while it was read is not cached.
         if keys[name] and keys[name] == _key(path, f"{by_whom}{kind}"):
             _keep(keys[name], parsed)

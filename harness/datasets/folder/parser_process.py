@@ -113,7 +113,6 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
 
 
 def _limit(what: int, most: int) -> None:
-    """Set a limit of this process, at most the hard limit."""
     _, hard = resource.getrlimit(what)
     resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harness.datasets.folder.text_cleanup import (
@@ -36,6 +37,7 @@ _HIDDEN, _NO_VIEW = 1 << 1, 1 << 5
 _PASSWORD, _RADIO, _PUSH_BUTTON = 1 << 13, 1 << 15, 1 << 16
 """Flags of a field."""
 _MOST_PARENTS = 32
+_BAD_PAGES = "pages of PDF files that could not be read"
 
 
 def read_pdf(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
@@ -69,24 +71,16 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
     for page in reader.pages:
         at_work()
         text = values = ""
-        try:
+        with _counted(problems, _BAD_PAGES):  # Keep the other pages.
             text, unknown = _text(page)
             unmapped += unknown
-        except MemoryError:
-            raise
-        except Exception:  # Keep the other pages.
-            problems["pages of PDF files that could not be read"] += 1
-        try:
+        with _counted(problems, "pages of PDF files with form fields that could not be read"):  # Keep the text.
             values = _form_values(page)
-        except MemoryError:
-            raise
-        except Exception:  # Keep the text.
-            problems["pages of PDF files with form fields that could not be read"] += 1
         pages.append(f"{text.rstrip()}\n\n{no_heading(values)}\n".lstrip() if values else text)
         length += len(pages[-1])
         if length > _MOST_CHARACTERS:
             raise NoDocument("too large when unpacked")
-    failed = problems["pages of PDF files that could not be read"]
+    failed = problems[_BAD_PAGES]
     empty = sum(not text.strip() for text in pages) - failed
     if empty + failed == len(pages):
         raise NoDocument("PDF without text: scanned pages need OCR first" if empty else "damaged PDF")
@@ -100,6 +94,16 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
         title=_title(reader),
         remarks={what: count for what, count in problems.items() if count},
     )
+
+
+@contextmanager
+def _counted(problems: Counter[str], what: str) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception:
+        problems[what] += 1
 
 
 def _text(page: Any) -> tuple[str, int]:
@@ -136,7 +140,6 @@ def _form_values(page: Any) -> str:
 
 
 def _form_line(widget: Any) -> str:
-    """A field's name and value; empty if it is not filled in."""
     chain = [widget]
     while len(chain) < _MOST_PARENTS and (parent := chain[-1].get("/Parent")) is not None:
         chain.append(parent.get_object())
@@ -174,7 +177,6 @@ def _text_of(value: Any) -> str:
 
 
 def _title(reader: PdfReader) -> str:
-    """The title in the metadata, unless it looks generated."""
     try:
         title = (reader.metadata.title if reader.metadata else "") or ""
     except Exception:  # Invalid metadata; a document does not need them.

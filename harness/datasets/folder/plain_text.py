@@ -68,7 +68,6 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def _with_repeated_headers(text: str) -> str:
-    """The text with the header of each long table repeated, see `text_cleanup.rows_below`."""
     if "|" not in text:
         return text
     lines = text.replace("\r\n", "\n").split("\n")
@@ -104,14 +103,12 @@ PLAIN: dict[str, Callable[[bytes], ReadText]] = {
 
 
 def coding_of(start: bytes) -> str:
-    """UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
     if start.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         return "utf-32"
     return "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
 
 
 def decoded(content: bytes) -> str:
-    """Decode a text in the `coding_of` its first bytes."""
     try:
         text = content.decode(coding_of(content))
     except UnicodeDecodeError as error:
@@ -179,17 +176,11 @@ def decoded_page(content: bytes) -> str:
 def codec_of(label: str) -> str:
     """Python's codec for the charset name of a page. LookupError: unknown name."""
     label = label.lower()
-    named = _SPELLED.get(label) or codecs.lookup(_known(label)).name
-    return _READ_AS.get(named, named)
-
-
-def _known(label: str) -> str:
-    """The name without the `x-` of non-standard names, such as `x-sjis`."""
     try:
-        codecs.lookup(label)
+        named = _SPELLED.get(label) or codecs.lookup(label).name
     except LookupError:
-        return label.removeprefix("x-")
-    return label
+        named = codecs.lookup(label.removeprefix("x-")).name  # Of non-standard names, such as `x-sjis`.
+    return _READ_AS.get(named, named)
 
 
 ReadRow = ReadText | NoDocument

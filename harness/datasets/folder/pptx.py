@@ -58,8 +58,6 @@ def read_slides(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
 
 
 class _Deck:
-    """The parts of a presentation."""
-
     def __init__(self, packed: zipfile.ZipFile, names: set[str]) -> None:
         self.first = ""
         """The title of the first slide that has one."""
@@ -88,7 +86,6 @@ class _Deck:
         return found
 
     def blocks(self, slide: str) -> Iterator[str]:
-        """The texts of a slide, its title first."""
         root = self.root(slide)
         self.hidden += root.get("show") in {"0", "false"}
         shapes = list(_shapes(root))
@@ -109,7 +106,6 @@ class _Deck:
                 yield f"Notes: {text}"
 
     def _graphic(self, frame: Any, diagrams: dict[str, str]) -> str:
-        """A table or a diagram as text."""
         for table in frame.iter("{*}tbl"):
             rows = [[_text(cell) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr")]
             look = table.find("{*}tblPr")

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -35,8 +36,6 @@ KINDS = (*PLAIN, *READERS, _ROWS)
 
 @dataclass(frozen=True)
 class KindCount:
-    """What was read of the files of one kind."""
-
     files: int
     documents: int
     characters: int
@@ -44,8 +43,6 @@ class KindCount:
 
 @dataclass(frozen=True)
 class FolderCorpus:
-    """The documents of a folder, and what was skipped."""
-
     documents: tuple[Document, ...]
     """Sorted by doc_id. The id of a file is its relative path with forward slashes, in NFC."""
     skipped: tuple[Skipped, ...]
@@ -81,11 +78,12 @@ def read_folder(
     DataError: the folder does not exist, or nothing in it can be read.
     """
     listing = list_files(path, include)
-    if questions is not None:
-        for name in [name for name, own in listing.files.items() if _is_same(own, questions)]:
-            del listing.files[name]
-            listing.skipped.append(Skipped(name, "the question file"))
-    gathered = _Gathered(list(listing.skipped), listing.included)
+    for name, own in list(listing.files.items()):
+        with suppress(OSError):
+            if questions is not None and own.samefile(questions):
+                del listing.files[name]
+                listing.skipped.append(Skipped(name, "the question file"))
+    gathered = _Gathered(listing.skipped, listing.included)
     for name, found in sorted(named_by_ids(_found(listing, progress))):
         for where, one in found:
             gathered.add(name, where, one)
@@ -98,7 +96,6 @@ def read_folder(
 
 
 def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[PlacedRow]]:
-    """The rows or the document of each file, by file name."""
     kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
     risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
     found: dict[str, list[PlacedRow]] = {}
@@ -115,13 +112,6 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
         found[name] = [(name, document) for document in ([one] if isinstance(one, NoDocument) else one)]
         tell()
     return found
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
@@ -143,8 +133,6 @@ def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[Placed
 
 @dataclass
 class _Gathered:
-    """The documents and skipped files found so far."""
-
     skipped: list[Skipped]
     included: Set[str]
     documents: dict[str, Document] = field(default_factory=dict)
@@ -155,7 +143,6 @@ class _Gathered:
     incomplete: list[Skipped] = field(default_factory=list)
 
     def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
-        """Add a document of a file, or the reason why it is skipped."""
         if isinstance(one, NoDocument):
             self.skipped.append(Skipped(where, str(one)))
             return
@@ -183,7 +170,6 @@ class _Gathered:
             self.incomplete += [Skipped(where, f"{what}: {count:,}") for what, count in remarks.items()]
 
     def corpus(self, path: Path) -> FolderCorpus:
-        """The complete corpus."""
         ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
         skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
         incomplete = tuple(sorted(self.incomplete, key=lambda one: (one.path, one.why)))

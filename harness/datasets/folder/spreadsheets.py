@@ -79,7 +79,6 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
 
 
 def read_tabbed(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]:
-    """The rows of a TSV file as texts."""
     return read_delimited(file, at_work, "\t")
 
 

@@ -50,8 +50,6 @@ class NoDocument(Exception):
 
 @dataclass(frozen=True)
 class ReadText:
-    """A text as read from a file."""
-
     text: str
     title: str = ""
     doc_id: str = ""
@@ -107,7 +105,6 @@ def no_heading(text: str) -> str:
 
 
 def heading(level: int, text: str) -> str:
-    """A Markdown heading, used for headings of every format."""
     return f"{'#' * max(1, min(level, 6))} {' '.join(text.split())}"
 
 

@@ -27,20 +27,18 @@ class BeirParams(CollectionParams):
     path: Path
 
 
-def load(subset: str, params: BeirParams, progress: ReadingProgress) -> RawDataset:
+def load(subset: str, params: BeirParams, _progress: ReadingProgress) -> RawDataset:
     """Load the queries judged in qrels/`subset`.tsv, with the whole corpus or a part of it."""
-    del progress
     check_folder(params.path)
     judgements = list(_judgements(_judged_file(params.path, subset)))
     judged = {one.query_id for one in judgements}
-    queries = map(_parsed, _lines(_file(params.path, QUERIES)))
-    texts = {query_id: entry.text("text", blank=True) for entry in queries if (query_id := _id(entry)) in judged}
+    asked = ((entry.identifier("_id"), entry) for entry in map(_parsed, _lines(_file(params.path, QUERIES))))
+    texts = {query_id: entry.text("text", blank=True) for query_id, entry in asked if query_id in judged}
     documents = (_document(_parsed(line)) for line in _lines(_file(params.path, CORPUS)))
     return build(params.path.resolve().name, texts, judgements, documents, params)
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether a folder looks like a BEIR data set."""
     return bool(find_in(folder, CORPUS) and find_in(folder, QUERIES)) and (folder / "qrels").is_dir()
 
 
@@ -93,13 +91,9 @@ def _parsed(placed: tuple[str, str]) -> FileEntry:
     return as_entry(where, parse_json(line, where))
 
 
-def _id(entry: FileEntry) -> str:
-    return entry.identifier("_id")
-
-
 def _document(entry: FileEntry) -> Document:
     title, text = entry.optional_text("title"), entry.text("text", blank=True)
-    return Document(doc_id=_id(entry), text=text if text.strip() else title, title=title)
+    return Document(doc_id=entry.identifier("_id"), text=text if text.strip() else title, title=title)
 
 
 SPEC = DatasetSpec(

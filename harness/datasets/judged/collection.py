@@ -96,8 +96,7 @@ def _chosen(
 def _of_queries(
     n_texts: int, relevant: Mapping[str, Mapping[str, int]], rows: Sequence[DatasetRow], held: set[str]
 ) -> Iterator[str]:
-    left_out = n_texts - len(rows)
-    if left_out:
+    if left_out := n_texts - len(rows):
         yield f"{left_out:,} of {n_texts:,} queries left out: they have no relevant document"
     levels = {relevance for judged in relevant.values() for relevance in judged.values()}
     if len(levels) > 1:
@@ -105,8 +104,7 @@ def _of_queries(
             f"relevance is graded {min(levels)} to {max(levels)}, but every grade above 0 counts the same, so "
             "nDCG here is not the graded nDCG"
         )
-    own = sum(row.query.query_id in held for row in rows)
-    if own:
+    if own := sum(row.query.query_id in held for row in rows):
         yield (
             f"{own:,} queries have the id of a document: published figures may exclude that document from the "
             "ranking, these figures do not"
@@ -116,11 +114,8 @@ def _of_queries(
 def _of_documents(
     n_read: int, documents: Sequence[Document], wanted: set[str], params: CollectionParams
 ) -> Iterator[str]:
-    missing = len(wanted - {document.doc_id for document in documents})
-    if missing:
-        yield (
-            f"{missing:,} of {len(wanted):,} relevant documents are not in the corpus: they cannot be retrieved"
-        )
+    if missing := len(wanted - {document.doc_id for document in documents}):
+        yield f"{missing:,} of {len(wanted):,} relevant documents are not in the corpus: they cannot be retrieved"
     if params.distractors is not None and len(documents) < n_read:
         others = len(documents) - len(wanted) + missing
         yield (

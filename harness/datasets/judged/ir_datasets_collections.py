@@ -23,9 +23,8 @@ class NamedParams(CollectionParams):
     """Name in ir_datasets, such as beir/scifact/test."""
 
 
-def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawDataset:
+def load(_subset: str, params: NamedParams, progress: ReadingProgress) -> RawDataset:
     """Load a collection. ir_datasets downloads it and keeps it in its own folder (IR_DATASETS_HOME)."""
-    del subset
     need("ir-datasets", "ir_datasets")
     found = _find(params.id)
     try:

@@ -130,7 +130,7 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
 
 
 def _refuse_foreign_names(path: Path, asked: Sequence[AskedQuestion], finder: QuoteFinder) -> None:
-    """Reject a file of which several documents are named and none exists: it belongs to other documents."""
+    """Reject a file of which several documents are named and none exists."""
     named = {item.document: item for question in asked for item in question.evidence if item.document}
     if len(named) > 1 and not any(finder.knows(name) for name in named):
         first, item = next(iter(named.items()))
@@ -157,20 +157,16 @@ def _refuse_foreign(path: Path, asked: Sequence[AskedQuestion], held: Sequence[_
 
 def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
     whole = len(asked)
-    silent = sum(not question.answers for question in asked)
-    if silent:
+    if silent := sum(not question.answers for question in asked):
         yield f"{_of(silent, whole)} without answers: correctness cannot be scored"
-    unsure = [question for question in asked if question.has_alternatives]
-    if unsure:
+    if unsure := [question for question in asked if question.has_alternatives]:
         what = f"any of several documents is enough, which evidence cannot express (first: {_place(unsure[0])})"
         yield f"{_of(len(unsure), whole)} without retrieval scores: {what}"
-    words = Counter(question.missing_as for question in asked if question.missing_as)
-    if words:
+    if words := Counter(question.missing_as for question in asked if question.missing_as):
         shown = ", ".join(f"{word!r} ({count:,})" for word, count in words.most_common())
         fix = f'write ["{next(iter(words))}"] where it is the answer'
         yield f"{_of(words.total(), whole)} with a word for a missing answer, read as none: {shown}; {fix}"
-    barred = [question for question in asked if question.is_unanswerable]
-    if barred:
+    if barred := [question for question in asked if question.is_unanswerable]:
         ignored = sum(bool(question.ignored_answers) for question in barred)
         more = f"; the answers of {ignored:,} of them are ignored" if ignored else ""
         yield f"{_of(len(barred), whole)} are marked as unanswerable, so abstaining is correct{more}"
@@ -184,18 +180,14 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
             "expected answer; to score it exactly, add a column `quote` with the sentence that contains the answer"
         )
     pairs = list(zip(asked, held, strict=True))
-    by_document = [question for question, one in pairs if one.lost and one.evidence]
-    if by_document:
+    if by_document := [question for question, one in pairs if one.lost and one.evidence]:
         what = f"a quote is not literally in its document (first: {_place(by_document[0])})"
         yield f"{_of(len(by_document), whole)} with retrieval scored by document, not by fact: {what}"
-    unfound = [question for question, one in pairs if one.lost and not one.evidence]
-    if unfound:
+    if unfound := [question for question, one in pairs if one.lost and not one.evidence]:
         what = f"a quote is in no document, or in several without a document name (first: {_place(unfound[0])})"
         yield f"{_of(len(unfound), whole)} without retrieval scores: {what}"
-    named = sum(
-        bool(one.evidence) and not one.lost and not any(item.fact for item in one.evidence) for one in held
-    )
-    if named:
+    in_part = [one for one in held if one.evidence and not one.lost]
+    if named := sum(not any(item.fact for item in one.evidence) for one in in_part):
         yield f"{_of(named, whole)} with documents but not all quotes: retrieval scored by document, not by fact"
 
 
@@ -227,8 +219,7 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
         what = f"with an answer that looks like a list and is read as a text (first: {_place(listed[0])})"
         yield f"{_of(len(listed), len(asked))} {what}; if it is a list, write it as JSON"
     asked_often = Counter(" ".join(question.text.split()).casefold() for question in asked)
-    again = sum(times - 1 for times in asked_often.values())
-    if again:
+    if again := len(asked) - len(asked_often):
         yield f"{_of(again, len(asked))} are repeated: each repetition counts"
 
 
@@ -237,17 +228,17 @@ def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:
     if not any(question.made_by or question.seen_by for question in asked):
         return
     whole = len(asked)
-    models = Counter(question.made_by for question in asked if question.made_by.startswith(_MODEL))
-    seen = sum(bool(question.seen_by) for question in asked)
-    if models:
-        by = listed_names([name.removeprefix(_MODEL) for name, _ in models.most_common()])
-        unseen = sum(question.made_by.startswith(_MODEL) and not question.seen_by for question in asked)
-        yield f"{_of(models.total(), whole)} written by a model ({by}); {unseen:,} of these without human review"
-    people = Counter(
-        question.made_by for question in asked if question.made_by and not question.made_by.startswith(_MODEL)
-    )
+    by_model = [question for question in asked if question.made_by.startswith(_MODEL)]
+    if by_model:
+        models = Counter(question.made_by.removeprefix(_MODEL) for question in by_model)
+        unseen = sum(not question.seen_by for question in by_model)
+        by = listed_names([name for name, _ in models.most_common()])
+        yield f"{_of(len(by_model), whole)} written by a model ({by}); {unseen:,} of these without human review"
+    people = Counter(question.made_by for question in asked if question.made_by)
+    people = Counter({name: count for name, count in people.items() if not name.startswith(_MODEL)})
     if people:
         yield f"{_of(people.total(), whole)} written by {listed_names([name for name, _ in people.most_common()])}"
+    seen = sum(bool(question.seen_by) for question in asked)
     yield f"{_of(seen, whole)} reviewed and accepted by a person"
 
 

@@ -36,7 +36,7 @@ from harness.evaluators.kg.measures import PAIRS, KgParams, PairName, Places, co
 from harness.evaluators.kg.text_pair_comparison import Comparisons, Reading, StartReading
 from harness.evaluators.triplet_extraction import judged_extractions
 from harness.extraction.nlp import check_pipeline, pipeline_digest
-from harness.extraction.rule_triplets import ParsedTexts
+from harness.extraction.text_windows import ParsedTexts
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Params, ScoringInput
 
 JUDGED = kg_measures("kg", "a judge model")

@@ -6,7 +6,6 @@ from typing import BinaryIO
 
 from harness.core.errors import ConfigError
 from harness.extraction.nlp import NlpExtractor, pipeline_digest
-from harness.extraction.nlp_found import FoundLine
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
 from harness.models.metering import current_meter
 from harness.models.remote_calls import RemoteCall, RemoteCallClient
@@ -37,8 +36,7 @@ class ExtractionWorker(JobWorker):
     async def _read(self, asked: TextsToRead) -> str:
         cpu = time.process_time()
         found = await self._extractor(asked).read(asked.texts)
-        lines = tuple(map(FoundLine.of, found))
-        return TextsRead(found=lines, cpu_s=time.process_time() - cpu).model_dump_json()
+        return TextsRead(found=tuple(found), cpu_s=time.process_time() - cpu).model_dump_json()
 
     def _extractor(self, asked: TextsToRead) -> NlpExtractor:
         """ConfigError if this machine has another version of the pipeline."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, get_args
 
@@ -25,8 +25,6 @@ _CACHE = "RAG_HARNESS_CACHE"
 
 
 class DatasetTask(BaseModel):
-    """The data set that a process loads."""
-
     name: str
     subset: str
     given: dict[str, JsonValue] = {}
@@ -34,8 +32,6 @@ class DatasetTask(BaseModel):
 
 
 class DatasetFindings(Watched):
-    """The result of loading a data set in a process."""
-
     digest: str = ""
     """Digest of the loaded data, made by `digest_of`."""
     refusal: str = ""
@@ -65,16 +61,13 @@ def digest_of(raw: RawDataset) -> str:
 
 
 def _do(task: DatasetTask, tell: Callable[[DatasetFindings], None]) -> None:
-    tell(_loaded(task))
-
-
-def _loaded(task: DatasetTask) -> DatasetFindings:
     try:
-        return DatasetFindings(digest=digest_of(read_whole(DATASETS.load(task.name), task)))
+        found = DatasetFindings(digest=digest_of(read_whole(DATASETS.load(task.name), task)))
     except HarnessError as error:
-        return DatasetFindings(refusal=str(error), fix=error.fix)
+        found = DatasetFindings(refusal=str(error), fix=error.fix)
     except Exception as error:
-        return DatasetFindings(broken=f"{type(error).__name__}: {error}")
+        found = DatasetFindings(broken=f"{type(error).__name__}: {error}")
+    tell(found)
 
 
 if __name__ == "__main__":
@@ -104,24 +97,20 @@ class DatasetContract:
     @pytest.fixture(scope="class")
     @classmethod
     def spec(cls) -> DatasetSpec:
-        """The spec of the data set."""
         assert cls.name, f"{cls.__name__} must name the data set to test: name = '...'"
         return DATASETS.load(cls.name)
 
     @pytest.fixture(scope="class")
     @classmethod
     def task(cls, spec: DatasetSpec) -> DatasetTask:
-        """The subset and parameters to load."""
         return DatasetTask(name=cls.name, subset=cls.subset or spec.subsets[0], given=dict(cls.given))
 
     @pytest.fixture(scope="class")
     @classmethod
     def raw(cls, spec: DatasetSpec, task: DatasetTask) -> RawDataset:
-        """The whole data set."""
         return read_whole(spec, task)
 
     def test_it_presents_itself(self, spec: DatasetSpec) -> None:
-        """A registered name, a one-line summary, distinct subsets, known values."""
         assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
         assert spec.summary.strip(), "the summary is what `rag-harness list datasets` shows: write one"
         assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
@@ -149,7 +138,6 @@ class DatasetContract:
         )
 
     def test_loading_gives_documents_and_queries(self, raw: RawDataset) -> None:
-        """Non-empty tuples of the harness's own types."""
         assert isinstance(raw, RawDataset), f"load() must return a RawDataset, not {type(raw).__name__}"
         assert raw.documents, "a data set without a document"
         assert raw.rows, "a data set without a query"
@@ -162,10 +150,7 @@ class DatasetContract:
 
     def test_every_document_has_an_id_of_its_own(self, raw: RawDataset) -> None:
         """Evidence, contexts and clusters refer to it."""
-        assert not _repeated(document.doc_id for document in raw.documents), (
-            f"duplicate doc_ids: {_repeated(document.doc_id for document in raw.documents)}"
-        )
-        assert all(document.doc_id.strip() for document in raw.documents), "a document with a blank doc_id"
+        _check_ids("doc_id", [document.doc_id for document in raw.documents])
 
     def test_every_document_says_something(self, raw: RawDataset) -> None:
         """Documents without text are left out, with a note."""
@@ -174,10 +159,7 @@ class DatasetContract:
 
     def test_every_query_has_an_id_of_its_own(self, raw: RawDataset) -> None:
         """Records and scores refer to it."""
-        assert not _repeated(row.query.query_id for row in raw.rows), (
-            f"duplicate query_ids: {_repeated(row.query.query_id for row in raw.rows)}"
-        )
-        assert all(row.query.query_id.strip() for row in raw.rows), "a query with a blank query_id"
+        _check_ids("query_id", [row.query.query_id for row in raw.rows])
 
     def test_every_query_asks_something(self, raw: RawDataset) -> None:
         blank = [row.query.query_id for row in raw.rows if not row.query.text.strip()]
@@ -275,8 +257,10 @@ def _evidence_documents(row: DatasetRow) -> set[str]:
     return {item.doc_id for item in row.reference.evidence}
 
 
-def _repeated(ids: Iterable[str]) -> list[str]:
-    return [one for one, times in Counter(ids).items() if times > 1][:_SHOWN]
+def _check_ids(kind: str, ids: Sequence[str]) -> None:
+    repeated = [one for one, times in Counter(ids).items() if times > 1]
+    assert not repeated, f"duplicate {kind}s: {repeated[:_SHOWN]}"
+    assert all(map(str.strip, ids)), f"a blank {kind}"
 
 
 def _write(item: Document | Query | Reference, name: str) -> None:

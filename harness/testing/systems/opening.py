@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -40,8 +40,6 @@ _numbers = count()
 
 
 class ChosenSystem(BaseModel):
-    """A registered system with parameters."""
-
     model_config = ConfigDict(frozen=True)
 
     name: str
@@ -50,12 +48,10 @@ class ChosenSystem(BaseModel):
 
     @property
     def spec(self) -> SystemSpec:
-        """The registered spec."""
         return SYSTEMS.load(self.name)
 
     @property
     def params(self) -> tuple[Params, Params]:
-        """Its index parameters and its answer parameters."""
         return self.spec.index_params.model_validate(self.index), self.spec.answer_params.model_validate(
             self.answer
         )
@@ -77,8 +73,6 @@ class ChosenSystem(BaseModel):
 
 @dataclass(frozen=True)
 class Opening:
-    """How a system is opened."""
-
     generator: GeneratorConfig = FAKE
     phase: Phase = "answer"
     style: AnswerStyle = "short"
@@ -149,7 +143,6 @@ def _demo_gold() -> dict[str, Sequence[Evidence]]:
 async def build_index(
     chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
 ) -> IndexStats:
-    """Index `documents` and close."""
     for key, routed in chosen.routed.items():
         await build_index(routed, _routed_folder(folder, key), documents)
     how = Opening(phase="index", journal=journal)
@@ -158,7 +151,6 @@ async def build_index(
 
 
 async def load(system: System) -> None:
-    """Load as the worker does."""
     with metered(Meter("load")):
         await system.load()
 
@@ -170,12 +162,10 @@ async def answer(system: System, query: Query, scope: str) -> Prediction:
 
 
 async def answer_each(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """The answers, one after the other."""
     return [await answer(system, query, scope) for query in queries]
 
 
 async def answer_together(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """The answers, concurrently."""
     return list(await asyncio.gather(*(answer(system, query, scope) for query in queries)))
 
 
@@ -188,10 +178,7 @@ async def answers_from(
         return await answer_each(system, queries, scope)
 
 
-@dataclass(frozen=True)
-class RequestMade:
-    """A model call that was made over an index."""
-
+class RequestMade(NamedTuple):
     scope: str
     role: str
     digest: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,17 @@ from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.models.metering import Meter, metered
 from harness.store import Journal
 from harness.store.call_journal import CallKey, StoredCall
-from harness.testing.guarding import LONGEST_S, Watched, die, dying, finish, start, still_open, watched_main
+from harness.testing.guarding import (
+    LONGEST_S,
+    Watched,
+    die,
+    dying,
+    finish,
+    start,
+    still_open,
+    wait_until,
+    watched_main,
+)
 from harness.testing.systems.opening import (
     NONE,
     ChosenSystem,
@@ -35,8 +44,6 @@ Pass = Literal["first", "again", "together", "retrieved"]
 
 
 class SystemTask(BaseModel):
-    """The task of a process."""
-
     system: ChosenSystem
     folder: Path
     documents: tuple[Document, ...]
@@ -53,8 +60,6 @@ class SystemTask(BaseModel):
 
 
 class SystemFindings(Watched):
-    """The observations of a process that ran a system."""
-
     stats: IndexStats | None = None
     passes: dict[Pass, list[Prediction]] = Field({})
     held: list[str] = Field([])
@@ -62,14 +67,12 @@ class SystemFindings(Watched):
 
 
 def start_system(task: SystemTask, work: Path) -> subprocess.Popen[str]:
-    """Start the task; several may run concurrently."""
     for folder in (task.folder / "store", task.folder / "harness"):
         folder.mkdir(parents=True, exist_ok=True)
     return start(__name__, task, work)
 
 
 def run_system(task: SystemTask, work: Path) -> SystemFindings:
-    """Run `task` to its end."""
     return finish(start_system(task, work), work, SystemFindings)
 
 
@@ -94,18 +97,12 @@ async def _work(task: SystemTask, tell: Callable[[SystemFindings], None]) -> Non
             tell(SystemFindings(passes=passes))
             await asyncio.sleep(LONGEST_S)
         if task.waits_for:
-            await asyncio.to_thread(_wait_for, task.waits_for)
+            await asyncio.to_thread(wait_until, task.waits_for.exists)
     held = still_open(task.folder / "store")
     if "retrieved" in task.passes:
         how = Opening(generator=NONE)
         passes["retrieved"] = await answers_from(task.system, task.folder, task.queries, "retrieved", how)
     tell(SystemFindings(stats=stats, passes=passes, held=held))
-
-
-def _wait_for(file: Path) -> None:
-    deadline = time.monotonic() + LONGEST_S
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 async def _die_building(task: SystemTask) -> None:

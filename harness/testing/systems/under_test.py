@@ -44,8 +44,6 @@ def load_demo() -> Dataset:
 
 
 class SystemUnderTest:
-    """The system and the fixtures that its tests share."""
-
     name: ClassVar[str] = ""
     """The name under which it is registered."""
     index_params: ClassVar[Mapping[str, Any]] = {}
@@ -57,7 +55,6 @@ class SystemUnderTest:
 
     @classmethod
     def chosen(cls) -> ChosenSystem:
-        """The system with its parameters."""
         assert cls.name, f"{cls.__name__} must name the system to test: name = '...'"
         return ChosenSystem(name=cls.name, index=dict(cls.index_params), answer=dict(cls.answer_params))
 
@@ -73,13 +70,11 @@ class SystemUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def demo(cls) -> Dataset:
-        """The queries of the tests."""
         return load_demo()
 
     @pytest.fixture(scope="class")
     @classmethod
     def indexed(cls, system: ChosenSystem, demo: Dataset, tmp_path_factory: pytest.TempPathFactory) -> BuiltIndex:
-        """The system's index over the demo."""
         folder = tmp_path_factory.mktemp(cls.name) / "index"
 
         async def build() -> BuiltIndex:
@@ -116,7 +111,6 @@ class SystemUnderTest:
     def side_by_side(
         cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
     ) -> SideBySide:
-        """Two processes over a copy of the index."""
         work = tmp_path_factory.mktemp(f"{cls.name}-two")
         shutil.copytree(indexed.folder / "store", work / "index" / "store")
         task = _task(system, work / "index", demo)
@@ -133,7 +127,6 @@ class SystemUnderTest:
 
     @pytest.fixture
     def copied(self, indexed: BuiltIndex, tmp_path: Path) -> Path:
-        """A copy of the index for one test, in another folder."""
         shutil.copytree(indexed.folder / "store", tmp_path / "index" / "store")
         return tmp_path / "index"
 

@@ -61,7 +61,7 @@ class BoundedExtractor:
         return replace(answered.value, asked_again=answered.asked_again)
 
     def _read(self, reply: Mapping[str, Any]) -> TextGraph:
-        triplets = read_triplets(reply, MAX_TRIPLETS, _shortened)
+        triplets = read_triplets(reply.get("triplets"), MAX_TRIPLETS, _shortened)
         if wanted := {relation.casefold() for relation in self._focus.relation_types}:
             triplets = tuple(one for one in triplets if one.relation.casefold() in wanted)
         dates = _dates(reply["triplets"][:MAX_TRIPLETS]) if self._focus.dates else ()
@@ -73,7 +73,7 @@ def _dates(listed: Sequence[object]) -> Iterator[tuple[Triplet, str]]:
         date = item.get("date") if isinstance(item, dict) else None
         if isinstance(date, str) and date.strip():
             with suppress(ValueError):
-                (triplet,) = read_triplets({"triplets": [item]}, 1, _shortened)
+                (triplet,) = read_triplets([item], 1, _shortened)
                 yield triplet, one_line(date)[:MAX_DATE]
 
 

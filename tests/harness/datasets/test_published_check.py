@@ -87,13 +87,6 @@ def test_published_rows_are_read_whole_and_always_the_same(
     assert digest_of(raw)[:16] == content
 
 
-@pytest.mark.parametrize(
-    ("spec", "subset"), [(ms_marco.SPEC, "v1.1"), (uda_qa.SPEC, "nq"), (rag_12000.SPEC, "train")]
-)
-def test_whoever_has_nothing_is_given_what_the_hub_serves(spec: DatasetSpec, subset: str) -> None:
-    assert spec.subsets[0] == subset
-
-
 def test_another_wiki_under_the_name_of_a_data_set_is_said_to_be_one(own_data: Path) -> None:
     (own_data / "multihop_rag").mkdir()
     for ours, theirs in (("corpus.json", "corpus.json"), ("queries.json", "MultiHopRAG.json")):
@@ -113,6 +106,7 @@ def test_one_letter_of_one_answer_is_enough(own_data: Path, data_folder: Path) -
     ]
     (own_data / "neural_bridge").mkdir()
     path = own_data / "neural_bridge/rag_dataset_12000_train_head100.jsonl.gz"
+    assert rag_12000.SPEC.subsets[0] == "train", "the default is what the hub serves"
     for answer, departs in ((rows[7]["answer"], False), (f"{rows[7]['answer']}.", True)):
         rows[7]["answer"] = answer
         path.write_bytes(gzip.compress("".join(json.dumps(row, indent=None) + "\n" for row in rows).encode()))
@@ -125,11 +119,8 @@ def test_rows_are_the_same_however_a_file_or_the_hub_spells_them() -> None:
     digests = {content_digest([FileEntry(where, row)]) for where, row in (("f", as_csv), ("hub", as_table))}
     assert len(digests) == 1
     assert content_digest([FileEntry("f", {**as_csv, "id": "8"})]) not in digests
-
-
-def test_the_order_of_rows_is_a_part_of_what_they_say() -> None:
     rows = [FileEntry("f", {"id": n}) for n in range(2)]
-    assert content_digest(rows) != content_digest(rows[::-1])
+    assert content_digest(rows) != content_digest(rows[::-1]), "their order is a part of what they say"
 
 
 def test_every_file_that_is_held_against_something_says_what(data_folder: Path) -> None:

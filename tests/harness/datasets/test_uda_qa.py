@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,12 @@ from harness.datasets.uda_qa import (
     FETAQA_FILES,
     SPEC,
     GoldTable,
-    UdaTable,
     build_feta,
     build_nq,
     gold_tables,
     read_table_files,
 )
-from harness.protocols import DatasetRow, RawDataset
+from harness.protocols import RawDataset
 
 from .conftest import LoadReal
 
@@ -28,19 +28,6 @@ def nq(load_real: LoadReal) -> RawDataset:
     return load_real(SPEC, "nq")
 
 
-@pytest.fixture
-def feta(load_real: LoadReal) -> RawDataset:
-    return load_real(SPEC, "feta")
-
-
-def row_of(raw: RawDataset, query_id: str) -> DatasetRow:
-    return next(row for row in raw.rows if row.query.query_id == query_id)
-
-
-def texts_of(raw: RawDataset) -> dict[str, str]:
-    return {document.doc_id: document.text for document in raw.documents}
-
-
 def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
     for name in names:
         source = local_files.find_in(data_folder, name)
@@ -48,43 +35,6 @@ def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
         target = own_data / source.relative_to(data_folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-
-
-def test_an_empty_short_answer_falls_back_to_the_long_one(nq: RawDataset) -> None:
-    alone = [row for row in nq.rows if len(row.reference.answers) == 1]
-    both = [row for row in nq.rows if len(row.reference.answers) == 2]
-    # 783 rows have no short answer; in 2 the short one is the long one
-    assert (len(alone), len(both)) == (785, 1692)
-    assert all(row.reference.answers[-1] == row.reference.evidence[0].fact for row in nq.rows)
-    assert all(row.reference.answers[0] in row.reference.answers[1] for row in both)
-    assert all(answer.strip() for row in nq.rows for answer in row.reference.answers)
-
-
-def test_a_full_page_follows_the_gold_passages_without_form_feeds(nq: RawDataset, data_folder: Path) -> None:
-    page = (data_folder / "uda_qa/docs_text/nq/Oklahoma.txt").read_text(encoding="utf-8")
-    assert page.count("\f") == 36
-    text = texts_of(nq)["nq:Oklahoma"]
-    assert text.endswith("\n\n" + page.replace("\f", "\n").strip())
-    facts = [row.reference.evidence[0].fact for row in nq.rows if row.doc_ids == ("nq:Oklahoma",)]
-    assert len(facts) == 7
-    assert text.startswith("\n\n".join(dict.fromkeys(facts)))
-    assert all("\f" not in document.text for document in nq.documents)
-
-
-def test_a_table_reads_as_title_section_and_one_line_a_row(feta: RawDataset) -> None:
-    text = texts_of(feta)["feta:Smallville"]
-    assert text.startswith("Smallville\n")
-    facts = [item.fact for item in row_of(feta, "feta-12844").reference.evidence]
-    assert [fact.split(" (")[0] for fact in facts] == ["Season: 2", "Season: 10"]
-    assert "; Network: The WB; Premiered: " in facts[0]
-    assert text.startswith("Smallville\nSeason: Season; ")  # this table's second row repeats its header
-
-
-def test_bare_quotes_inside_an_nq_field_stay(own_data: Path) -> None:
-    # as data/README.md of the files warns; the release on disk spells them `` and ''
-    (own_data / "nq.csv").write_text('doc_name|question\nA|what is a 5" pipe and a "b"\n')
-    (row,) = local_files.read_csv(own_data / "nq.csv", "|")
-    assert row.text("question") == 'what is a 5" pipe and a "b"'
 
 
 @pytest.mark.parametrize("subset", ["feta", "all"])
@@ -102,19 +52,17 @@ def test_what_must_be_fetched_by_hand_is_a_command_that_can_be_typed(
     assert f"-o {own_data}/uda_qa/bench_feta_qa.json https://" in command
 
 
-def test_with_only_the_bench_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
-    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", BENCH_FILE)
+@pytest.mark.parametrize(
+    ("there", "missing", "n_rows"), [((BENCH_FILE,), FETAQA_FILES, 350), (FETAQA_FILES, (BENCH_FILE,), 259)]
+)
+def test_with_only_some_of_the_tables_feta_still_loads_with_a_note(
+    data_folder: Path, own_data: Path, there: tuple[str, ...], missing: tuple[str, ...], n_rows: int
+) -> None:
+    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", *there)
     raw = SPEC.load("feta")
-    assert len(raw.rows) == 350
-    assert any("673 of 1,023" in note for note in raw.notes)
-    assert any(FETAQA_FILES[0] in note and FETAQA_FILES[1] in note for note in raw.notes)
-
-
-def test_with_only_fetaqa_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
-    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", *FETAQA_FILES)
-    raw = SPEC.load("feta")
-    assert len(raw.rows) == 259
-    assert any(BENCH_FILE in note for note in raw.notes)
+    assert len(raw.rows) == n_rows
+    assert any(f"{1023 - n_rows} of 1,023" in note for note in raw.notes)
+    assert any(all(name in note for name in missing) for note in raw.notes)
 
 
 @pytest.mark.parametrize("subset", ["feta", "all"])
@@ -185,17 +133,16 @@ FETA_ROW: dict[str, object] = {
     "answer": "a",
     "doc_url": "http://x/y",
 }
-TABLE = UdaTable("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")))
+TABLE = GoldTable("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")), (0, 1, 3))
 
 
 def test_lines_of_a_ragged_table_skip_what_is_empty() -> None:
     assert TABLE.text() == "P\nS\nk: 1; 2\nk: 3; v: 4; 5"
-    assert GoldTable(TABLE, (0, 1, 3)).facts() == ("k: 1; 2",)
+    assert TABLE.facts() == ("k: 1; 2",)
 
 
 def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
-    bare = UdaTable("P", "", TABLE.rows)
-    tables = {"7": GoldTable(bare, (1,)), "8": GoldTable(TABLE, (2,))}
+    tables = {"7": replace(TABLE, section="", highlighted=(1,)), "8": replace(TABLE, highlighted=(2,))}
     raw = build_feta(entries(FETA_ROW, FETA_ROW | {"q_uid": 8}, FETA_ROW | {"q_uid": 9}), tables, {"P": "page"})
     assert [document.text for document in raw.documents] == [TABLE.text() + "\n\npage"]
     assert [row.query.query_id for row in raw.rows] == ["feta-7", "feta-8"]
@@ -230,9 +177,7 @@ def test_a_table_that_is_none_is_one_line(own_data: Path, evidence: object, word
     assert "bench_feta_qa.json, P row 1" in str(caught.value)
 
 
-def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
-    (own_data / "uda_qa").mkdir()
+def test_a_line_break_in_a_cell_does_not_break_its_line() -> None:
     evidence = {"table_array": [["h"], ["a\nb"]], "highlighted_cell_ids": [[1, 0]]}
-    (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
-    tables = gold_tables(read_table_files())
+    tables = gold_tables({BENCH_FILE: entries({"P": [{"q_uid": 7, "evidence": evidence}]})})
     assert tables["7"].facts() == ("h: a b",)

@@ -10,10 +10,9 @@ import pytest
 
 from harness.core.errors import MissingDependency
 from harness.core.records import Document, Span
-from harness.extraction import nlp, nlp_found, nlp_phrases
+from harness.extraction import nlp, nlp_phrases, types
 from harness.extraction.nlp import NlpExtractor, check_pipeline
-from harness.extraction.nlp_found import MAX_ENTITIES, MAX_TRIPLETS
-from harness.extraction.types import TextGraph
+from harness.extraction.types import MAX_ENTITIES, MAX_TRIPLETS, TextGraph
 from systems.common.chunking import Chunk
 from systems.common.extraction.graph_assembly import assemble
 
@@ -173,7 +172,7 @@ async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyte
         return parse(doc)
 
     parse = nlp_phrases.phrases_of
-    monkeypatch.setattr(nlp_found, "phrases_of", phrases_of)
+    monkeypatch.setattr(types, "phrases_of", phrases_of)
     first, second, third = await extract("Apple sued Samsung.", "poison", "Apple sued Samsung.")
 
     assert second == TextGraph(failure="RuntimeError: cannot parse")
@@ -210,6 +209,8 @@ def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
     with pytest.raises(MissingDependency, match="is not installed"):
         check_pipeline(str(tmp_path))
 
+    monkeypatch.setattr(nlp, "find_spec", {"spacy": True, "en_core_web_sm": True}.get)
+    assert check_pipeline(None) == "en_core_web_sm", "the one that spaCy downloads"
     there: Callable[[str], object] = {"spacy": True}.get
     monkeypatch.setattr(nlp, "find_spec", there)
     with pytest.raises(
@@ -219,12 +220,6 @@ def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
     monkeypatch.setattr(nlp, "find_spec", {}.get)
     with pytest.raises(MissingDependency, match=r"spaCy is not installed.* 'rag-bench-harness\[extractor-nlp\]'"):
         NlpExtractor(pipeline=None, progress=quiet)
-
-
-def test_the_pipeline_that_spacy_downloads_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nlp, "find_spec", {"spacy": True, "en_core_web_sm": True}.get)
-
-    assert check_pipeline(None) == "en_core_web_sm"
 
 
 def test_a_pipeline_that_warns_while_loading_warns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

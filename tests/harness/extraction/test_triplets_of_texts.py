@@ -13,14 +13,12 @@ from runtimes import Chat
 
 from harness.core.errors import ConfigError
 from harness.core.records import Triplet
-from harness.extraction import nlp, nlp_found, remote_extraction
+from harness.extraction import nlp, remote_extraction, types
 from harness.extraction.entity_names import entity_id
-from harness.extraction.model_triplets import MAX_TRIPLETS, JudgedTriplets
-from harness.extraction.nlp_found import FoundLine, TextFinds
-from harness.extraction.remote_extraction import SharedReading, TextsRead, TextsToRead
-from harness.extraction.rule_triplets import WINDOW, ParsedTexts, Unparsed
-from harness.extraction.text_windows import Extractions, windows_of
-from harness.extraction.types import FoundEntity
+from harness.extraction.model_triplets import MAX_TRIPLETS, judged_triplets
+from harness.extraction.remote_extraction import TextsRead, TextsToRead, read_shared
+from harness.extraction.text_windows import WINDOW, Extractions, ParsedTexts, Unparsed, windows_of
+from harness.extraction.types import FoundEntity, TextFinds
 from harness.llm_utils.structured_output import Unreadable
 
 LOAD = functools.cache(nlp._load)
@@ -69,7 +67,7 @@ async def test_a_long_text_has_more_triplets_than_a_window_may(parsed: ParsedTex
 
     found = await parsed.of(text)
 
-    assert len(found) > nlp_found.MAX_TRIPLETS
+    assert len(found) > types.MAX_TRIPLETS
     assert {triplet.head for triplet in found} >= {COMPANIES[0], COMPANIES[-1]}
 
 
@@ -86,8 +84,8 @@ async def test_a_text_that_cannot_be_parsed_is_an_error_whoever_asks(
             raise RuntimeError("cannot parse")
         return parse(doc)
 
-    parse = nlp_found.phrases_of  # type: ignore[attr-defined]
-    monkeypatch.setattr(nlp_found, "phrases_of", phrases_of)
+    parse = types.phrases_of  # type: ignore[attr-defined]
+    monkeypatch.setattr(types, "phrases_of", phrases_of)
     await parsed.parse(["poison", SUED])
 
     with pytest.raises(Unparsed, match="RuntimeError: cannot parse"):
@@ -101,38 +99,37 @@ def reply(*triplets: object) -> str:
 
 async def read(*replies: str, window: str = "Apple sued Samsung in 2011.") -> tuple[Triplet, ...]:
     waiting = iter(replies)
-    return await JudgedTriplets(Chat(lambda _: next(waiting))).read(window)
+    return await judged_triplets(Chat(lambda _: next(waiting)), window)
 
 
-async def test_a_window_becomes_its_triplets() -> None:
-    found = await read(reply(["Apple", "sued", "Samsung"], ["Apple", "sued Samsung in", "2011"]))
-    assert found == (Triplet("Apple", "sued", "Samsung"), Triplet("Apple", "sued Samsung in", "2011"))
+ABC = Triplet("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("listed", "triplets"),
+    [
+        ([["a", "b", "c"], ["Apple", "sued in", "2011"]], [ABC, Triplet("Apple", "sued in", "2011")]),
+        # A server may not know schemas.
+        ([{"head": "a", "relation": "b", "tail": "c"}], [ABC]),
+        ([["Apple", "", "Samsung"], ["Apple", "sued"], [1, 2, 3], ["a", "b", "c"], ["a", "b", "c"]], [ABC]),
+        (
+            [[f"head {number}", "is", "a"] for number in range(500)],
+            [Triplet(f"head {number}", "is", "a") for number in range(MAX_TRIPLETS)],
+        ),
+    ],
+    ids=["lists", "objects", "parts that are missing", "without end"],
+)
+async def test_a_window_becomes_its_triplets_each_once(listed: list[object], triplets: list[Triplet]) -> None:
+    assert await read(reply(*listed)) == tuple(triplets)
 
 
 async def test_the_question_is_the_text_alone_and_its_reply_is_bounded() -> None:
     chat = Chat(lambda _: reply())
-    await JudgedTriplets(chat).read("Apple sued Samsung.")
+    await judged_triplets(chat, "Apple sued Samsung.")
     (asked,) = chat.calls
     assert "Apple sued Samsung." in asked.messages[-1].content
     assert asked.max_tokens is not None
     assert asked.json_schema is not None
-
-
-async def test_objects_are_read_too_since_a_server_may_not_know_schemas() -> None:
-    assert await read(reply({"head": "Apple", "relation": "sued", "tail": "Samsung"})) == (
-        Triplet("Apple", "sued", "Samsung"),
-    )
-
-
-async def test_triplets_with_an_empty_or_missing_part_are_left_out_and_others_kept() -> None:
-    found = await read(
-        reply(["Apple", "", "Samsung"], ["Apple", "sued"], [1, 2, 3], ["a", "b", "c"], ["a", "b", "c"])
-    )
-    assert found == (Triplet("a", "b", "c"),)
-
-
-async def test_a_list_without_end_is_cut() -> None:
-    assert len(await read(reply(*[[f"head {number}", "is", "a"] for number in range(500)]))) == MAX_TRIPLETS
 
 
 @pytest.mark.parametrize(
@@ -170,17 +167,17 @@ async def test_a_text_is_read_once_however_often_it_is_asked_for() -> None:
     assert read.windows == ["one two", "three"]
 
 
-async def test_a_long_text_is_read_in_windows() -> None:
+@pytest.mark.parametrize(
+    ("text", "windows", "n_triplets"),
+    [
+        ("one two. three four. five", ["one two.", "three four.", "five"], 5),
+        ("the same.\n\nthe same.\n\nthe same.", ["the same."], 2),
+    ],
+)
+async def test_a_long_text_is_read_in_windows_each_once(text: str, windows: list[str], n_triplets: int) -> None:
     read = Reading()
-    found = await Extractions(read, 12).of("one two. three four. five")
-    assert read.windows == ["one two.", "three four.", "five"]
-    assert len(found) == 5
-
-
-async def test_a_text_that_repeats_itself_is_not_read_twice() -> None:
-    read = Reading()
-    await Extractions(read, 10).of("the same.\n\nthe same.\n\nthe same.")
-    assert read.windows == ["the same."]
+    assert len(await Extractions(read, 12).of(text)) == n_triplets
+    assert read.windows == windows
 
 
 async def test_one_window_that_cannot_be_read_fails_the_text_and_no_other() -> None:
@@ -223,7 +220,7 @@ TEXTS = [f"text {number}" for number in range(23)]
 def found_in(text: str) -> TextFinds:
     said = Triplet(text, "is", "a text")
     entity = FoundEntity(text, "Thing")
-    return TextFinds(entities={entity: None}, others={entity_id(text): entity}, statements={said: None})
+    return TextFinds(entities=[entity], others={entity_id(text): entity}, statements=[said])
 
 
 class RemoteScoring:
@@ -239,7 +236,7 @@ class RemoteScoring:
         await asyncio.sleep(self._late_s)
         if number in self._lost:
             return None
-        return TextsRead(found=tuple(FoundLine.of(found_in(text)) for text in asked.texts), cpu_s=0.0)
+        return TextsRead(found=tuple(map(found_in, asked.texts)), cpu_s=0.0)
 
     async def leave(self) -> None:
         self.has_left = True
@@ -261,7 +258,7 @@ async def shared(readers: RemoteScoring) -> tuple[list[TextFinds], list[str], li
         here.extend(texts)
         return list(map(found_in, texts))
 
-    found = await SharedReading(TEXTS, ASKED, told.append).found(read, readers)
+    found = await read_shared(TEXTS, ASKED, told.append, read, readers)
     return found, here, told
 
 
@@ -301,12 +298,11 @@ async def test_what_ends_the_reading_here_ends_it_there_and_is_raised_as_it_is()
 
     with pytest.raises(ConfigError, match="no pipeline"):
         async with asyncio.timeout(10):
-            await SharedReading(TEXTS, ASKED, lambda _: None).found(read, readers)
+            await read_shared(TEXTS, ASKED, lambda _: None, read, readers)
     assert readers.batches
 
 
 def test_what_was_found_is_the_same_after_it_was_sent() -> None:
     found = found_in("so")
     found.failure = "why"
-    line = FoundLine.model_validate_json(FoundLine.of(found).model_dump_json())
-    assert line.found() == found
+    assert TextFinds.model_validate_json(found.model_dump_json()) == found

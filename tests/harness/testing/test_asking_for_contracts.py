@@ -8,8 +8,8 @@ import pytest
 from harness import testing
 from harness.core.records import Document, Places, Prediction, Span
 from harness.protocols import Measure, ScoreLabel
-from harness.testing.evaluators.measures import mistakes
-from harness.testing.systems.prediction_checks import check_prediction
+from harness.testing.checks import check_prediction
+from harness.testing.evaluators.contract import mistakes
 
 
 def test_the_package_itself_needs_no_pytest() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from harness.core.errors import DataError
 from harness.datasets.folder import FolderCorpus, read_folder
-from harness.display.page_and_section import has_places
 
 
 def put(folder: Path, **files: str | bytes) -> Path:
@@ -33,11 +32,6 @@ def test_a_file_is_a_document_under_its_path_from_the_folder(tmp_path: Path) -> 
     assert corpus.notes == (f"documents read from {tmp_path}: 2",)
 
 
-def test_a_heading_within_a_fence_is_code_and_no_title(tmp_path: Path) -> None:
-    (document,) = read_folder(put(tmp_path, a_dot_md="```sh\n# comment\n```\n\n## Real\n")).documents
-    assert document.title == "Real"
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -46,10 +40,41 @@ def test_a_heading_within_a_fence_is_code_and_no_title(tmp_path: Path) -> None:
         (b"\x7fELF\x02\0\0\xff", "binary, not text"),
         (b"plain\0", "binary, not text"),
         ("Gr\u00fc\u00dfe".encode("latin-1"), "not UTF-8: save it as UTF-8"),
+        (None, "cannot be read (longer than 100,000,000 bytes)"),
     ],
 )
-def test_what_is_no_text_is_skipped_for_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
-    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", bad_dot_txt=content))) == {"bad.txt": reason}
+def test_what_is_no_text_is_skipped_for_a_reason(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    with (put(tmp_path, ok_dot_txt="ok", bad_dot_txt=content or b"") / "bad.txt").open("ab") as file:
+        file.truncate(1_000_000_000 if content is None else len(content))
+    assert why(read_folder(tmp_path)) == {"bad.txt": reason}
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ('{"question": "Why?"}\n' * 1000, "no row has a `text`"),
+        ('{"text": "x", "a": [' + "[]," * 5_000_000 + "[]]}", "contains too many values to be data"),
+    ],
+    ids=["no text", "bomb"],
+)
+def test_a_file_of_rows_that_are_no_documents_or_fill_the_memory_is_skipped_once(
+    tmp_path: Path, rows: str, reason: str
+) -> None:
+    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", rows_dot_jsonl=rows))) == {"rows.jsonl": reason}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "title", "text"),
+    [
+        ("a_dot_md", "```sh\n# comment\n```\n\n## Real\n", "Real", "```sh\n# comment\n```\n\n## Real\n"),
+        ("a_dot_txt", "# comment\nvalue # more", "a", " # comment\nvalue # more"),
+    ],
+)
+def test_a_comment_of_code_or_plain_text_is_no_heading(
+    tmp_path: Path, name: str, content: str, title: str, text: str
+) -> None:
+    (document,) = read_folder(put(tmp_path, **{name: content})).documents
+    assert (document.title, document.text) == (title, text)
 
 
 def test_a_byte_order_mark_says_how_a_text_is_written(tmp_path: Path) -> None:
@@ -58,11 +83,6 @@ def test_a_byte_order_mark_says_how_a_text_is_written(tmp_path: Path) -> None:
     }
     texts = {document.text for document in read_folder(put(tmp_path, **files)).documents}
     assert texts == {"Grüße, Ada"}
-
-
-def test_line_ends_controls_and_decomposed_letters_are_made_alike(tmp_path: Path) -> None:
-    (document,) = read_folder(put(tmp_path, a_dot_txt="A\u0308rger\r\nand\x07 page\x0c two\r")).documents
-    assert document.text == "\u00c4rger\nand page\x0c two\n"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +108,12 @@ def test_line_ends_controls_and_decomposed_letters_are_made_alike(tmp_path: Path
         ("\u0e44\u0e17\u0e22\u200b\u0e04\u0e33", "\u0e44\u0e17\u0e22\u200b\u0e04\u0e33"),
         ("5\u00a0km, 3\u202fm, 4\u2009s", "5 km, 3 m, 4 s"),
         ("10\u00b2, 1\u00bd, \u2460, \uff21\uff22, \u2122", "10\u00b2, 1\u00bd, \u2460, \uff21\uff22, \u2122"),
-        ("one\u2028two\x0bthree\x85four", "one\ntwo\nthree\nfour"),
+        ("one\u2028two\x0bthree\x85four\r\nfive\rsix", "one\ntwo\nthree\nfour\nfive\nsix"),
+        ("A\u0308rger and\x07 page\x0c two", "\u00c4rger and page\x0c two"),
     ],
     ids=[
         *("ligatures", "other letters", "soft", "zero width", "joiners", "needed joiners"),
-        *("emoji", "tags", "Thai", "spaces", "no letters", "lines"),
+        *("emoji", "tags", "Thai", "spaces", "no letters", "lines", "controls"),
     ],
 )
 def test_glyphs_are_their_letters_and_nothing_invisible_is_within_a_word(
@@ -293,13 +314,14 @@ def test_a_row_is_called_by_its_id_where_no_other_document_is(tmp_path: Path) ->
         ({"a_dot_jsonl": '{"id": "2", "text": "Also"}\n{"id": 3, "text": "Too"}'}, 4),
         ({"a_dot_jsonl": '{"doc_id": "2", "text": "Also"}'}, 2),
         ({"2_dot_md": "Also"}, 2),
+        ({}, 2),
     ],
-    ids=["in another file", "as a doc_id", "as a file"],
+    ids=["in another file", "as a doc_id", "as a file", "in the same file"],
 )
 def test_rows_of_a_file_with_an_id_that_another_document_has_are_called_by_their_lines(
     tmp_path: Path, other: dict[str, str], by_line: int
 ) -> None:
-    second = '"2.md"' if "2_dot_md" in other else "2"
+    second = '"2.md"' if "2_dot_md" in other else "2" if other else '"1"'
     rows = f'{{"id": 1, "text": "One"}}\n{{"id": {second}, "text": "Two"}}'
     corpus = read_folder(put(tmp_path, b_dot_jsonl=rows, **other))
     named = [one.doc_id for one in corpus.documents if one.text in {"One", "Two"}]
@@ -314,33 +336,6 @@ def test_an_id_is_not_cleaned_as_texts_are(tmp_path: Path) -> None:
     assert {one.doc_id for one in corpus.documents} == {"office", "o\ufb03ce"}
 
 
-def test_rows_that_share_an_id_are_called_by_their_lines(tmp_path: Path) -> None:
-    corpus = read_folder(put(tmp_path, b_dot_jsonl='{"id": 1, "text": "One"}\n{"id": "1", "text": "Two"}'))
-    assert [one.doc_id for one in corpus.documents] == ["b.jsonl#1", "b.jsonl#2"]
-    assert corpus.documents[0].metadata == {"id": "1"}
-    assert corpus.notes[1].endswith("are not unique: 2")
-
-
-def test_a_file_of_rows_without_any_text_is_skipped_once(tmp_path: Path) -> None:
-    asked = '{"question": "Why?"}\n' * 1000
-    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", asked_dot_jsonl=asked))) == {
-        "asked.jsonl": "no row has a `text`"
-    }
-
-
-def test_rows_that_would_fill_the_memory_are_not_read(tmp_path: Path) -> None:
-    bomb = '{"text": "x", "a": [' + "[]," * 5_000_000 + "[]]}"
-    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", bomb_dot_jsonl=bomb))) == {
-        "bomb.jsonl": "contains too many values to be data"
-    }
-
-
-def test_a_file_of_more_bytes_than_any_text_has_is_not_read(tmp_path: Path) -> None:
-    with (put(tmp_path, ok_dot_txt="ok") / "large.txt").open("wb") as file:
-        file.truncate(1_000_000_000)
-    assert why(read_folder(tmp_path)) == {"large.txt": "cannot be read (longer than 100,000,000 bytes)"}
-
-
 def test_texts_that_are_the_same_stay_and_are_said(tmp_path: Path) -> None:
     corpus = read_folder(put(tmp_path, a_dot_txt="same", b_dot_txt="same", c_dot_txt="other"))
     assert len(corpus.documents) == 3
@@ -353,9 +348,3 @@ def test_who_is_told_hears_of_every_file(tmp_path: Path) -> None:
         put(tmp_path, a_dot_txt="a", b_dot_txt="b", c_dot_bin="c"), lambda done, of, _: heard.append((done, of))
     )
     assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]
-
-
-def test_a_line_of_plain_text_that_looks_like_a_heading_is_none(tmp_path: Path) -> None:
-    (document,) = read_folder(put(tmp_path, a_dot_txt="# comment\nvalue # more")).documents
-    assert document.text == " # comment\nvalue # more"
-    assert not has_places(document.text)
