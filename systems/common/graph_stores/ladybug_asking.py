@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.process_environment import python_command
-from systems.common.graph_stores.contract import AskFailed
-from systems.common.graph_stores.query_results import too_late, why_unanswered
+from systems.common.graph_stores.contract import AskFailed, too_late, why_unanswered
 
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "TMPDIR")
 """The environment variables that are passed to the process: no key is among them."""
