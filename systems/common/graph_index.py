@@ -202,7 +202,7 @@ class GraphIndex:
             self._runtime.progress(done, total, "extracting")
 
         if params.extractor == "nlp":
-            from systems.common.extraction.nlp import NlpOfChunks
+            from systems.common.extraction.extractor import NlpOfChunks
 
             return NlpOfChunks(params.nlp_pipeline, progress)
         # Without model extraction no phase names the generator, and requesting it raises an error.

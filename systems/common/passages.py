@@ -12,8 +12,7 @@ from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
 from systems.common.headings import passage_text
-from systems.common.reranking import best_passages, open_reranker
-from systems.common.search import FoundPassages, SearchParams, search_passages
+from systems.common.search import FoundPassages, SearchParams, best_passages, open_reranker, search_passages
 from systems.common.vector_index import PassageIndex, check_chroma
 from systems.common.word_index import WordIndex, check_word_index
 

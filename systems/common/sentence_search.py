@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from systems.common.graph_stores.name_words import words
+from systems.common.graph_stores.entity_name_search import words
 from systems.common.headings import source_and_date
 from systems.common.sentences import sentence_spans
 

@@ -8,7 +8,7 @@ from harness.core.scripts import bm25_terms
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.protocols import ChatModel, Message
 from systems.common.chunking import Chunk
-from systems.common.document_sources import MOST_CITED, origin_of_chunk, with_origins
+from systems.common.headings import MOST_CITED, origin_of_chunk, with_origins
 from systems.common.safe_model_calls import Guard
 from systems.common.sentences import sentence_spans
 from systems.common.token_estimate import clip, count_tokens

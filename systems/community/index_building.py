@@ -163,7 +163,7 @@ class _Build:
             self._runtime.progress(done, total, "extracting")
 
         if self._params.extractor == "nlp":
-            from systems.common.extraction.nlp import NlpOfChunks
+            from systems.common.extraction.extractor import NlpOfChunks
 
             return NlpOfChunks(None, progress)
         return BoundedExtractor(self._generator(), progress)

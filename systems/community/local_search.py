@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.records import Context, Query, Step
 from harness.protocols import Runtime
-from systems.common.document_sources import with_origins
+from systems.common.headings import with_origins
 from systems.common.joined_fields import plain, relation_text
 from systems.community import library
 from systems.community.params import AnswerParams

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from systems.common.document_sources import MOST_CITED, listed
+from systems.common.headings import MOST_CITED, listed
 from systems.common.joined_fields import SEPARATOR, plain
 from systems.common.token_estimate import count_tokens
 from systems.community import library

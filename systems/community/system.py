@@ -8,7 +8,7 @@ from harness.extraction.nlp import check_pipeline
 from harness.llm_utils.answer_contract import ABSTENTION, generate
 from harness.protocols import Runtime, SystemSpec
 from systems.common.chunking import check_splitter
-from systems.common.extraction.nlp import english_only
+from systems.common.extraction.extractor import english_only
 from systems.community import library
 from systems.community.expected_calls import expect
 from systems.community.global_search import search_globally

@@ -7,8 +7,7 @@ from typing import Any
 
 from harness.core.records import Context, Span, Triplet
 from systems.common.chunking import Chunk
-from systems.common.document_sources import origin_of_chunk
-from systems.common.headings import heading_of, under_heading
+from systems.common.headings import heading_of, origin_of_chunk, under_heading
 from systems.common.token_estimate import count_tokens
 from systems.community import library
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.core.records import Triplet
-from systems.common.document_sources import origin_of_chunk, with_origins
 from systems.common.graph_types import KnowledgeGraph, Relation
+from systems.common.headings import origin_of_chunk, with_origins
 from systems.common.joined_fields import SEPARATOR
 from systems.community import library
 from systems.community.text_units import TRIPLETS, TextUnits

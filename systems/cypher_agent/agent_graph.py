@@ -18,8 +18,7 @@ from systems.common.graph_stores.contract import AskFailed, Sources
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_files import load_tables
 from systems.common.passages import PassageParams, Passages
-from systems.common.reranking import best_passages, open_reranker
-from systems.common.search import FoundPassages
+from systems.common.search import FoundPassages, best_passages, open_reranker
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import (
     SchemaFile,

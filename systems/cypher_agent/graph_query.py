@@ -1,18 +1,39 @@
 """Queries the graph for a question with statements of a model."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
+from systems.common.cypher.grammar import STRING
 from systems.common.cypher.statement import ReadStatement
 from systems.common.cypher.statement_check import Refused, read_statement
 from systems.common.graph_stores.contract import AskFailed, Sources
 from systems.common.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
 from systems.cypher_agent.agent_graph import AgentGraph
-from systems.cypher_agent.empty_result_reasons import never_true
 from systems.cypher_agent.params import AnswerParams
+
+_TEXT = STRING.pattern
+_LOWERED = re.compile(
+    rf"\btoLower\s*\([^()]*\)\s*(?:=|CONTAINS\b|STARTS\s+WITH\b|ENDS\s+WITH\b|IN\b)\s*"
+    rf"(?P<said>\[(?:[^\]'\"]|{_TEXT})*\]|{_TEXT})",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def never_true(statement: str) -> str:
+    """A hint for the author if lower-cased names are compared with a text in capitals, otherwise empty.
+
+    Only for an allowed statement with an empty result; it decides nothing.
+    """
+    for compared in _LOWERED.finditer(statement):
+        for text in STRING.findall(compared["said"]):
+            if text != text.lower():
+                return f"what toLower gives is never like {text}: write {text.lower()}, or leave out toLower"
+    return ""
+
 
 Way = Literal["cypher", "repair", "fallback", "not found"]
 """How the contexts of a question were found: by the first statement, a later one, passage search, or not at all.

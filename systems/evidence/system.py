@@ -9,7 +9,7 @@ from harness.core.records import Context, Document, IndexStats, Prediction, Quer
 from harness.llm_utils.answer_contract import ABSTENTION, answer_form
 from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, Runtime, SystemSpec
-from systems.common.extraction.nlp import english_only
+from systems.common.extraction.extractor import english_only
 from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -24,8 +24,7 @@ from systems.common.prompts.logic_steps import Listed, Reasoned, reasons_questio
 from systems.common.prompts.thesis import answer_by
 from systems.evidence.expected_calls import expect
 from systems.evidence.graph_walk import Walk, walk
-from systems.evidence.params import AnswerParams
-from systems.evidence.preflight import check
+from systems.evidence.params import AnswerParams, check
 from systems.evidence.sentence_choice import LogicStep, best_sentences, named_sentence
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
-from harness.core.records import Document, IndexStats, Prediction, Query
-from harness.protocols import GENERATES, Runtime, SystemSpec
-from systems.common.extraction.nlp import english_only
+from harness.core.records import Document, Expected, IndexStats, Prediction, Query
+from harness.protocols import GENERATES, Runtime, SystemSpec, Workload
+from systems.common.expected_calls import answer_call, passages_of, search
+from systems.common.expected_graph import expected_graph, expected_search
+from systems.common.extraction.extractor import english_only
 from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -16,7 +18,23 @@ from systems.common.graph_index import (
 from systems.common.graph_search.params import GraphSearchParams, check_search, reranker_of
 from systems.common.graph_search.retrieval import GraphRetrieval
 from systems.common.prompts.thesis import answer_by
-from systems.kg.expected_calls import expect
+
+
+def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. Assumes the maximum number of triplets (`max_triplets`) for every query."""
+    passages = passages_of(workload.corpus, index)
+    graph, notes = expected_graph(index, passages)
+    found = expected_search(answer, passages, workload)
+    return Expected(
+        index=graph,
+        query=search(
+            workload,
+            [*found.calls, answer_call(workload, found.contexts, answer.prompts)],
+            searches=found.searches,
+        ),
+        most=found.most,
+        notes=(*notes, *found.notes),
+    )
 
 
 class KgSystem:

@@ -8,8 +8,7 @@ from typing import Self
 
 from harness.core.records import Context, Document, Span
 from systems.common.chunking import Chunk
-from systems.common.document_sources import origin_of
-from systems.common.headings import document_heading, under_heading
+from systems.common.headings import document_heading, origin_of, under_heading
 from systems.common.joined_fields import SEPARATOR
 
 _FILE = "places.json"

@@ -3,8 +3,7 @@
 from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload
 from systems.common.expected_calls import PassageFacts, answer_call, passages_of, search, typical_question
-from systems.lightrag.params import AnswerParams, IndexParams
-from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS
+from systems.lightrag.params import KEYWORDS_MAX_TOKENS, AnswerParams, IndexParams
 
 _EXTRACTION_CHARACTERS = 9_000
 """Characters of the library's instructions for one chunk."""

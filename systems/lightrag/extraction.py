@@ -8,8 +8,7 @@ from harness.llm_utils.structured_output import parse_object
 from harness.protocols import ChatModel, Message
 from systems.common.safe_model_calls import Guard
 from systems.lightrag import library
-from systems.lightrag.params import IndexParams
-from systems.lightrag.schemas import GRAPH_SCHEMA
+from systems.lightrag.params import GRAPH_SCHEMA, IndexParams
 
 _DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
 """A text reply without either is prose. Only the second means that there is nothing to extract."""

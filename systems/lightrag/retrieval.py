@@ -8,13 +8,12 @@ from typing import Any
 from harness.core.records import Context, Step
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message, Runtime
-from systems.common.document_sources import with_origins
+from systems.common.headings import with_origins
 from systems.common.joined_fields import plain, relation_text
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlaces
 from systems.lightrag.embedding import Embedding
-from systems.lightrag.params import AnswerParams
-from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS, KEYWORDS_SCHEMA
+from systems.lightrag.params import KEYWORDS_MAX_TOKENS, KEYWORDS_SCHEMA, AnswerParams
 
 # The library's 6,000 and 8,000 of 30,000 tokens.
 _ENTITIES, _RELATIONS = 0.20, 0.27

@@ -1,13 +1,47 @@
 """Router: classifies a question and sends it to the system of its policy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from harness.core.records import Document, IndexStats, Prediction, Query, Step
-from harness.llm_utils.query_classifier import QueryType, type_by_model, type_by_rules
+from harness.core.records import Document, Expected, ExpectedCalls, IndexStats, Prediction, Query, Step, Work
+from harness.llm_utils.query_classifier import REPLY_TOKENS, QueryType, type_by_model, type_by_rules, type_messages
 from harness.llm_utils.structured_output import Unreadable
-from harness.protocols import NO_ROLE, Runtime, System, SystemSpec
-from systems.router.expected_calls import expect
-from systems.router.params import AnswerParams, IndexParams
+from harness.protocols import GENERATES, NO_ROLE, Params, Role, Route, Runtime, System, SystemSpec, Workload
+from systems.common.expected_calls import characters_of, typical_question
+
+
+class IndexParams(Params):
+    """None: the routed systems have the indexes."""
+
+
+class AnswerParams(Params):
+    """The policy. `rag-harness route RUN RUN --policy FILE` writes one."""
+
+    routes: Mapping[QueryType, Route] = {}
+    """The system for questions of a type, with its parameters."""
+    otherwise: Route = Route(system="naive")
+    """The system for all other questions."""
+    classifier: Literal["rules", "model"] = "rules"
+    """The classifier of types: rules over the question's words, or one short call of the generator."""
+
+    @property
+    def all_routes(self) -> Sequence[Route]:
+        """All routed systems."""
+        return [*self.routes.values(), self.otherwise]
+
+    @property
+    def own_roles(self) -> frozenset[Role]:
+        """The models of the classifier; routed systems have their own."""
+        return GENERATES if self.classifier == "model" else NO_ROLE
+
+
+def expect(_index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`: a short classification call, or none."""
+    if answer.classifier == "rules":
+        return Expected(index=Work(), query=Work())
+    prompt = characters_of(type_messages(typical_question(workload.queries)))
+    call = ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=REPLY_TOKENS)
+    return Expected(index=Work(), query=Work(calls=(call,)), notes=("the first reply always names a type",))
 
 
 class RouterSystem:

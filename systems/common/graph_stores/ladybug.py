@@ -54,9 +54,7 @@ class LadybugStore(GraphStore):
     )
     _MENTIONS = "MATCH (e:Entity {entity_id: $id})<-[:MENTIONS]-(c:Chunk) RETURN e.entity_id, c.chunk_id"
     _PUBLISHERS = "MATCH (d:Document) RETURN DISTINCT d.source"
-    _CHUNKS = (
-        f"MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN {', '.join(f'c.`{one}`' for one in PASSAGE_COLUMNS)}"
-    )
+    _CHUNKS = f"MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN {_PASSAGE}"
     _DOCUMENTS = "MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.doc_id"
     _PUBLISHED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 

@@ -23,7 +23,7 @@ from systems.common.graph_stores.contract import (
     too_late,
     why_unanswered,
 )
-from systems.common.graph_stores.name_words import query_words
+from systems.common.graph_stores.entity_name_search import query_words
 from systems.common.graph_stores.neo4j_load import load_space
 from systems.common.graph_stores.neo4j_server import (
     Neo4jSettings,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import ServiceUnavailable
 from systems.common.graph_stores.contract import degrees, document_row, documents_of, size_of
-from systems.common.graph_stores.name_words import words
+from systems.common.graph_stores.entity_name_search import words
 from systems.common.graph_stores.neo4j_server import rows_of
 from systems.common.graph_stores.neo4j_space import Space, count, create_keys, create_searches, drop_space
 from systems.common.graph_types import KnowledgeGraph

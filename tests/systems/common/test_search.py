@@ -16,12 +16,10 @@ from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.graph_types import KnowledgeGraph
 from systems.common.passages import PassageParams
-from systems.common.reranking import best_passages
-from systems.common.search import fuse
+from systems.common.search import best_passages, fuse
 from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex
-from systems.naive.params import AnswerParams
-from systems.naive.system import NaiveSystem
+from systems.naive.system import AnswerParams, NaiveSystem
 
 Build = Callable[..., WordIndex]
 

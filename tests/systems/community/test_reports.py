@@ -14,8 +14,7 @@ from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
 from systems.community.global_search import in_batches
 from systems.community.params import AnswerParams, IndexParams
-from systems.community.reports import bounded_number, read_report
-from systems.community.rule_based_reports import report_by_rules
+from systems.community.reports import bounded_number, read_report, report_by_rules
 from systems.community.search_result import within
 from systems.community.stored_index import Report, ReportedRelation
 from systems.community.system import SPEC

@@ -12,7 +12,7 @@ from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from systems.common.prompts.agent import decision_in
-from systems.cypher_agent.empty_result_reasons import never_true
+from systems.cypher_agent.graph_query import never_true
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import read_schema
 from systems.cypher_agent.system import SPEC, CypherAgentSystem

@@ -16,7 +16,7 @@ from harness.core.records import Document, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from systems.lightrag import library
-from systems.lightrag.chunk_choice import pick_nearest
+from systems.lightrag.library import pick_nearest
 from tests.systems.lightrag import scripted
 from tests.systems.lightrag.scripted import MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
 

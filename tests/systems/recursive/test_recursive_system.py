@@ -20,9 +20,8 @@ from systems.common.prompts.sub_questions import (
     sub_question_messages,
 )
 from systems.naive import system as naive
-from systems.naive.params import AnswerParams as NaiveAnswerParams
-from systems.recursive.params import AnswerParams
-from systems.recursive.system import SPEC, RecursiveSystem
+from systems.naive.system import AnswerParams as NaiveAnswerParams
+from systems.recursive.system import SPEC, AnswerParams, RecursiveSystem
 
 INDEX = PassageParams(chunk_size=300, chunk_overlap=30)
 QUESTION = "Which company supplied the equipment at Hallin Junction?"
