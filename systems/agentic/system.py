@@ -24,8 +24,6 @@ from systems.common.search import SearchParams, place_of
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     max_steps: int = Field(4, ge=1, le=20)
     """Maximum decisions of the model per query, each a search or the end; the answer is written after them."""
     k_per_round: int = Field(5, ge=1, le=100)

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from harness.core.records import Context, ExpectedCalls, Work
 from harness.protocols import Workload
-from systems.common.expected_calls import PassageFacts, characters_of, filler, typical_question
+from systems.common.expected_calls import (
+    PassageFacts,
+    also_embedding,
+    characters_of,
+    expected_call,
+    filler,
+    typical_question,
+)
 from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams
 from systems.common.prompts import names
@@ -18,6 +25,9 @@ _TRIPLET_CHARACTERS = 65
 """Of a triplet: two names, a relation and their brackets. Seen on news: 37 to 102."""
 _SENTENCE_CHARACTERS = 150
 """Of a sentence that states one, with its publisher and date."""
+
+
+_MOST = "as many sentences as triplets, and no passage contains any of them"
 
 
 @dataclass(frozen=True)
@@ -42,9 +52,7 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
         contexts=[*shown, *filler(answer.max_triplets, length)],
         calls=names_calls(answer.names_by, workload),
         searches=int(answer.by_meaning),
-        most=""
-        if answer.rank != "meaning"
-        else "as many sentences as triplets, and no passage contains any of them",
+        most=_MOST if answer.rank == "meaning" else "",
         notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
     )
 
@@ -53,8 +61,7 @@ def names_calls(names_by: str, workload: Workload) -> list[ExpectedCalls]:
     """The call for the names in a question, if a model lists them."""
     if names_by != "model":
         return []
-    prompt = characters_of(names.names_messages(typical_question(workload.queries)))
-    return [ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=names.MAX_TOKENS)]
+    return [expected_call(names.names_messages(typical_question(workload.queries)), names.MAX_TOKENS)]
 
 
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
@@ -63,11 +70,7 @@ def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Wor
     embedding = passages.embedding(index.headings is True)
     if index.statements:
         sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
-        more = {
-            "embedded_texts": embedding.embedded_texts + sentences,
-            "embedded_characters": embedding.embedded_characters + sentences * _SENTENCE_CHARACTERS,
-        }
-        embedding = embedding.model_copy(update=more)
+        embedding = also_embedding(embedding, sentences, _SENTENCE_CHARACTERS)
         notes = (*notes, "every sentence of the corpus is taken to state a triplet, and to be embedded")
     return embedding.model_copy(update={"calls": extraction}), notes
 

@@ -15,6 +15,7 @@ from systems.common.extraction.graph_assembly import assemble
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
 from systems.common.graph_types import KnowledgeGraph
+from systems.common.loaded import loaded
 from systems.common.passages import SearchedParams, empty_documents_note
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
@@ -27,8 +28,6 @@ ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 
 class GraphIndexParams(SearchedParams):
-    """Index parameters of the graph."""
-
     extractor: ExtractorName = "bounded"
     """`bounded`: one schema-constrained call per chunk, also for small models; `langchain`: LLMGraphTransformer,
     as the thesis, for capable models; `nlp`: spaCy, no model call.
@@ -48,7 +47,6 @@ class GraphIndexParams(SearchedParams):
 
     @property
     def focus(self) -> Focus:
-        """What a model is asked to extract."""
         return Focus(self.entity_types, self.relation_types, self.dates)
 
 
@@ -66,7 +64,6 @@ def weights_of(params: GraphIndexParams) -> dict[str, str]:
 
 
 def graph_servers(params: GraphIndexParams) -> list[str]:
-    """See `SystemSpec.servers`."""
     return servers_of(params.store)
 
 
@@ -103,9 +100,7 @@ class GraphIndex:
     @property
     def store(self) -> GraphStore:
         """The opened store; RuntimeError before `open`."""
-        if self._store is None:
-            raise RuntimeError("answer() was called before load()")
-        return self._store
+        return loaded(self._store)
 
     def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
         """The dates that the texts state for a triplet, if they were extracted."""
@@ -114,16 +109,12 @@ class GraphIndex:
     @property
     def words(self) -> WordIndex:
         """The keyword index of passages; RuntimeError if it was not opened."""
-        if self._words is None:
-            raise RuntimeError("answer() was called before load()")
-        return self._words
+        return loaded(self._words)
 
     @property
     def statements(self) -> StatementIndex:
         """The embedded sentences; RuntimeError if they were not opened."""
-        if self._statements is None:
-            raise RuntimeError("answer() was called before load()")
-        return self._statements
+        return loaded(self._statements)
 
     async def build(
         self, corpus: Sequence[Document], also: Callable[[KnowledgeGraph], Awaitable[None]] | None = None
@@ -190,7 +181,6 @@ class GraphIndex:
         await self._store.size()
 
     def close(self) -> None:
-        """Release the stores, if any were opened."""
         for opened in (self._store, self._words, self._statements):
             if opened is not None:
                 opened.close()

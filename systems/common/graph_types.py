@@ -31,7 +31,6 @@ class Relation:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies it in a graph."""
         return self.head_id, self.relation, self.tail_id
 
 

@@ -31,7 +31,6 @@ def listed(origins: Iterable[str], most: int = _MOST_SHOWN) -> str:
 
 
 def with_origins(text: str, origins: Iterable[str]) -> str:
-    """The text, followed by its sources in brackets."""
     said = listed(origins)
     return f"{text} ({said})" if said else text
 
@@ -70,7 +69,6 @@ def _on_one_line(parts: Sequence[str]) -> list[str]:
 
 
 def under_heading(heading: str, text: str) -> str:
-    """The text below its heading, if it has one."""
     return f"{heading}\n{text}" if heading else text
 
 

@@ -1,10 +1,12 @@
 """Model calls for libraries with unreliable error handling: no exception passes through them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from harness.core.errors import HarnessError
+from harness.extraction.entity_names import one_line
+from harness.protocols import ChatModel, Message
 
 T = TypeVar("T")
 
@@ -43,3 +45,64 @@ class Guard:
         """Raise the failure after which no call can succeed, if there was one."""
         if self._stopped is not None:
             raise self._stopped
+
+
+class LibraryReplies:
+    """Replies to the prompts with which nano-graphrag and LightRAG extract a graph; subclasses say what is one."""
+
+    def __init__(
+        self, chat: ChatModel, guard: Guard, progress: Callable[[int], None] = lambda _done: None
+    ) -> None:
+        self._chat = chat
+        self._guard = guard
+        self.progress = progress
+        """Called with the number of chunks sent."""
+        self._asked: set[str] = set()
+        self._failed: set[str] = set()
+        self.failed_descriptions = 0
+        """Number of descriptions that were too long and could not be shortened: they are empty."""
+
+    @property
+    def failed_chunks(self) -> int:
+        """Chunks whose reply had no list of records, or failed."""
+        return len(self._failed)
+
+    def is_graph(self, reply: str) -> bool:
+        """Whether a first reply has a list of records, be it empty."""
+        raise NotImplementedError
+
+    async def extract(
+        self,
+        prompt: str,
+        history: Sequence[Mapping[str, str]],
+        max_tokens: int,
+        system: str = "",
+        schema: Any = None,
+    ) -> str:
+        """The reply to a prompt about a chunk, whose first prompt is unique; empty if that had no graph."""
+        first = history[0]["content"] if history else prompt
+        if first in self._failed:
+            return ""
+        turns = [Message("user" if turn["role"] == "user" else "assistant", turn["content"]) for turn in history]
+        begin = [Message("system", system)] if system else []
+        reply = await self._complete([*begin, *turns, Message("user", prompt)], max_tokens, schema)
+        if not history:
+            self._asked.add(first)
+            self.progress(len(self._asked))
+            if not self.is_graph(reply):
+                self._failed.add(first)
+                return ""
+        return reply
+
+    async def summarise(self, prompt: str, max_tokens: int) -> str:
+        """The reply to a prompt that joins descriptions."""
+        reply = await self._complete([Message("user", prompt)], max_tokens)
+        self.failed_descriptions += not reply.strip()
+        return reply
+
+    async def _complete(self, messages: Sequence[Message], max_tokens: int, schema: Any = None) -> str:
+        reply = await self._guard.run(
+            lambda: self._chat.complete(messages, max_tokens=max_tokens, json_schema=schema)
+        )
+        # Characters invalid in GraphML would fail only when the finished graph is written.
+        return "\n".join(one_line(line) for line in (reply or "").split("\n"))

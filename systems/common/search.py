@@ -80,8 +80,6 @@ class FoundPassages(NamedTuple):
 
 
 class SearchParams(PromptParams):
-    """Parameters that do not change the index."""
-
     search: Search = "dense"
     """`dense`: nearest vectors to the question; `bm25`: shared words; `hybrid`: both lists, fused by rank."""
     fetch_k: int = Field(100, ge=1, le=10_000)
@@ -96,12 +94,10 @@ class SearchParams(PromptParams):
         return max(KEPT, self.read(k))
 
     def read(self, k: int) -> int:
-        """Number of passages that a reranker reads."""
         return max(k, self.fetch_k) if self.rerank else k
 
     @property
     def is_dense(self) -> bool:
-        """Whether the question is embedded."""
         return self.search != "bm25"
 
     @property
@@ -111,7 +107,6 @@ class SearchParams(PromptParams):
 
     @property
     def search_roles(self) -> frozenset[Role]:
-        """The models that a search calls."""
         return EMBEDS if self.is_dense else NO_ROLE
 
 

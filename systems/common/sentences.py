@@ -9,10 +9,13 @@ from harness.core.scripts import SENTENCE_END
 from systems.common.headings import under_heading
 
 
+def own_text(passage: Context, span: Span) -> str:
+    """The document's text in a passage, without its heading."""
+    return passage.text[len(passage.text) - (span.end - span.start) :]
+
+
 @dataclass(frozen=True)
 class StrippedPassage:
-    """A passage of the index with its strips."""
-
     context: Context
     span: Span
     heading: str
@@ -26,16 +29,14 @@ class StrippedPassage:
         """Strips of `sentences` sentences, perhaps fewer in the last. ValueError for a context without a span."""
         if (span := context.span) is None:
             raise ValueError("only a text with its place in a document has strips with theirs")
-        cut = len(context.text) - (span.end - span.start)
-        own = context.text[cut:]
+        own = own_text(context, span)
         lines = list(sentence_spans(own))
         groups = [lines[start : start + sentences] for start in range(0, len(lines), sentences)]
         strips = tuple((group[0][0], group[-1][1]) for group in groups)
-        return cls(context, span, context.text[:cut].strip(), own, strips)
+        return cls(context, span, context.text.removesuffix(own).strip(), own, strips)
 
     @property
     def texts(self) -> list[str]:
-        """The text of each strip."""
         return [self.own[start:end] for start, end in self.strips]
 
     def recomposed(self, passes: Sequence[bool]) -> Iterator[Context]:

@@ -32,12 +32,10 @@ class Sentence:
 
     @property
     def shown(self) -> str:
-        """With its source."""
         return with_origins(self.text, [self.origin])
 
 
 def sentences_of(chunk: Chunk) -> tuple[Sentence, ...]:
-    """The sentences of a passage."""
     origin, ids = origin_of_chunk(chunk), (chunk.span.doc_id,)
     return tuple(Sentence(chunk.text[start:end], ids, origin) for start, end in sentence_spans(chunk.text))
 
@@ -78,7 +76,6 @@ class SummaryWriter:
 
 
 def summary_messages(material: str, tokens: int) -> list[Message]:
-    """The prompt for a summary."""
     task = _TASK.format(words=round(tokens * _WORDS_A_TOKEN))
     return [Message("system", _ROLE), Message("user", f"{quoted('passages', material)}\n\n{task}")]
 

@@ -34,8 +34,6 @@ class RatedPoint:
 
 
 class Points(NamedTuple):
-    """The points of a reply."""
-
     points: list[RatedPoint]
     unread: int
     """Points without a description or a score."""

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -144,10 +144,9 @@ class _Build:
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
-            extraction = LibraryExtraction(
-                self._generator(), self._guard, self._progress("extracting", len(texts))
-            )
-            await extraction.extract(texts, units, (graph, vectors), given["global_config"])
+            extraction = LibraryExtraction(self._generator(), self._guard)
+            extraction.progress = lambda done: self._runtime.progress(done, len(texts), "extracting")
+            await extraction.run(texts, units, (graph, vectors), given["global_config"])
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
         else:
@@ -172,9 +171,6 @@ class _Build:
         if self._chat is None:
             raise RuntimeError("this extractor needs a generator; the system should have rejected the build")
         return self._chat
-
-    def _progress(self, doing: str, total: int) -> Callable[[int], None]:
-        return lambda done: self._runtime.progress(done, total, doing)
 
     def _clustered(self, communities: int) -> None:
         self._communities = communities

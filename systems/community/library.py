@@ -77,7 +77,6 @@ def operations() -> Any:
 
 
 def utilities() -> Any:
-    """The module of its helpers, such as ids by hash."""
     load()
     return import_module("nano_graphrag._utils")
 

@@ -72,8 +72,6 @@ _LIBRARY_TOKENS = 4096
 
 
 class ReportWriter:
-    """Writes the reports that nano-graphrag asks for."""
-
     def __init__(
         self,
         chat: ChatModel | None,

@@ -18,7 +18,6 @@ class FoundUnits:
 
 
 def within(contexts: Iterable[Context], tokens: int) -> list[Context]:
-    """The contexts before the first that would exceed the budget, as the library truncates its lists."""
     kept: list[Context] = []
     for context in contexts:
         tokens -= count_tokens(context.text)

@@ -29,7 +29,6 @@ class TextUnits:
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> "TextUnits":
-        """The text units of these chunks."""
         records: dict[str, UnitRow] = {}
         id_of = {}
         for chunk in chunks:
@@ -47,7 +46,6 @@ class TextUnits:
         return cls(tuple(records.values()), id_of)
 
     def ids_of(self, chunk_ids: Iterable[str]) -> list[str]:
-        """The distinct units of these chunks."""
         return list(dict.fromkeys(self.id_of[chunk_id] for chunk_id in chunk_ids))
 
     def in_order(self) -> list[str]:
@@ -71,7 +69,6 @@ def _hash(text: str, prefix: str) -> str:
 
 
 def triplets_in(record: UnitRow) -> tuple[Triplet, ...]:
-    """The statements of a node or an edge."""
     return tuple(Triplet(*stated) for stated in json.loads(record.get(TRIPLETS, "[]")))
 
 

@@ -5,14 +5,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from harness.core.records import Context, Expected, ExpectedCalls, Prediction, Query, Step
-from harness.llm_utils.structured_output import Question, Unreadable, ask_json
+from harness.core.records import Context, Expected, Prediction, Query, Step
+from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import EMBEDS, NO_ROLE, ChatModel, Role, Runtime, Workload
-from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.expected_calls import (
+    also_embedding,
+    answer_call,
+    expected_call,
+    passages_of,
+    search,
+    typical_question,
+)
 from systems.common.graph_search.question_entities import keyword_query
 from systems.common.passage_system import PassageSystem, passage_system_spec
 from systems.common.passages import PassageParams, Passages, check_passages, expected_index
@@ -23,8 +30,6 @@ from systems.common.sentences import StrippedPassage
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     top_k: int = Field(10, ge=1, le=100)
     """Passages of a search, which are graded together."""
     grader: Literal["rules", "model"] = "rules"
@@ -44,12 +49,10 @@ class AnswerParams(SearchParams):
 
     @property
     def second(self) -> Self:
-        """The parameters of the second search."""
         return self.model_copy(update={"search": self.search_again})
 
     @property
     def needs_vectors(self) -> bool:
-        """See `SearchParams`."""
         return self.is_dense or self.second.is_dense
 
     @property
@@ -75,21 +78,16 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
     strips = [one.text[at : at + long] for one in found for at in range(0, len(one.text), long)]
     calls, graded = [answer_call(workload, [*found, *found], answer.prompts)], 2 * len(strips)
     if answer.grader == "model":
-        calls, graded = [_call(grading(question, [("", strips)]), 2), _call(rewriting(question), 1), *calls], 0
+        judging, other = grading(question, [("", strips)]), rewriting(question)
+        grade_calls = expected_call(judging.messages, judging.max_tokens, calls=2)
+        calls, graded = [grade_calls, expected_call(other.messages, other.max_tokens), *calls], 0
     # Each grading by rules embeds the question, too.
     searches = answer.is_dense + answer.second.is_dense + 2 * (answer.grader == "rules")
-    work = search(workload, calls, searches=searches)
-    texts, characters = work.embedded_texts + graded, work.embedded_characters + graded * long
     return Expected(
         index=expected_index(passages, index),
-        query=work.model_copy(update={"embedded_texts": texts, "embedded_characters": characters}),
+        query=also_embedding(search(workload, calls, searches=searches), graded, long),
         most="every question is searched a second time, and every strip passes",
     )
-
-
-def _call(asked: Question[Any], calls: int) -> ExpectedCalls:
-    prompt = characters_of(asked.messages)
-    return ExpectedCalls(calls=calls, input_characters=prompt, output_tokens_most=asked.max_tokens)
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,6 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
         self._again = self._passages if answer.second == answer else Passages(runtime, answer.second)
 
     async def load(self) -> None:
-        """Open the stored passages for both searches."""
         check_generator(self._runtime, "answer.grader", self._params.grader, "rules")
         for passages in dict.fromkeys((self._passages, self._again)):
             passages.open()
@@ -179,7 +176,6 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
         return Prediction(answer=answer, contexts=tuple(contexts), trace=tuple(trace), retrieved=ranking)
 
     def close(self) -> None:
-        """Release the store."""
         for passages in dict.fromkeys((self._passages, self._again)):
             passages.close()
 

@@ -60,7 +60,6 @@ class AnswerParams(GraphSearchParams):
 
 
 def check(index: GraphIndexParams, answer: AnswerParams) -> None:
-    """See `SystemSpec.preflight`."""
     check_search(index, answer)
     if answer.evidence == "graph" and not index.statements:
         raise ConfigError(

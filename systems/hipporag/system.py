@@ -9,21 +9,14 @@ from pydantic import Field
 
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step
 from harness.extraction.entity_names import entity_id
-from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec, Workload
-from systems.common.expected_calls import answer_call, passages_of, search
+from harness.protocols import EMBEDS, GENERATES, Runtime, Workload
+from systems.common.expected_calls import also_embedding, answer_call, passages_of, search
 from systems.common.expected_graph import expected_graph, names_calls
-from systems.common.extraction.extractor import english_only
-from systems.common.graph_index import (
-    GraphIndex,
-    GraphIndexParams,
-    check_graph,
-    graph_servers,
-    roles_of,
-    weights_of,
-)
+from systems.common.graph_index import GraphIndex, GraphIndexParams, check_graph
 from systems.common.graph_search.entity_graph import EntityGraph
 from systems.common.graph_search.passage_search import passages_of_graph
 from systems.common.graph_search.question_entities import question_names
+from systems.common.graph_system import graph_system_spec
 from systems.common.graph_types import KnowledgeGraph
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, best_passages, check_generator, open_reranker
@@ -62,13 +55,9 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
     entities = _ENTITIES * passages.count
-    embedded = {
-        "embedded_texts": graph.embedded_texts + entities,
-        "embedded_characters": graph.embedded_characters + entities * _NAME_CHARACTERS,
-    }
     last = answer_call(workload, passages.retrieved(answer.top_k), answer.prompts)
     return Expected(
-        index=graph.model_copy(update=embedded),
+        index=also_embedding(graph, entities, _NAME_CHARACTERS),
         query=search(workload, [*names_calls(answer.names_by, workload), last], searches=_NAMES),
         notes=(*notes, f"every passage is taken to name {_ENTITIES} new entities, and a question {_NAMES}"),
     )
@@ -80,8 +69,6 @@ _SHOWN = 8
 
 
 class HippoRagSystem:
-    """See `harness.protocols.System`."""
-
     _entities: EntityGraph
     """Known from `index` or `load` on."""
 
@@ -160,23 +147,18 @@ class HippoRagSystem:
         ]
 
     def close(self) -> None:
-        """Release the store."""
         self._graph.close()
 
 
-SPEC = SystemSpec(
+SPEC = graph_system_spec(
     name="hipporag",
     version="1",
     summary="a random walk over the knowledge graph from the question's entities ranks the top k passages",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=HippoRagSystem,
-    index_roles=roles_of,
     answer_roles=EMBEDS | GENERATES,
-    weights=weights_of,
-    english_only=english_only,
     reranker=lambda answer: answer.rerank,
-    servers=graph_servers,
     preflight=check_graph,
     expect=expect,
 )

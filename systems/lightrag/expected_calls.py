@@ -18,7 +18,6 @@ _INSTRUCTIONS_TOKENS = 1_200
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`."""
     passages = passages_of(workload.corpus, index)
     return Expected(
         index=_index(passages, index),

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -105,20 +104,6 @@ def load() -> Any:
     return named["lightrag"]
 
 
-@dataclass(frozen=True)
-class Functions:
-    """The functions that replace its own models."""
-
-    embed: Callable[..., Awaitable["Vectors"]]
-    """embed(texts, context="query" or "document")."""
-    extract: Callable[..., Awaitable[str]]
-    """extract(prompt, system_prompt=, history_messages=): entities and relations, or a summary of descriptions."""
-    keywords: Callable[..., Awaitable[str]]
-    """keywords(prompt): a JSON object."""
-    chunks: Callable[..., list[dict[str, Any]]]
-    """chunks(tokenizer, text, ...): the chunks of a document."""
-
-
 def _replace(module: Any, name: str, by: object) -> None:
     """Replace an existing attribute; raises an error if it is missing, because another version would call
     something else.
@@ -128,24 +113,36 @@ def _replace(module: Any, name: str, by: object) -> None:
     setattr(module, name, by)
 
 
-def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> Any:
+async def _refuse(*_: object, **__: object) -> Any:
+    raise RuntimeError("LightRAG requested a model that this system does not provide")
+
+
+def new(
+    folder: Path,
+    dimension: int,
+    *,
+    embed: Callable[..., Awaitable["Vectors"]],
+    extract: Callable[..., Awaitable[str]] = _refuse,
+    keywords: Callable[..., Awaitable[str]] = _refuse,
+    chunks: Callable[..., Any] = _refuse,
+    **settings: Any,
+) -> Any:
     """A LightRAG over the files in `folder`, with vectors of that dimension; one at a time per process.
 
-    It needs functions instead of bound methods, because it deep-copies its settings.
+    These functions replace its own models: embed(texts, context="query" or "document"); extract(prompt,
+    system_prompt=, history_messages=) for entities and relations, or a summary of descriptions; keywords(prompt)
+    for a JSON object; chunks(tokenizer, text, ...) for the chunks of a document. It needs functions instead of
+    bound methods, because it deep-copies its settings.
     """
     forget()
     module, utilities = load(), import_module("lightrag.utils")
-
-    async def refuse(*_: object, **__: object) -> str:
-        raise RuntimeError("LightRAG requested a model that this system does not provide")
-
-    roles = {"extract": functions.extract, "keyword": functions.keywords}
+    roles = {"extract": extract, "keyword": keywords}
     return module.LightRAG(
         working_dir=str(folder),
         tokenizer=utilities.Tokenizer("estimated", TokenCounter()),
-        chunking_func=functions.chunks,
-        embedding_func=utilities.EmbeddingFunc(dimension, functions.embed, supports_asymmetric=True),
-        llm_model_func=refuse,
+        chunking_func=chunks,
+        embedding_func=utilities.EmbeddingFunc(dimension, embed, supports_asymmetric=True),
+        llm_model_func=_refuse,
         role_llm_configs={role: module.RoleLLMConfig(func=called) for role, called in roles.items()},
         llm_model_max_async=CONCURRENCY,
         # Concurrent documents would be merged in the order in which they end.

@@ -33,8 +33,6 @@ GRAPH_SCHEMA = object_of(
 
 
 class IndexParams(ChunkParams):
-    """Index parameters, besides the models."""
-
     extraction: Literal["text", "json"] = "text"
     """The library's format for entities and relations."""
     max_gleaning: int = Field(1, ge=0, le=1)
@@ -44,8 +42,6 @@ class IndexParams(ChunkParams):
 
 
 class AnswerParams(Params):
-    """Parameters that do not change the index."""
-
     mode: Literal["naive", "local", "global", "hybrid", "mix"] = "mix"
     """`naive`: passages near the question; `local`: entities near its low-level keywords; `global`: relations near
     its high-level keywords; `hybrid`: both; `mix`: both and passages near the question."""

@@ -12,8 +12,6 @@ from systems.common.search import SearchParams
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     top_k: int = Field(10, ge=1, le=1000)
     """Passages for the generator."""
 
@@ -29,7 +27,6 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 
 class NaiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve, then generate once."""
         found = await self._passages.search(query.text, self._params.top_k)
         answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         return Prediction(answer=answer, contexts=tuple(found.contexts), retrieved=found.ranking)

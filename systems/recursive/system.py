@@ -23,8 +23,6 @@ from systems.common.search import SearchParams, place_of
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     rounds: int = Field(5, ge=1, le=20)
     """Maximum retrieval rounds per query; 1 is naive RAG with k_per_round passages."""
     k_per_round: int = Field(7, ge=1, le=100)
@@ -67,7 +65,6 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 
 class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve round by round, then generate once from all retrieved passages."""
         found = _RoundPassages()
         reason = await self._search(query.text, found)
         answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
@@ -75,7 +72,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
 
     async def _search(self, question: str, found: "_RoundPassages") -> str:
-        """Fill `found`; returns why the search ended."""
         params, chat = self._params, self._runtime.chat
         asked: list[str] = []
         base = text = question
@@ -99,7 +95,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
             base = text if params.sub_questions == "cumulative" else question
 
     async def _ask(self, chat: ChatModel, text: str, contexts: Sequence[Context]) -> tuple[list[str], str]:
-        """The sub-questions, and why there are none."""
         limit = self._params.max_questions
         with self._runtime.stage("ask"):
             if self._params.prompts == "thesis":
@@ -116,8 +111,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
 
 
 class _RoundPassages:
-    """The passages that the rounds of one query have retrieved so far."""
-
     def __init__(self) -> None:
         self._contexts: dict[Span | None, Context] = {}
         self.rounds: list[Step] = []

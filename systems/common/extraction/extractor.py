@@ -11,8 +11,6 @@ from systems.common.chunking import Chunk
 
 
 class NlpOfChunks:
-    """See `systems.common.extraction.extractor.Extractor`."""
-
     def __init__(self, pipeline: str | None, progress: Progress) -> None:
         self._extractor = NlpExtractor(pipeline=pipeline, progress=progress)
 
@@ -30,8 +28,6 @@ def english_only(params: Any) -> str:
 
 @dataclass(frozen=True)
 class Focus:
-    """What a model is asked to extract."""
-
     entity_types: tuple[str, ...] = ()
     """Kinds of entities; empty: all."""
     relation_types: tuple[str, ...] = ()

@@ -62,7 +62,6 @@ class EntityGraph:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The stored graph."""
         names, chunk_ids = json.loads((folder / _TEXTS).read_text(encoding="utf-8"))
         with np.load(folder / _ARRAYS) as stored:
             return cls(names, chunk_ids, stored["vectors"], stored["edges"], stored["mentions"])

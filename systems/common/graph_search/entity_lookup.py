@@ -61,7 +61,6 @@ async def entities_named(
 
 
 def _runs(question: str) -> Iterator[_Run]:
-    """Every word sequence between commas and quotation marks that could be an entity's name."""
     start = 0
     for part in _PART.findall(question):
         parts = part.split()[: _MOST_WORDS - start]

@@ -29,8 +29,6 @@ _NEIGHBOURS = 200
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search, with its trace."""
-
     names: Sequence[str]
     entities: Sequence[EntityHit]
     passages: Sequence[Context]
@@ -47,7 +45,6 @@ class Found:
 
     @property
     def trace(self) -> tuple[Step, ...]:
-        """The search steps, for a record."""
         entities = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in self.entities)
         return (
             Step(name="names", content="; ".join(self.names) or "none: the whole question was searched for"),

@@ -21,8 +21,6 @@ PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
 
 @dataclass(frozen=True)
 class GraphSize:
-    """Counts of a stored index."""
-
     documents: int
     chunks: int
     entities: int
@@ -45,8 +43,6 @@ class EntityHit:
 
 @dataclass(frozen=True)
 class StoredTriplet:
-    """An edge as returned by a store."""
-
     head: str
     """Names, not ids."""
     relation: str
@@ -59,14 +55,11 @@ class StoredTriplet:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The ids of its entities."""
         return self.head_id, self.tail_id
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of stored items."""
-
     published: Mapping[str, str]
     """doc_id -> date of publication, for documents that have one."""
     owners: Mapping[str, str]
@@ -174,7 +167,6 @@ class GraphStore(ABC):
 
     @in_thread
     def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
-        """The sources of these stored documents and chunks."""
         owners = dict(self._rows(self._DOCUMENTS, dict.fromkeys(chunk_ids)))
         published = self._rows(self._PUBLISHED, dict.fromkeys([*doc_ids, *owners.values()]))
         return Sources({doc_id: said or "" for doc_id, said in published}, owners)
@@ -213,7 +205,6 @@ def degrees(graph: KnowledgeGraph) -> Counter[str]:
 
 
 def size_of(graph: KnowledgeGraph) -> GraphSize:
-    """The counts that a store must report after `write`."""
     return GraphSize(
         documents=len(documents_of(graph)),
         chunks=len(graph.chunks),
@@ -233,5 +224,4 @@ def why_unanswered(error: object, timed_out: str, limit_s: float) -> str:
 
 
 def too_late(limit_s: float) -> str:
-    """The message for a statement that was not answered in time."""
     return f"no answer within {limit_s:g} s: ask for less"

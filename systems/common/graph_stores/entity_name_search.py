@@ -79,7 +79,6 @@ def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
 
 
 def entities_by_id(connection: sqlite3.Connection, entity_ids: Sequence[str]) -> list[EntityHit]:
-    """See `GraphStore.entities`."""
     rows = connection.execute(_NAMED, (json.dumps(entity_ids),))
     found = {row[0]: EntityHit(row[0], row[1], row[2], 0.0, row[3]) for row in rows}
     return [found[entity_id] for entity_id in dict.fromkeys(entity_ids) if entity_id in found]

@@ -177,7 +177,6 @@ class _Stored:
         return _Reader(ladybug.Connection(self._database, num_threads=1), open_names(self._names))
 
     def close(self) -> None:
-        """Close everything; no reads may be running."""
         while self._idle:
             self._idle.pop().close()
         self._database.close()

@@ -76,7 +76,6 @@ class _AskingProcess:
         )
 
     def ask(self, query: str, parameters: Mapping[str, Any], limit_s: float) -> list[list[Any]]:
-        """See `AskingProcesses.ask`."""
         if not self._is_ready:
             self._read(_START_S)
             if self.is_lost:
@@ -115,7 +114,6 @@ class _AskingProcess:
         return answer
 
     def kill(self) -> None:
-        """Kill it, from any thread."""
         self._process.kill()
 
     def end(self) -> None:

@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +101,7 @@ class Neo4jStore(GraphStore):
 
     def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
         file = self._folder / _DESCRIPTION
-        own_build = _Description.read(file).build if file.exists() else ""
+        own_build = _description(file)["build"] if file.exists() else ""
         file.unlink(missing_ok=True)
         settings = Neo4jSettings.from_environment()
         build = uuid.uuid4().hex
@@ -116,11 +116,10 @@ class Neo4jStore(GraphStore):
 
     @in_thread
     def drop(self) -> None:
-        """Remove the graph from the server."""
         file = self._folder / _DESCRIPTION
-        stored = _Description.read(file) if file.exists() else None
         with connected(Neo4jSettings.from_environment()) as driver:
-            drop_space(driver, stored.space if stored else space_to_write(driver, self._folder))
+            stored = Space(_description(file)["space"]) if file.exists() else None
+            drop_space(driver, stored or space_to_write(driver, self._folder))
 
     @in_thread
     def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
@@ -181,34 +180,25 @@ class Neo4jStore(GraphStore):
             self._opened = None
 
 
-@dataclass(frozen=True)
-class _Description:
-    """The fields of neo4j.json that are read."""
-
-    space: Space
-    build: str
-    server: str
-    chunks: int
-
-    @classmethod
-    def read(cls, file: Path) -> "_Description":
-        told = json.loads(file.read_text(encoding="utf-8"))
-        return cls(Space(told["space"]), told["build"], told["server"], told["chunks"])
+def _description(file: Path) -> dict[str, Any]:
+    """The content of neo4j.json: space, build, server, and the counts of the graph."""
+    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return told
 
 
 class _Opened:
     """A stored graph and the connections to its server."""
 
     def __init__(self, folder: Path) -> None:
-        stored = _Description.read(folder / _DESCRIPTION)
-        self.space, self.chunks = stored.space, stored.chunks
+        stored = _description(folder / _DESCRIPTION)
+        self.space, self.chunks = Space(stored["space"]), stored["chunks"]
         self._settings = Neo4jSettings.from_environment()
         self._driver = connect(self._settings)
         try:
-            if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored.build):
+            if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored["build"]):
                 raise ServiceUnavailable(
                     f"Neo4j at {self._settings.uri} does not have the graph of {folder} (it was written to "
-                    f"{stored.server})",
+                    f"{stored['server']})",
                     f"start the server that has it, or delete {folder.parent} to build it again",
                 )
         except BaseException:
@@ -216,12 +206,10 @@ class _Opened:
             raise
 
     def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
-        """The rows of one of our queries in this space."""
         with explained(self._settings):
             return rows_of(self._driver, self.space.in_query(query), **parameters)
 
     def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """The rows of a statement from a model."""
         from neo4j import exceptions
 
         text, parameters = statement.spelled(self.space.spelled)

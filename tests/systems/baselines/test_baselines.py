@@ -12,10 +12,11 @@ from harness.core.records import AnswerStyle, Context, Document, Evidence, Index
 from harness.datasets import demo
 from harness.llm_utils.answer_contract import ABSTENTION, answer_messages, closed_book_messages
 from harness.protocols import Message, Roles
+from harness.protocols import Params as AnswerParams
+from harness.protocols import Params as IndexParams
 from systems.baselines import closed_book
 from systems.baselines.closed_book import ClosedBookSystem
 from systems.baselines.gold_evidence import SPEC, GoldSystem
-from systems.baselines.params import AnswerParams, IndexParams
 
 ARRAY = Document(
     doc_id="array",
