@@ -233,7 +233,8 @@ class _Reader:
             self.walk(details[0])
         else:
             self._count_unlabelled()
-            self._copy("[]", "->" if signs.endswith(">") else "-")
+            self._copy("[]")
+        self._copy("->" if signs.endswith(">") else "-")
 
     def _patternPart(self, node: Any) -> None:  # noqa: N802
         if any(child.getText() == "=" for child in node.getChildren()):

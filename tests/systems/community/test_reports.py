@@ -172,25 +172,21 @@ def test_every_list_and_string_of_a_schema_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "roles"),
+    ("index", "answer", "roles"),
     [
-        ({"extractor": "nlp", "reports": "rules"}, {"embedder"}),
-        ({"extractor": "nlp"}, {"embedder", "generator"}),
-        ({"reports": "rules"}, {"embedder", "generator"}),
+        ({"extractor": "nlp", "reports": "rules"}, {"mode": "global"}, ("embedder", "generator")),
+        ({"extractor": "nlp"}, {"mode": "local"}, ("embedder generator", "embedder generator")),
+        ({"reports": "rules"}, {"mode": "global"}, ("embedder generator", "generator")),
     ],
 )
-def test_an_index_asks_a_generator_unless_rules_read_and_write(params: dict[str, Any], roles: set[str]) -> None:
-    assert SPEC.roles(IndexParams.model_validate(params), AnswerParams()).index == roles
-
-
-def test_the_parser_is_part_of_an_index_that_it_reads() -> None:
-    assert SPEC.own_weights(IndexParams()) == {}
-    assert SPEC.own_weights(IndexParams(extractor="nlp")).keys() == {"parser"}
-
-
-@pytest.mark.parametrize(("mode", "roles"), [("global", {"generator"}), ("local", {"generator", "embedder"})])
-def test_only_a_local_search_embeds_the_question(mode: str, roles: set[str]) -> None:
-    assert SPEC.roles(IndexParams(), AnswerParams.model_validate({"mode": mode})).answer == roles
+def test_a_generator_is_asked_unless_rules_read_and_write_and_only_a_local_search_embeds(
+    index: dict[str, Any], answer: dict[str, Any], roles: tuple[str, str]
+) -> None:
+    params = IndexParams.model_validate(index), AnswerParams.model_validate(answer)
+    found = SPEC.roles(*params)
+    assert (" ".join(sorted(found.index)), " ".join(sorted(found.answer))) == roles
+    # The parser is part of an index that it reads.
+    assert SPEC.own_weights(params[0]).keys() == ({"parser"} if "extractor" in index else set())
 
 
 def test_a_missing_package_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
