@@ -1,7 +1,5 @@
 """Expected model calls of building and searching a graph."""
 
-from dataclasses import dataclass
-
 from harness.core.records import Context, ExpectedCalls, Work
 from harness.protocols import Workload
 from systems.common.expected_calls import (
@@ -27,34 +25,17 @@ _SENTENCE_CHARACTERS = 150
 """Of a sentence that states one, with its publisher and date."""
 
 
-_MOST = "as many sentences as triplets, and no passage contains any of them"
-
-
-@dataclass(frozen=True)
-class ExpectedSearch:
-    """Of one query."""
-
-    contexts: list[Context]
-    """As long as the contexts for the generator."""
-    calls: list[ExpectedCalls]
-    """Before it answers."""
-    searches: int
-    """Texts that are embedded."""
-    most: str
-    notes: tuple[str, ...]
-
-
-def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload: Workload) -> ExpectedSearch:
-    """The graph's answers are taken to be full: `max_triplets` for every query."""
+def expected_search(
+    answer: GraphSearchParams, passages: PassageFacts, workload: Workload
+) -> tuple[list[Context], list[ExpectedCalls], str]:
+    """The contexts for the generator, the calls before it answers, and a note: the graph's answers are taken to be
+    full.
+    """
     length = _TRIPLET_CHARACTERS + (_SENTENCE_CHARACTERS if answer.rank == "meaning" else 0)
     shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
-    return ExpectedSearch(
-        contexts=[*shown, *filler(answer.max_triplets, length)],
-        calls=names_calls(answer.names_by, workload),
-        searches=int(answer.by_meaning),
-        most=_MOST if answer.rank == "meaning" else "",
-        notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
-    )
+    note = f"every query is taken to find {answer.max_triplets} triplets, the most there can be"
+    contexts = [*shown, *filler(answer.max_triplets, length)]
+    return contexts, names_calls(answer.names_by, workload), note
 
 
 def names_calls(names_by: str, workload: Workload) -> list[ExpectedCalls]:

@@ -10,7 +10,7 @@ from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
 from systems.common.chunking import check_splitter, iter_chunks
-from systems.common.extraction.extractor import Extractor, Focus
+from systems.common.extraction.extractor import Extractor, Focus, open_extractor
 from systems.common.extraction.graph_assembly import assemble
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
@@ -187,25 +187,13 @@ class GraphIndex:
 
     def _extractor(self) -> Extractor:
         params = self._params
+        # Without model extraction no phase names the generator, and requesting it raises an error.
+        chat = None if params.extractor == "nlp" else self._runtime.chat
 
         def progress(done: int, total: int) -> None:
             self._runtime.progress(done, total, "extracting")
 
-        if params.extractor == "nlp":
-            from systems.common.extraction.extractor import NlpOfChunks
-
-            return NlpOfChunks(params.nlp_pipeline, progress)
-        # Without model extraction no phase names the generator, and requesting it raises an error.
-        chat = self._runtime.chat
-        if chat is None:
-            raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
-        if params.extractor == "langchain":
-            from systems.common.extraction.langchain import LangChainExtractor
-
-            return LangChainExtractor(chat, progress=progress, focus=params.focus)
-        from systems.common.extraction.bounded import BoundedExtractor
-
-        return BoundedExtractor(chat, progress, params.focus)
+        return open_extractor(params.extractor, chat, progress, params.focus, params.nlp_pipeline)
 
 
 def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:

@@ -25,33 +25,34 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     """See `SystemSpec.expect`. Assumes that every question is answered, with the maximum number of steps."""
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
-    found = expected_search(answer, passages, workload)
+    contexts, before, note = expected_search(answer, passages, workload)
+    searches = int(answer.by_meaning)
     together = answer.steps == "with_answer"
     listed: Listed = "evidence" if answer.evidence == "direct" else "steps"
     known = None if together else "x" * 20
     reasons = reasons_messages(
         listed,
         typical_question(workload.queries),
-        found.contexts,
+        contexts,
         answer.max_steps,
         known,
         answer_form(workload.answer_style),
     )
     calls = [
-        *found.calls,
-        *([] if together else [answer_call(workload, found.contexts, answer.prompts)]),
+        *before,
+        *([] if together else [answer_call(workload, contexts, answer.prompts)]),
         expected_call(reasons, reply_tokens(listed, answer.max_steps, together)),
         *_letters(answer),
     ]
-    query = search(workload, calls, searches=found.searches)
+    query = search(workload, calls, searches=searches)
     most = f"{answer.max_steps} sentences named for every answer"
     if answer.evidence == "graph":
         looked_at = 0 if answer.pick == "chunk" else answer.max_steps * answer.step_chunks
         sentences = round(looked_at * passages.mean_characters / len(_SENTENCE))
-        query = search(workload, calls, searches=found.searches + answer.max_steps)
+        query = search(workload, calls, searches=searches + answer.max_steps)
         query = also_embedding(query, sentences, len(_SENTENCE))
         most = f"{answer.max_steps} steps to every answer"
-    return Expected(index=graph, query=query, most=most, notes=(*notes, *found.notes))
+    return Expected(index=graph, query=query, most=most, notes=(*notes, note))
 
 
 def _letters(answer: AnswerParams) -> list[ExpectedCalls]:

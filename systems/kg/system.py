@@ -14,10 +14,11 @@ def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workloa
     """See `SystemSpec.expect`. Assumes the maximum number of triplets (`max_triplets`) for every query."""
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
-    found = expected_search(answer, passages, workload)
-    calls = [*found.calls, answer_call(workload, found.contexts, answer.prompts)]
-    query = search(workload, calls, searches=found.searches)
-    return Expected(index=graph, query=query, most=found.most, notes=(*notes, *found.notes))
+    contexts, calls, note = expected_search(answer, passages, workload)
+    calls.append(answer_call(workload, contexts, answer.prompts))
+    query = search(workload, calls, searches=int(answer.by_meaning))
+    most = "as many sentences as triplets, and no passage contains any of them" if answer.rank == "meaning" else ""
+    return Expected(index=graph, query=query, most=most, notes=(*notes, note))
 
 
 class KgSystem(GraphSystem[GraphSearchParams]):

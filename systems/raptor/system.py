@@ -3,7 +3,7 @@ passages.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -24,7 +24,8 @@ from harness.core.records import (
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, SystemSpec, Workload
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import also_embedding, answer_call, characters_of, passages_of, search
-from systems.common.passages import PassageParams, Passages, SearchedParams, check_passages, index_stats
+from systems.common.passage_system import PassageSystem
+from systems.common.passages import PassageParams, SearchedParams, check_passages, index_stats
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, place_of
 from systems.common.soft_clusters import DIMENSIONS, SoftClusters
@@ -54,17 +55,15 @@ class AnswerParams(SearchParams):
     """
 
 
-class RaptorSystem:
+class RaptorSystem(PassageSystem[Any, AnswerParams]):
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
+        super().__init__(index, answer, runtime)
         self._path = runtime.index_dir / "tree.json"
         self._tree = Tree()
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        params, passages = self._index_params, self._passages
+        params: IndexParams = self._index_params
+        passages = self._passages
         # With rules no phase of the index names the generator, so it must not be requested. With a model planning
         # refuses a run without one.
         chat = self._runtime.chat if params.summaries == "model" else None
@@ -94,7 +93,7 @@ class RaptorSystem:
 
     async def load(self) -> None:
         self._tree = Tree.model_validate_json(self._path.read_text(encoding="utf-8"))
-        self._passages.open()
+        await super().load()
 
     async def answer(self, query: Query) -> Prediction:
         retrieved: Places | None = None
@@ -142,9 +141,6 @@ class RaptorSystem:
         return tuple(
             Step(name=f"layer {layer}", content="\n".join(layers[layer])) for layer in sorted(layers)[::-1]
         )
-
-    def close(self) -> None:
-        self._passages.close()
 
 
 def _preflight(index: IndexParams, answer: AnswerParams) -> None:

@@ -135,7 +135,8 @@ def test_a_generator_is_asked_unless_rules_extract_and_only_a_search_by_meaning_
 ) -> None:
     params = GraphSearchParams.model_validate({**THESIS, "mode": mode})
     roles = SPEC.roles(GraphIndexParams.model_validate(index), params)
-    assert (roles.index, roles.answer) == (index_roles, answer_roles)
+    assert roles.index == index_roles
+    assert roles.answer == answer_roles
     by_meaning = params.model_copy(update={"rank": "meaning"})
     assert SPEC.roles(GraphIndexParams(), by_meaning).answer == {"embedder", "generator"}
 
