@@ -11,10 +11,9 @@ from harness.extraction.types import TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
 from systems.common.chunking import check_splitter, iter_chunks
 from systems.common.extraction.extractor import Extractor, Focus, open_extractor
-from systems.common.extraction.graph_assembly import assemble
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph, assemble
 from systems.common.loaded import loaded
 from systems.common.passages import SearchedParams, empty_documents_note
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
     from systems.common.chunking import Chunk
     from systems.common.graph_stores.contract import StoredTriplet
-    from systems.common.graph_types import KnowledgeGraph
+    from systems.common.knowledge_graph import KnowledgeGraph
 
 _TEXTS, _VECTORS = "statements.sqlite", "vectors.npy"
 _TABLES = """

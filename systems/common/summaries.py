@@ -9,9 +9,9 @@ from harness.llm_utils.answer_contract import RULE, quoted
 from harness.protocols import ChatModel, Message
 from systems.common.chunking import Chunk
 from systems.common.headings import MOST_CITED, origin_of_chunk, with_origins
-from systems.common.safe_model_calls import Guard
 from systems.common.sentences import sentence_spans
 from systems.common.token_estimate import clip, count_tokens
+from systems.common.wrapped_libraries import Guard
 
 _WORDS_A_TOKEN = 0.7
 _ROLE = f"You summarise passages of a collection of documents. {RULE}"

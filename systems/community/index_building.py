@@ -10,8 +10,8 @@ from harness.core.records import Document, IndexStats, Places
 from harness.protocols import ChatModel, Runtime
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.extraction.extractor import open_extractor
-from systems.common.extraction.graph_assembly import assemble
-from systems.common.safe_model_calls import Guard
+from systems.common.knowledge_graph import assemble
+from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
 from systems.community.library_extraction import LibraryExtraction
 from systems.community.params import IndexParams

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from systems.common.safe_model_calls import LibraryReplies
+from systems.common.wrapped_libraries import LibraryReplies
 from systems.community import library
 from systems.community.text_units import TextUnits
 

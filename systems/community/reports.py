@@ -10,10 +10,9 @@ from typing import Any
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.structured_output import Answered, Question, ask_json, list_of, object_of, string_of
 from harness.protocols import ChatModel, Message
-from systems.common.joined_fields import plain, relation_text
 from systems.common.prompts import reports as prompts
-from systems.common.safe_model_calls import Guard
 from systems.common.token_estimate import clip, count_tokens
+from systems.common.wrapped_libraries import Guard, plain, relation_text
 from systems.community import library
 
 _MOST_TOKENS = 400

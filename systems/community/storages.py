@@ -13,7 +13,7 @@ from nano_graphrag._storage import NetworkXStorage
 from nano_graphrag.base import BaseVectorStorage
 from nano_vectordb import NanoVectorDB
 
-from systems.common.joined_fields import SEPARATOR
+from systems.common.wrapped_libraries import SEPARATOR
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

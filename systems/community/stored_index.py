@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from systems.common.headings import MOST_CITED, listed
-from systems.common.joined_fields import SEPARATOR, plain
 from systems.common.token_estimate import count_tokens
+from systems.common.wrapped_libraries import SEPARATOR, plain
 from systems.community import library
 from systems.community.text_units import UnitRow, doc_ids_of
 

@@ -17,8 +17,8 @@ from systems.community.index_building import build_index
 from systems.community.library_query import query_library, thesis_messages
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams
-from systems.community.search_result import FoundUnits
 from systems.community.stored_index import StoredIndex
+from systems.community.text_units import FoundUnits
 
 
 class CommunitySystem:

@@ -1,11 +1,11 @@
-"""Chunks as stored by nano-graphrag: text units, identified by the hash of their text."""
+"""Chunks as stored by nano-graphrag (text units, by the hash of their text), and what a search finds of them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.records import Context, Span, Triplet
+from harness.core.records import Context, Span, Step, Triplet
 from systems.common.chunking import Chunk
 from systems.common.headings import heading_of, origin_of_chunk, under_heading
 from systems.common.token_estimate import count_tokens
@@ -87,3 +87,23 @@ def passage(record: UnitRow) -> Context:
         kind="passage",
         span=Span(doc_id=first["doc_id"], start=first["start"], end=first["end"]),
     )
+
+
+@dataclass(frozen=True)
+class FoundUnits:
+    """Contexts in rank order, with the trace of the search."""
+
+    contexts: tuple[Context, ...]
+    trace: tuple[Step, ...]
+    shown: str = ""
+    """The contexts as one text, as the library words them; empty without the library."""
+
+
+def within(contexts: Iterable[Context], tokens: int) -> list[Context]:
+    kept: list[Context] = []
+    for context in contexts:
+        tokens -= count_tokens(context.text)
+        if tokens < 0:
+            break
+        kept.append(context)
+    return kept

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.core.records import Triplet
-from systems.common.graph_types import KnowledgeGraph, Relation
 from systems.common.headings import origin_of_chunk, with_origins
-from systems.common.joined_fields import SEPARATOR
+from systems.common.knowledge_graph import KnowledgeGraph, Relation
+from systems.common.wrapped_libraries import SEPARATOR
 from systems.community import library
 from systems.community.text_units import TRIPLETS, TextUnits
 

@@ -17,7 +17,7 @@ from systems.common.graph_search.entity_graph import EntityGraph
 from systems.common.graph_search.passage_search import passages_of_graph
 from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_system import graph_system_spec
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, best_passages, check_generator, open_reranker
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from harness.core.records import Context, Document, Span
 from systems.common.chunking import Chunk
 from systems.common.headings import document_heading, origin_of, under_heading
-from systems.common.joined_fields import SEPARATOR
+from systems.common.wrapped_libraries import SEPARATOR
 
 _FILE = "places.json"
 

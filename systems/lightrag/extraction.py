@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.llm_utils.structured_output import parse_object
 from harness.protocols import ChatModel
-from systems.common.safe_model_calls import Guard, LibraryReplies
+from systems.common.wrapped_libraries import Guard, LibraryReplies
 from systems.lightrag import library
 from systems.lightrag.params import GRAPH_SCHEMA, IndexParams
 

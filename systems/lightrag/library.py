@@ -15,9 +15,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import MissingDependency, install
-from systems.common.library_logging import root_logger_as_it_is, silence
-from systems.common.safe_model_calls import CONCURRENCY
 from systems.common.token_estimate import TokenCounter
+from systems.common.wrapped_libraries import CONCURRENCY, root_logger_as_it_is, silence
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

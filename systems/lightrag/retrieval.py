@@ -9,7 +9,7 @@ from harness.core.records import Context, Step
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message, Runtime
 from systems.common.headings import with_origins
-from systems.common.joined_fields import plain, relation_text
+from systems.common.wrapped_libraries import plain, relation_text
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlaces
 from systems.lightrag.embedding import Embedding

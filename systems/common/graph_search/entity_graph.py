@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harness.protocols import Vectors
-    from systems.common.graph_types import KnowledgeGraph
+    from systems.common.knowledge_graph import KnowledgeGraph
 
 _ARRAYS, _TEXTS = "graph.npz", "names.json"
 _MOST_SYNONYMS = 100

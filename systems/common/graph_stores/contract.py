@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from harness.core.records import Context, Document
 from systems.common.cypher.statement import ReadStatement
 from systems.common.graph_stores.threaded_calls import Calls, in_thread
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage
 
 if TYPE_CHECKING:

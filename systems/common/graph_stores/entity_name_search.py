@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from systems.common.graph_stores.contract import EntityHit
-from systems.common.graph_types import Entity
+from systems.common.knowledge_graph import Entity
 
 _LONGEST = 100
 """Characters; Lucene would cut a word of more than 255 in two."""

@@ -18,7 +18,7 @@ from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_files import load_graph
 from systems.common.graph_stores.ladybug_process import graph_database, rows_of
 from systems.common.graph_stores.threaded_calls import in_thread
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import PassageIndex
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from systems.common.graph_stores.neo4j_server import (
 )
 from systems.common.graph_stores.neo4j_space import Space, count, drop_space, space_to_write
 from systems.common.graph_stores.threaded_calls import in_thread
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage
 
 if TYPE_CHECKING:

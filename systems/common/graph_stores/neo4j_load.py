@@ -8,7 +8,7 @@ from systems.common.graph_stores.contract import degrees, document_row, document
 from systems.common.graph_stores.entity_name_search import words
 from systems.common.graph_stores.neo4j_server import rows_of
 from systems.common.graph_stores.neo4j_space import Space, count, create_keys, create_searches, drop_space
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage_metadata
 
 if TYPE_CHECKING:

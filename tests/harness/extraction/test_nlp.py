@@ -15,7 +15,7 @@ from harness.extraction.nlp import NlpExtractor, check_pipeline
 from harness.extraction.nlp_found import MAX_ENTITIES, MAX_TRIPLETS
 from harness.extraction.types import TextGraph
 from systems.common.chunking import Chunk
-from systems.common.extraction.graph_assembly import assemble
+from systems.common.knowledge_graph import assemble
 
 LOAD = functools.cache(nlp._load)
 """The real pipelines, each loaded once."""

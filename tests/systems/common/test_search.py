@@ -14,7 +14,7 @@ from harness.core.records import Context, Document, Places, Query, Span
 from harness.models.fake_model import bag_of_words
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.graph_stores.contract import StoredTriplet
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.passages import PassageParams
 from systems.common.search import best_passages, fuse
 from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets

@@ -7,21 +7,12 @@ from typing import Any
 
 import pytest
 from bounded import at_most
+from harbour_corpus import QUERY, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document, Query
 from systems.community import library
-from tests.systems.community.scripted import (
-    ENTITIES,
-    QUERY,
-    TEXTS,
-    Failing,
-    answer_by_rule,
-    build,
-    graph_of,
-    opened,
-    stored,
-)
+from tests.systems.community.scripted import ENTITIES, Failing, answer_by_rule, build, graph_of, opened, stored
 
 pytestmark = pytest.mark.slow
 

@@ -9,16 +9,15 @@ from harness.core.errors import MissingDependency
 from harness.core.records import Context, Document, Triplet
 from harness.extraction.types import FoundEntity, TextGraph
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.common.extraction.graph_assembly import assemble
+from systems.common.knowledge_graph import assemble
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
 from systems.community.global_search import in_batches
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.reports import bounded_number, read_report, report_by_rules
-from systems.community.search_result import within
 from systems.community.stored_index import Report, ReportedRelation
 from systems.community.system import SPEC
-from systems.community.text_units import TextUnits
+from systems.community.text_units import TextUnits, within
 from systems.community.triplet_extraction import store
 
 WHOLE = {

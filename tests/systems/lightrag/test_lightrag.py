@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harbour_corpus import QUERY, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import MissingDependency, ModelUnavailable
@@ -19,7 +20,7 @@ from harness.llm_utils.structured_output import Unreadable
 from systems.lightrag import library
 from systems.lightrag.library import pick_nearest
 from tests.systems.lightrag import scripted
-from tests.systems.lightrag.scripted import MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
+from tests.systems.lightrag.scripted import MODES, REPEATED, answer_by_rule, build, opened
 
 # The first of them in a process waits for LightRAG's import for seconds.
 ROOT = Path(__file__).resolve().parents[3]

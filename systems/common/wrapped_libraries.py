@@ -1,12 +1,52 @@
-"""Model calls for libraries with unreliable error handling: no exception passes through them."""
+"""What wrapped libraries (nano-graphrag, LightRAG) need: quiet logging, plain fields, guarded model calls."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from harness.core.errors import HarnessError
 from harness.extraction.entity_names import one_line
 from harness.protocols import ChatModel, Message
+
+
+@contextmanager
+def root_logger_as_it_is() -> Iterator[None]:
+    """Protects the root logger during imports: if one library configured it, all would log to the terminal."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def silence(*names: str) -> None:
+    """Disable these loggers; errors are reported by the caller."""
+    for name in names:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.CRITICAL + 1)
+        logger.handlers.clear()
+
+
+SEPARATOR = "<SEP>"
+"""Separator of the libraries between text units of a node or edge, and between joined descriptions."""
+
+
+def plain(text: str) -> str:
+    """Without the quotes and separators that a library leaves in names and descriptions."""
+    return text.replace(SEPARATOR, " ").strip().strip('"')
+
+
+def relation_text(source: str, target: str, description: str) -> str:
+    """The statement about two entities, with their names if the description does not contain both."""
+    ends, stated = (plain(source), plain(target)), plain(description)
+    if all(end.casefold() in stated.casefold() for end in ends):
+        return stated
+    return f"{' - '.join(ends)}: {stated}"
+
 
 T = TypeVar("T")
 
