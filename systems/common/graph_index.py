@@ -8,9 +8,10 @@ from harness.core.errors import ConfigError
 from harness.core.records import Document, IndexStats, Places
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
-from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
+from harness.llm_utils.concurrency import Progress
+from harness.protocols import EMBEDS, GENERATES, ChatModel, Params, Role, Runtime
 from systems.common.chunking import check_splitter, iter_chunks
-from systems.common.extraction.extractor import Extractor, Focus, open_extractor
+from systems.common.extraction.extractor import Extractor, Focus, NlpOfChunks
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
@@ -83,6 +84,23 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
         from systems.common.extraction.langchain import check_langchain
 
         check_langchain()
+
+
+def open_extractor(
+    name: str, chat: ChatModel | None, progress: Progress, focus: Focus, pipeline: str | None = None
+) -> Extractor:
+    """`nlp` needs no generator, the others (`bounded`, `langchain`) do."""
+    if name == "nlp":
+        return NlpOfChunks(pipeline, progress)
+    if chat is None:
+        raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
+    if name == "langchain":
+        from systems.common.extraction.langchain import LangChainExtractor
+
+        return LangChainExtractor(chat, progress=progress, focus=focus)
+    from systems.common.extraction.bounded import BoundedExtractor
+
+    return BoundedExtractor(chat, progress, focus)
 
 
 class GraphIndex:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from harness.core.records import Document, IndexStats, Places
 from harness.protocols import ChatModel, Runtime
 from systems.common.chunking import Chunk, iter_chunks
-from systems.common.extraction.extractor import open_extractor
+from systems.common.extraction.extractor import Focus
+from systems.common.graph_index import open_extractor
 from systems.common.knowledge_graph import assemble
 from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
@@ -155,7 +156,7 @@ class _Build:
             def progress(done: int, total: int) -> None:
                 self._runtime.progress(done, total, "extracting")
 
-            found = await open_extractor(self._params.extractor, self._chat, progress).extract(chunks)
+            found = await open_extractor(self._params.extractor, self._chat, progress, Focus()).extract(chunks)
             knowledge = assemble(chunks, found)
             await triplet_extraction.store(knowledge, units, graph, vectors)
             self._failed_chunks = knowledge.failed_chunks

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from harness.extraction.nlp import NlpExtractor
 from harness.extraction.types import TextGraph
 from harness.llm_utils.concurrency import Progress
-from harness.protocols import ChatModel
 from systems.common.chunking import Chunk
 
 
@@ -47,20 +46,3 @@ class Extractor(Protocol):
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
         """One TextGraph for each chunk, in the same order."""
         ...
-
-
-def open_extractor(
-    name: str, chat: ChatModel | None, progress: Progress, focus: Focus = Focus(), pipeline: str | None = None
-) -> Extractor:
-    """`nlp` needs no generator, the others (`bounded`, `langchain`) do."""
-    if name == "nlp":
-        return NlpOfChunks(pipeline, progress)
-    if chat is None:
-        raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
-    if name == "langchain":
-        from systems.common.extraction.langchain import LangChainExtractor
-
-        return LangChainExtractor(chat, progress=progress, focus=focus)
-    from systems.common.extraction.bounded import BoundedExtractor
-
-    return BoundedExtractor(chat, progress, focus)
