@@ -1,12 +1,13 @@
 """Agentic RAG: the model searches as often as it wants, within a bound, then answers once from all passages."""
 
-from harness.core.records import Prediction, Query
-from harness.protocols import ChatModel, ToolModel
-from systems.agentic.expected_calls import expect
-from systems.agentic.params import AnswerParams
-from systems.common.agent_memory import AgentMemory, observation_of
+from pydantic import Field
+
+from harness.core.records import Expected, ExpectedCalls, Prediction, Query
+from harness.protocols import ChatModel, ToolModel, Workload
+from systems.common.agent_memory import LONGEST_OBSERVATION, AgentMemory, observation_of
+from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams
+from systems.common.passages import PassageParams, expected_index
 from systems.common.prompts.search_decision import (
     MAX_TOKENS,
     NOTHING_NEW,
@@ -19,7 +20,34 @@ from systems.common.prompts.search_decision import (
     decision_tools,
 )
 from systems.common.prompts.thesis import answer_by
-from systems.common.search import place_of
+from systems.common.search import SearchParams, place_of
+
+
+class AnswerParams(SearchParams):
+    max_steps: int = Field(4, ge=1, le=20)
+    """Maximum decisions of the model per query, each a search or the end; the answer is written after them."""
+    k_per_round: int = Field(5, ge=1, le=100)
+    """Passages per search, including earlier ones. Not `top_k`, which would also set naive's."""
+
+
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. An upper bound: the model may answer earlier, or repeat a search."""
+    passages, question = passages_of(workload.corpus, index), typical_question(workload.queries)
+    found = sum(len(one.text) for one in passages.retrieved(answer.k_per_round))
+    observed = "x" * (len(question) + min(found, LONGEST_OBSERVATION))
+    steps = range(answer.max_steps)
+    decisions = [characters_of(decision_messages(question, [observed] * number)) for number in steps]
+    deciding = ExpectedCalls(
+        calls=len(decisions),
+        input_characters=sum(decisions) / len(decisions),
+        output_tokens_most=MAX_TOKENS,
+    )
+    last = answer_call(workload, passages.retrieved(len(decisions) * answer.k_per_round), answer.prompts)
+    return Expected(
+        index=expected_index(passages, index),
+        query=search(workload, [deciding, last], searches=answer.max_steps * answer.is_dense),
+        most=f"{answer.max_steps} searches, all with new passages only",
+    )
 
 
 class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):

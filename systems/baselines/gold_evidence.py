@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.core.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
-from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
-from systems.baselines.expected_calls import expect_gold
-from systems.baselines.params import AnswerParams, IndexParams
+from harness.core.records import Context, Document, Evidence, Expected, IndexStats, Prediction, Query, Span, Work
+from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, Workload
+from systems.common.expected_calls import answer_call, filler
 from systems.common.headings import document_heading, under_heading
+from systems.common.loaded import loaded
+
+_FACTS, _FACT_CHARACTERS = 3, 250
+"""An estimate must not see the reference evidence, so it assumes some facts of one sentence each, with headings.
+"""
 
 
 class GoldSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, _index: IndexParams, _answer: AnswerParams, runtime: Runtime) -> None:
+    def __init__(self, _index: Params, _answer: Params, runtime: Runtime) -> None:
         self._runtime = runtime
         self._path = runtime.index_dir / "documents.jsonl"
         self._cited: Mapping[str, Document] | None = None
@@ -26,17 +28,13 @@ class GoldSystem:
         return IndexStats(documents=len(corpus))
 
     async def load(self) -> None:
-        """Read the documents that the reference evidence cites."""
         wanted = {item.doc_id for evidence in self._runtime.gold.values() for item in evidence}
         with self._path.open(encoding="utf-8") as file:
             documents = map(Document.model_validate_json, file)
             self._cited = {document.doc_id: document for document in documents if document.doc_id in wanted}
 
     async def answer(self, query: Query) -> Prediction:
-        """Generate once, from the query's reference evidence."""
-        if self._cited is None:
-            raise RuntimeError("answer() was called before load()")
-        contexts = _contexts(self._runtime.gold.get(query.query_id, ()), self._cited)
+        contexts = _contexts(self._runtime.gold.get(query.query_id, ()), loaded(self._cited))
         answer = await self._runtime.answer(query.text, contexts)
         return Prediction(answer=answer, contexts=tuple(contexts))
 
@@ -57,17 +55,23 @@ def _context(fact: str, document: Document) -> Context:
     return Context(text=text, doc_ids=(document.doc_id,), kind="sentence", span=span)
 
 
+def expect(_index: Params, _answer: Params, workload: Workload) -> Expected:
+    call = answer_call(workload, filler(_FACTS, _FACT_CHARACTERS))
+    note = f"the reference evidence is assumed to be {_FACTS} facts of {_FACT_CHARACTERS} characters"
+    return Expected(index=Work(), query=Work(calls=(call,)), notes=(note,))
+
+
 SPEC = SystemSpec(
     name="gold",
     version="1",
     summary="upper baseline: the reference evidence as context, like perfect retrieval",
     also_called=("oracle", "gold-evidence", "perfect-retrieval"),
-    index_params=IndexParams,
-    answer_params=AnswerParams,
+    index_params=Params,
+    answer_params=Params,
     build=GoldSystem,
     index_roles=NO_ROLE,
     answer_roles=GENERATES,
-    expect=expect_gold,
+    expect=expect,
     sees_gold=True,
     baseline="It gets the reference evidence: an upper baseline, not a system to choose.",
 )

@@ -20,7 +20,6 @@ class AgentMemory:
     ranking: Places | None = None
 
     def note(self, name: str, content: str) -> None:
-        """Add a step to the trace."""
         self.trace.append(Step(name=name, content=content))
 
     def observe(self, turn: str, observation: str) -> None:

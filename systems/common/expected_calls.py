@@ -18,8 +18,6 @@ _SAMPLE = 50
 
 @dataclass(frozen=True)
 class PassageFacts:
-    """Counts of the passages of a corpus."""
-
     count: int
     mean_characters: float
     """Mean characters of a chunk's own text, as embedded."""
@@ -66,7 +64,6 @@ def _passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
 
 
 def filler(count: int, characters: float) -> list[Context]:
-    """This number of contexts of that length."""
     return [Context(text="x" * round(characters), doc_ids=())] * count
 
 
@@ -76,16 +73,27 @@ def typical_question(queries: Sequence[Query]) -> str:
 
 
 def characters_of(messages: Sequence[Message]) -> int:
-    """Characters of a prompt."""
     return sum(len(message.content) for message in messages)
+
+
+def expected_call(messages: Sequence[Message], most_tokens: int, calls: int = 1) -> ExpectedCalls:
+    """Calls with this prompt."""
+    return ExpectedCalls(calls=calls, input_characters=characters_of(messages), output_tokens_most=most_tokens)
+
+
+def also_embedding(work: Work, texts: float, characters: float) -> Work:
+    """The work and more texts that are embedded, of so many characters each."""
+    more = {
+        "embedded_texts": work.embedded_texts + texts,
+        "embedded_characters": work.embedded_characters + texts * characters,
+    }
+    return work.model_copy(update=more)
 
 
 def answer_call(workload: Workload, contexts: Sequence[Context], prompts: Prompts = "shared") -> ExpectedCalls:
     """The one generation of the answer."""
     messages = prompt_of(prompts, typical_question(workload.queries), contexts, workload.answer_style)
-    return ExpectedCalls(
-        calls=1, input_characters=characters_of(messages), output_tokens_most=workload.answer_tokens
-    )
+    return expected_call(messages, workload.answer_tokens)
 
 
 def search(workload: Workload, calls: Sequence[ExpectedCalls], searches: int = 1) -> Work:

@@ -1,10 +1,15 @@
 """Expected model calls of building and searching a graph."""
 
-from dataclasses import dataclass
-
 from harness.core.records import Context, ExpectedCalls, Work
 from harness.protocols import Workload
-from systems.common.expected_calls import PassageFacts, characters_of, filler, typical_question
+from systems.common.expected_calls import (
+    PassageFacts,
+    also_embedding,
+    characters_of,
+    expected_call,
+    filler,
+    typical_question,
+)
 from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams
 from systems.common.prompts import names
@@ -20,41 +25,24 @@ _SENTENCE_CHARACTERS = 150
 """Of a sentence that states one, with its publisher and date."""
 
 
-@dataclass(frozen=True)
-class ExpectedSearch:
-    """Of one query."""
-
-    contexts: list[Context]
-    """As long as the contexts for the generator."""
-    calls: list[ExpectedCalls]
-    """Before it answers."""
-    searches: int
-    """Texts that are embedded."""
-    most: str
-    notes: tuple[str, ...]
-
-
-def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload: Workload) -> ExpectedSearch:
-    """The graph's answers are taken to be full: `max_triplets` for every query."""
+def expected_search(
+    answer: GraphSearchParams, passages: PassageFacts, workload: Workload
+) -> tuple[list[Context], list[ExpectedCalls], str]:
+    """The contexts for the generator, the calls before it answers, and a note: the graph's answers are taken to be
+    full.
+    """
     length = _TRIPLET_CHARACTERS + (_SENTENCE_CHARACTERS if answer.rank == "meaning" else 0)
     shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
-    return ExpectedSearch(
-        contexts=[*shown, *filler(answer.max_triplets, length)],
-        calls=names_calls(answer.names_by, workload),
-        searches=int(answer.by_meaning),
-        most=""
-        if answer.rank != "meaning"
-        else "as many sentences as triplets, and no passage contains any of them",
-        notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
-    )
+    note = f"every query is taken to find {answer.max_triplets} triplets, the most there can be"
+    contexts = [*shown, *filler(answer.max_triplets, length)]
+    return contexts, names_calls(answer.names_by, workload), note
 
 
 def names_calls(names_by: str, workload: Workload) -> list[ExpectedCalls]:
     """The call for the names in a question, if a model lists them."""
     if names_by != "model":
         return []
-    prompt = characters_of(names.names_messages(typical_question(workload.queries)))
-    return [ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=names.MAX_TOKENS)]
+    return [expected_call(names.names_messages(typical_question(workload.queries)), names.MAX_TOKENS)]
 
 
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
@@ -63,11 +51,7 @@ def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Wor
     embedding = passages.embedding(index.headings is True)
     if index.statements:
         sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
-        more = {
-            "embedded_texts": embedding.embedded_texts + sentences,
-            "embedded_characters": embedding.embedded_characters + sentences * _SENTENCE_CHARACTERS,
-        }
-        embedding = embedding.model_copy(update=more)
+        embedding = also_embedding(embedding, sentences, _SENTENCE_CHARACTERS)
         notes = (*notes, "every sentence of the corpus is taken to state a triplet, and to be embedded")
     return embedding.model_copy(update={"calls": extraction}), notes
 

@@ -8,13 +8,14 @@ from harness.core.errors import ConfigError
 from harness.core.records import Document, IndexStats, Places
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
-from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
+from harness.llm_utils.concurrency import Progress
+from harness.protocols import EMBEDS, GENERATES, ChatModel, Params, Role, Runtime
 from systems.common.chunking import check_splitter, iter_chunks
-from systems.common.extraction.extractor import Extractor, Focus
-from systems.common.extraction.graph_assembly import assemble
+from systems.common.extraction.extractor import Extractor, Focus, NlpOfChunks
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph, assemble
+from systems.common.loaded import loaded
 from systems.common.passages import SearchedParams, empty_documents_note
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
@@ -27,8 +28,6 @@ ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 
 class GraphIndexParams(SearchedParams):
-    """Index parameters of the graph."""
-
     extractor: ExtractorName = "bounded"
     """`bounded`: one schema-constrained call per chunk, also for small models; `langchain`: LLMGraphTransformer,
     as the thesis, for capable models; `nlp`: spaCy, no model call.
@@ -48,7 +47,6 @@ class GraphIndexParams(SearchedParams):
 
     @property
     def focus(self) -> Focus:
-        """What a model is asked to extract."""
         return Focus(self.entity_types, self.relation_types, self.dates)
 
 
@@ -66,7 +64,6 @@ def weights_of(params: GraphIndexParams) -> dict[str, str]:
 
 
 def graph_servers(params: GraphIndexParams) -> list[str]:
-    """See `SystemSpec.servers`."""
     return servers_of(params.store)
 
 
@@ -89,6 +86,23 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
         check_langchain()
 
 
+def open_extractor(
+    name: str, chat: ChatModel | None, progress: Progress, focus: Focus, pipeline: str | None = None
+) -> Extractor:
+    """`nlp` needs no generator, the others (`bounded`, `langchain`) do."""
+    if name == "nlp":
+        return NlpOfChunks(pipeline, progress)
+    if chat is None:
+        raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
+    if name == "langchain":
+        from systems.common.extraction.langchain import LangChainExtractor
+
+        return LangChainExtractor(chat, progress=progress, focus=focus)
+    from systems.common.extraction.bounded import BoundedExtractor
+
+    return BoundedExtractor(chat, progress, focus)
+
+
 class GraphIndex:
     """`build` once, `open` in another process, then use `store`; every part of building is timed as a stage."""
 
@@ -103,9 +117,7 @@ class GraphIndex:
     @property
     def store(self) -> GraphStore:
         """The opened store; RuntimeError before `open`."""
-        if self._store is None:
-            raise RuntimeError("answer() was called before load()")
-        return self._store
+        return loaded(self._store)
 
     def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
         """The dates that the texts state for a triplet, if they were extracted."""
@@ -114,16 +126,12 @@ class GraphIndex:
     @property
     def words(self) -> WordIndex:
         """The keyword index of passages; RuntimeError if it was not opened."""
-        if self._words is None:
-            raise RuntimeError("answer() was called before load()")
-        return self._words
+        return loaded(self._words)
 
     @property
     def statements(self) -> StatementIndex:
         """The embedded sentences; RuntimeError if they were not opened."""
-        if self._statements is None:
-            raise RuntimeError("answer() was called before load()")
-        return self._statements
+        return loaded(self._statements)
 
     async def build(
         self, corpus: Sequence[Document], also: Callable[[KnowledgeGraph], Awaitable[None]] | None = None
@@ -190,32 +198,19 @@ class GraphIndex:
         await self._store.size()
 
     def close(self) -> None:
-        """Release the stores, if any were opened."""
         for opened in (self._store, self._words, self._statements):
             if opened is not None:
                 opened.close()
 
     def _extractor(self) -> Extractor:
         params = self._params
+        # Without model extraction no phase names the generator, and requesting it raises an error.
+        chat = None if params.extractor == "nlp" else self._runtime.chat
 
         def progress(done: int, total: int) -> None:
             self._runtime.progress(done, total, "extracting")
 
-        if params.extractor == "nlp":
-            from systems.common.extraction.nlp import NlpOfChunks
-
-            return NlpOfChunks(params.nlp_pipeline, progress)
-        # Without model extraction no phase names the generator, and requesting it raises an error.
-        chat = self._runtime.chat
-        if chat is None:
-            raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
-        if params.extractor == "langchain":
-            from systems.common.extraction.langchain import LangChainExtractor
-
-            return LangChainExtractor(chat, progress=progress, focus=params.focus)
-        from systems.common.extraction.bounded import BoundedExtractor
-
-        return BoundedExtractor(chat, progress, params.focus)
+        return open_extractor(params.extractor, chat, progress, params.focus, params.nlp_pipeline)
 
 
 def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:

@@ -3,7 +3,7 @@
 Importing LangChain takes a second: import this module only when needed.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -50,24 +50,17 @@ class MeteredChatModel(BaseChatModel):  # type: ignore[misc]
         )
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=reply))])
 
-    def with_structured_output(self, schema: type[BaseModel], *, include_raw: bool = False) -> Runnable[Any, Any]:
-        """Calls that return `schema`; as elsewhere in LangChain, with `include_raw` a dict of "raw" (the message),
-        "parsed" (None if the reply does not fit) and "parsing_error" (then a ValueError).
+    def with_structured_output(self, schema: type[BaseModel], **_: Any) -> Runnable[Any, Any]:
+        """Calls that return, as elsewhere in LangChain with `include_raw`, a dict of "raw" (the message), "parsed"
+        (None if the reply does not fit `schema`) and "parsing_error" (then a ValueError).
         """
-        strict = convert_to_openai_function(schema, strict=True)["parameters"]
-        return self.bind(json_schema=strict) | RunnableLambda(_reader(schema, include_raw))
 
-
-def _reader(schema: type[BaseModel], include_raw: bool) -> Callable[[AIMessage], Awaitable[Any]]:
-    async def read(raw: AIMessage) -> Any:
-        try:
-            parsed, error = schema.model_validate(parse_object(str(raw.text))), None
-        except ValueError as problem:
-            parsed, error = None, problem
-        if include_raw:
+        async def read(raw: AIMessage) -> dict[str, Any]:
+            try:
+                parsed, error = schema.model_validate(parse_object(str(raw.text))), None
+            except ValueError as problem:
+                parsed, error = None, problem
             return {"raw": raw, "parsed": parsed, "parsing_error": error}
-        if error:
-            raise error
-        return parsed
 
-    return read
+        strict = convert_to_openai_function(schema, strict=True)["parameters"]
+        return self.bind(json_schema=strict) | RunnableLambda(read)

@@ -35,11 +35,9 @@ class PassageSystem(Generic[Index, Answer]):
         return await self._passages.build(corpus, self._index_params)
 
     async def load(self) -> None:
-        """Open the stored passages."""
         self._passages.open()
 
     def close(self) -> None:
-        """Release the stores."""
         self._passages.close()
 
 

@@ -12,8 +12,8 @@ from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
 from systems.common.headings import passage_text
-from systems.common.reranking import best_passages, open_reranker
-from systems.common.search import FoundPassages, SearchParams, search_passages
+from systems.common.loaded import loaded
+from systems.common.search import FoundPassages, SearchParams, best_passages, open_reranker, search_passages
 from systems.common.vector_index import PassageIndex, check_chroma
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -34,17 +34,13 @@ class SearchedParams(ChunkParams):
 
     @property
     def shows_headings(self) -> bool:
-        """See `ChunkParams`."""
         return self.headings is not False
 
     def searched_text(self, chunk: Chunk) -> str:
-        """The searched text of a chunk."""
         return passage_text(chunk) if self.headings is True else chunk.text
 
 
 class PassageParams(SearchedParams):
-    """Index parameters."""
-
     vectors: bool = True
     """Whether passages are embedded. If it is not set: only for a search by vectors, see `settle_vectors`."""
 
@@ -56,7 +52,6 @@ def settle_vectors(index: PassageParams, answer: SearchParams) -> PassageParams:
 
 
 def index_roles(params: PassageParams) -> frozenset[Role]:
-    """The models that build the index."""
     return EMBEDS if params.vectors else NO_ROLE
 
 
@@ -74,7 +69,6 @@ def check_passages(index_params: PassageParams, answer_params: SearchParams) -> 
 
 
 def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
-    """The expected model calls of building it."""
     return passages.embedding(params.headings is True) if params.vectors else Work()
 
 
@@ -146,26 +140,22 @@ class Passages:
 
     async def nearest(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
         """The k passages nearest to `vector`; with `among`, only of the chunks with these ids."""
-        if self._vectors is None:
-            raise RuntimeError("answer() was called before load()")
+        vectors = loaded(self._vectors)
         with self._runtime.stage("retrieve"):
-            return await self._vectors.search(vector, k, among)
+            return await vectors.search(vector, k, among)
 
     async def _by_words(self, text: str, k: int) -> list[Context]:
-        if self._words is None:
-            raise RuntimeError("answer() was called before load()")
+        words = loaded(self._words)
         with self._runtime.stage("retrieve"):
-            return await self._words.search(text, k)
+            return await words.search(text, k)
 
     def close(self) -> None:
-        """Release the stores, if any were opened."""
         for index in (self._vectors, self._words):
             if index is not None:
                 index.close()
 
 
 def index_stats(corpus: Sequence[Document], chunks: Sequence[Chunk]) -> IndexStats:
-    """The size of an index of these chunks."""
     return IndexStats(
         documents=len(corpus),
         chunks=len(chunks),

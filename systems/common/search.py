@@ -8,12 +8,38 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from harness.core.errors import ConfigError
-from harness.core.records import Places
+from harness.core.records import Context, Places
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
 from systems.common.prompts.thesis import PromptParams
 
 if TYPE_CHECKING:
     from harness.core.records import Context, Span
+
+
+def open_reranker(runtime: Runtime, params: SearchParams) -> None:
+    """Load the model of `params` now, so that its loading time is not part of a query."""
+    if params.rerank:
+        _ = runtime.reranker
+
+
+async def best_passages(
+    runtime: Runtime, params: SearchParams, question: str, found: Sequence[Context], k: int
+) -> FoundPassages:
+    """The k best of `found`, best first, with the model's scores; ties in the order of `found`.
+
+    The model reads passages with their headings, like the generator; passages beyond its limit come last. Without
+    a model, the first k.
+    """
+    if not params.rerank or not found:
+        return FoundPassages.of(found, k)
+    read, behind = found[: params.read(k)], found[params.read(k) :]
+    with runtime.stage("rerank"):
+        scores = await runtime.reranker.scores(question, [context.text for context in read])
+    # sorted() is stable.
+    best = sorted(zip(scores, read, strict=True), key=lambda pair: -pair[0])
+    ranked = [context.model_copy(update={"score": score}) for score, context in best]
+    return FoundPassages.of([*ranked, *behind], k)
+
 
 Search = Literal["dense", "bm25", "hybrid"]
 Ranker = Callable[[str, int], Awaitable["list[Context]"]]
@@ -54,8 +80,6 @@ class FoundPassages(NamedTuple):
 
 
 class SearchParams(PromptParams):
-    """Parameters that do not change the index."""
-
     search: Search = "dense"
     """`dense`: nearest vectors to the question; `bm25`: shared words; `hybrid`: both lists, fused by rank."""
     fetch_k: int = Field(100, ge=1, le=10_000)
@@ -70,12 +94,10 @@ class SearchParams(PromptParams):
         return max(KEPT, self.read(k))
 
     def read(self, k: int) -> int:
-        """Number of passages that a reranker reads."""
         return max(k, self.fetch_k) if self.rerank else k
 
     @property
     def is_dense(self) -> bool:
-        """Whether the question is embedded."""
         return self.search != "bm25"
 
     @property
@@ -85,7 +107,6 @@ class SearchParams(PromptParams):
 
     @property
     def search_roles(self) -> frozenset[Role]:
-        """The models that a search calls."""
         return EMBEDS if self.is_dense else NO_ROLE
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from systems.common.graph_stores.name_words import words
+from systems.common.graph_stores.entity_name_search import words
 from systems.common.headings import source_and_date
 from systems.common.sentences import sentence_spans
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
     from systems.common.chunking import Chunk
     from systems.common.graph_stores.contract import StoredTriplet
-    from systems.common.graph_types import KnowledgeGraph
+    from systems.common.knowledge_graph import KnowledgeGraph
 
 _TEXTS, _VECTORS = "statements.sqlite", "vectors.npy"
 _TABLES = """
@@ -34,8 +34,6 @@ _SENTENCE = "SELECT chunk_id, doc_id, text, label FROM sentences WHERE number = 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence that states triplets."""
-
     chunk_id: str
     doc_id: str
     text: str
@@ -44,22 +42,17 @@ class Sentence:
 
     @property
     def searched(self) -> str:
-        """Its searched text."""
         return f"{self.text} ({self.label})" if self.label else self.text
 
 
 @dataclass(frozen=True)
 class StatedTriplet:
-    """A sentence with its first triplet."""
-
     triplet: StoredTriplet
     sentence: Sentence
 
 
 @dataclass(frozen=True)
 class StatedGraph:
-    """The sentences of a graph with their triplets."""
-
     sentences: tuple[Sentence, ...]
     """In corpus order."""
     triplets: tuple[tuple[str, str, str, int], ...]
@@ -67,7 +60,6 @@ class StatedGraph:
 
     @property
     def texts(self) -> list[str]:
-        """The texts to embed."""
         return [sentence.searched for sentence in self.sentences]
 
 
@@ -93,8 +85,6 @@ def sentences_of_triplets(graph: KnowledgeGraph) -> StatedGraph:
 
 @dataclass(frozen=True)
 class _ChunkSentences:
-    """A chunk, split into sentences."""
-
     chunk: Chunk
     texts: tuple[str, ...]
     words: tuple[frozenset[str], ...]
@@ -178,7 +168,6 @@ class StatementIndex:
         return StatedTriplet(triplet, Sentence(*row))
 
     def close(self) -> None:
-        """Release the files."""
         self._texts.close()
         # Memory-mapped; the file stays open as long as the array is used.
         self._vectors = np.empty((0, 0), dtype=np.float32)

@@ -27,8 +27,6 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class SoftClusters:
-    """How vectors are divided."""
-
     most_tokens: int
     """Maximum tokens of the members of a cluster with more than one."""
     seed: int
@@ -79,7 +77,6 @@ def _reduced(vectors: Vectors) -> Any:
 
 
 def _mixture(points: Any, seed: int) -> Any:
-    """The mixture with the lowest BIC."""
     from sklearn.mixture import GaussianMixture
 
     best, lowest, tried_since = None, math.inf, 0

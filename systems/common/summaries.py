@@ -8,10 +8,10 @@ from harness.core.scripts import bm25_terms
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.protocols import ChatModel, Message
 from systems.common.chunking import Chunk
-from systems.common.document_sources import MOST_CITED, origin_of_chunk, with_origins
-from systems.common.safe_model_calls import Guard
+from systems.common.headings import MOST_CITED, origin_of_chunk, with_origins
 from systems.common.sentences import sentence_spans
 from systems.common.token_estimate import clip, count_tokens
+from systems.common.wrapped_libraries import Guard
 
 _WORDS_A_TOKEN = 0.7
 _ROLE = f"You summarise passages of a collection of documents. {RULE}"
@@ -32,12 +32,10 @@ class Sentence:
 
     @property
     def shown(self) -> str:
-        """With its source."""
         return with_origins(self.text, [self.origin])
 
 
 def sentences_of(chunk: Chunk) -> tuple[Sentence, ...]:
-    """The sentences of a passage."""
     origin, ids = origin_of_chunk(chunk), (chunk.span.doc_id,)
     return tuple(Sentence(chunk.text[start:end], ids, origin) for start, end in sentence_spans(chunk.text))
 
@@ -78,7 +76,6 @@ class SummaryWriter:
 
 
 def summary_messages(material: str, tokens: int) -> list[Message]:
-    """The prompt for a summary."""
     task = _TASK.format(words=round(tokens * _WORDS_A_TOKEN))
     return [Message("system", _ROLE), Message("user", f"{quoted('passages', material)}\n\n{task}")]
 

@@ -17,10 +17,10 @@ from harness.protocols import Runtime
 from systems.common.chunking import Chunk
 from systems.common.headings import passage_text
 from systems.common.passages import Passages
-from systems.common.safe_model_calls import CONCURRENCY
 from systems.common.soft_clusters import DIMENSIONS, Numbers, SoftClusters
 from systems.common.summaries import Sentence, SummaryWriter, cited, sentences_of
 from systems.common.token_estimate import count_tokens
+from systems.common.wrapped_libraries import CONCURRENCY
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -14,7 +14,6 @@ class TokenCounter:
         return _PIECE.findall(text)
 
     def decode(self, tokens: list[str]) -> str:
-        """The text of these tokens."""
         return "".join(tokens)
 
 
@@ -24,7 +23,6 @@ def count_tokens(text: str) -> int:
 
 
 def clip(text: str, tokens: int) -> str:
-    """The text up to that many tokens."""
     for number, piece in enumerate(_PIECE.finditer(text)):
         if number == tokens:
             return text[: piece.start()]

@@ -34,26 +34,21 @@ class PassageIndex:
         """Store vectors[i] (unit rows) for chunks[i] under `folder`."""
         client = _client(folder)
         try:
-            collection = cls._filled(client, chunks, vectors)
+            collection = client.create_collection(
+                _COLLECTION, embedding_function=None, configuration={"hnsw": dict(_HNSW)}
+            )
+            for start in range(0, len(chunks), _ADD_BATCH):
+                batch = chunks[start : start + _ADD_BATCH]
+                collection.add(
+                    ids=[chunk.chunk_id for chunk in batch],
+                    embeddings=vectors[start : start + _ADD_BATCH],
+                    documents=[chunk.text for chunk in batch],
+                    metadatas=[passage_metadata(chunk) for chunk in batch],
+                )
         except BaseException:
             client.close()
             raise
         return cls(client, collection)
-
-    @staticmethod
-    def _filled(client: Any, chunks: Sequence[Chunk], vectors: "Vectors") -> Any:
-        collection = client.create_collection(
-            _COLLECTION, embedding_function=None, configuration={"hnsw": dict(_HNSW)}
-        )
-        for start in range(0, len(chunks), _ADD_BATCH):
-            batch = chunks[start : start + _ADD_BATCH]
-            collection.add(
-                ids=[chunk.chunk_id for chunk in batch],
-                embeddings=vectors[start : start + _ADD_BATCH],
-                documents=[chunk.text for chunk in batch],
-                metadatas=[passage_metadata(chunk) for chunk in batch],
-            )
-        return collection
 
     @classmethod
     def open(cls, folder: Path) -> "PassageIndex":
@@ -94,7 +89,6 @@ class PassageIndex:
         return sorted(zip(*columns, strict=True), key=lambda row: (row[0], row[1]))
 
     def close(self) -> None:
-        """Release the files."""
         self._client.close()
 
 
@@ -112,7 +106,6 @@ def _client(folder: Path) -> Any:
 
 
 def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
-    """Metadata stored with a chunk's text."""
     return {
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,

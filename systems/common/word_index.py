@@ -85,7 +85,6 @@ class WordIndex:
         return passage(row["text"], row["metadata"], score)
 
     def close(self) -> None:
-        """Release the files."""
         self._passages.close()
 
 

@@ -50,7 +50,6 @@ _MOST = "{} per chunk, with a report each; the actual number is known once the g
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`."""
     passages = passages_of(workload.corpus, index)
     entities = passages.count * _ENTITIES_A_CHUNK
     calls, notes = _extraction(passages, index)

@@ -12,12 +12,12 @@ from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel, Runtime
 from systems.common.headings import under_heading
 from systems.common.prompts import reports as prompts
-from systems.common.safe_model_calls import CONCURRENCY
 from systems.common.token_estimate import clip, count_tokens
+from systems.common.wrapped_libraries import CONCURRENCY
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
-from systems.community.search_result import FoundUnits, within
 from systems.community.stored_index import Report, StoredIndex
+from systems.community.text_units import FoundUnits, within
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,6 @@ class RatedPoint:
 
 
 class Points(NamedTuple):
-    """The points of a reply."""
-
     points: list[RatedPoint]
     unread: int
     """Points without a description or a score."""

@@ -2,17 +2,17 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from harness.core.records import Document, IndexStats, Places
 from harness.protocols import ChatModel, Runtime
 from systems.common.chunking import Chunk, iter_chunks
-from systems.common.extraction.bounded import BoundedExtractor
-from systems.common.extraction.extractor import Extractor
-from systems.common.extraction.graph_assembly import assemble
-from systems.common.safe_model_calls import Guard
+from systems.common.extraction.extractor import Focus
+from systems.common.graph_index import open_extractor
+from systems.common.knowledge_graph import assemble
+from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
 from systems.community.library_extraction import LibraryExtraction
 from systems.community.params import IndexParams
@@ -144,37 +144,24 @@ class _Build:
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
-            extraction = LibraryExtraction(
-                self._generator(), self._guard, self._progress("extracting", len(texts))
-            )
-            await extraction.extract(texts, units, (graph, vectors), given["global_config"])
+            if self._chat is None:
+                raise RuntimeError("this extractor needs a generator; the system should have rejected the build")
+            extraction = LibraryExtraction(self._chat, self._guard)
+            extraction.progress = lambda done: self._runtime.progress(done, len(texts), "extracting")
+            await extraction.run(texts, units, (graph, vectors), given["global_config"])
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
         else:
-            found = await self._extractor().extract(chunks)
+
+            def progress(done: int, total: int) -> None:
+                self._runtime.progress(done, total, "extracting")
+
+            found = await open_extractor(self._params.extractor, self._chat, progress, Focus()).extract(chunks)
             knowledge = assemble(chunks, found)
             await triplet_extraction.store(knowledge, units, graph, vectors)
             self._failed_chunks = knowledge.failed_chunks
             self._first_failure = next((graph.failure for graph in found if graph.failure), "")
         return graph
-
-    def _extractor(self) -> Extractor:
-        def progress(done: int, total: int) -> None:
-            self._runtime.progress(done, total, "extracting")
-
-        if self._params.extractor == "nlp":
-            from systems.common.extraction.nlp import NlpOfChunks
-
-            return NlpOfChunks(None, progress)
-        return BoundedExtractor(self._generator(), progress)
-
-    def _generator(self) -> ChatModel:
-        if self._chat is None:
-            raise RuntimeError("this extractor needs a generator; the system should have rejected the build")
-        return self._chat
-
-    def _progress(self, doing: str, total: int) -> Callable[[int], None]:
-        return lambda done: self._runtime.progress(done, total, doing)
 
     def _clustered(self, communities: int) -> None:
         self._communities = communities

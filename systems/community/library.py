@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from harness.core.errors import MissingDependency, install
-from systems.common.library_logging import root_logger_as_it_is, silence
 from systems.common.token_estimate import TokenCounter
+from systems.common.wrapped_libraries import root_logger_as_it_is, silence
 
 # Packages that nano_graphrag imports, and the Leiden algorithm.
 _PACKAGES = (
@@ -77,7 +77,6 @@ def operations() -> Any:
 
 
 def utilities() -> Any:
-    """The module of its helpers, such as ids by hash."""
     load()
     return import_module("nano_graphrag._utils")
 

@@ -13,18 +13,16 @@ from typing import Any
 from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
 from harness.protocols import Message, Runtime
-from systems.common.joined_fields import SEPARATOR, plain
 from systems.common.prompts.reports import LIBRARY_MAP_TOKENS
 from systems.common.prompts.thesis import report_messages, table_messages
-from systems.common.safe_model_calls import CONCURRENCY
+from systems.common.wrapped_libraries import CONCURRENCY, SEPARATOR, plain
 from systems.community import library
 from systems.community.global_search import not_read
 from systems.community.local_search import GRAPH, PASSAGES, REPORTS
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number, without_rules
-from systems.community.search_result import FoundUnits
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import passage
+from systems.community.text_units import FoundUnits, passage
 
 _POINT = object_of({"description": string_of(1000), "score": integer_of(0, 100)})
 MAP_SCHEMA = object_of({"points": list_of(_POINT, 20)})

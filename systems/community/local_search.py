@@ -6,13 +6,12 @@ from typing import Any
 
 from harness.core.records import Context, Query, Step
 from harness.protocols import Runtime
-from systems.common.document_sources import with_origins
-from systems.common.joined_fields import plain, relation_text
+from systems.common.headings import with_origins
+from systems.common.wrapped_libraries import plain, relation_text
 from systems.community import library
 from systems.community.params import AnswerParams
-from systems.community.search_result import FoundUnits, within
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import UnitRow, passage, triplets_in
+from systems.community.text_units import FoundUnits, UnitRow, passage, triplets_in, within
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
 REPORTS, GRAPH, PASSAGES = 0.27, 0.40, 0.33

@@ -4,8 +4,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.extraction.nlp import pipeline_digest
-from harness.protocols import EMBEDS, GENERATES, Role
 from systems.common.chunking import ChunkParams
 from systems.common.prompts.thesis import PromptParams
 
@@ -34,7 +32,6 @@ class IndexParams(ChunkParams):
 
     @property
     def shows_headings(self) -> bool:
-        """See `ChunkParams`."""
         return self.headings
 
     @property
@@ -44,8 +41,6 @@ class IndexParams(ChunkParams):
 
 
 class AnswerParams(PromptParams):
-    """Parameters that do not change the index."""
-
     mode: Literal["global", "local"] = "global"
     """`global`: map over community reports, then reduce; `local`: entities near the question and their
     neighbourhood."""
@@ -65,18 +60,3 @@ class AnswerParams(PromptParams):
     """With `local`: number of entities nearest to the question. Not `top_k`, which counts passages in other
     systems.
     """
-
-
-def index_roles(params: IndexParams) -> frozenset[Role]:
-    """The models of the index; without model calls only the embedder."""
-    return EMBEDS | GENERATES if params.asks_model else EMBEDS
-
-
-def weights_of(params: IndexParams) -> dict[str, str]:
-    """The digest of the parser's pipeline, if a parser extracts the graph."""
-    return {"parser": pipeline_digest(None)} if params.extractor == "nlp" else {}
-
-
-def answer_roles(_index: IndexParams, answer: AnswerParams) -> frozenset[Role]:
-    """The models of answers; only a local search embeds the question."""
-    return EMBEDS | GENERATES if answer.mode == "local" else GENERATES

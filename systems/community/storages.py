@@ -13,7 +13,7 @@ from nano_graphrag._storage import NetworkXStorage
 from nano_graphrag.base import BaseVectorStorage
 from nano_vectordb import NanoVectorDB
 
-from systems.common.joined_fields import SEPARATOR
+from systems.common.wrapped_libraries import SEPARATOR
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -67,16 +67,13 @@ class LeidenGraph(NetworkXStorage):  # type: ignore[misc]
             data["source_id"] = SEPARATOR.join(units)
 
     def size(self) -> tuple[int, int]:
-        """Number of nodes and edges."""
         return self._graph.number_of_nodes(), self._graph.number_of_edges()
 
     def edge(self, source: str, target: str) -> dict[str, Any]:
-        """The attributes of an edge."""
         found: dict[str, Any] = self._graph.edges[source, target]
         return found
 
     def outside_communities(self) -> int:
-        """Number of nodes without a community."""
         return sum(1 for _, data in self._graph.nodes(data=True) if "clusters" not in data)
 
     def units_reported(self) -> set[str]:
@@ -132,6 +129,5 @@ class EntityVectors(BaseVectorStorage):  # type: ignore[misc]
         return sorted(found, key=lambda entity: (-entity[1], entity[0]))
 
     async def index_done_callback(self) -> None:
-        """Write the file."""
         if self._client is not None:
             self._client.save()

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from systems.common.document_sources import MOST_CITED, listed
-from systems.common.joined_fields import SEPARATOR, plain
+from systems.common.headings import MOST_CITED, listed
 from systems.common.token_estimate import count_tokens
+from systems.common.wrapped_libraries import SEPARATOR, plain
 from systems.community import library
 from systems.community.text_units import UnitRow, doc_ids_of
 
@@ -29,8 +29,6 @@ class ReportedRelation:
 
 @dataclass(frozen=True)
 class Report:
-    """One community's report."""
-
     community_id: str
     level: int
     text: str
@@ -71,7 +69,6 @@ class StoredIndex:
 
     @classmethod
     async def open(cls, folder: Path) -> "StoredIndex":
-        """The index built in `folder`."""
         index = cls(folder)
         index._records = await _all_rows(index.units)
         units = sorted(index._records.values(), key=lambda unit: unit["chunk_order_index"])
@@ -105,15 +102,12 @@ class StoredIndex:
 
     @cached_property
     def longest_report(self) -> int:
-        """Estimated tokens of the longest report."""
         return max((count_tokens(report.text) for report in self._ranked), default=0)
 
     def report_titled(self, title: str) -> Report:
-        """The report on the community with this title."""
         return self._by_title[title]
 
     def origins(self, doc_ids: Iterable[str], most: int | None = None) -> str:
-        """Source and date of these documents as text."""
         origins = [self._origins[doc_id] for doc_id in doc_ids]
         return listed(origins) if most is None else listed(origins, most)
 

@@ -4,25 +4,24 @@ from collections.abc import Sequence
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Document, IndexStats, Prediction, Query
-from harness.extraction.nlp import check_pipeline
+from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.llm_utils.answer_contract import ABSTENTION, generate
-from harness.protocols import Runtime, SystemSpec
+from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
 from systems.common.chunking import check_splitter
-from systems.common.extraction.nlp import english_only
+from systems.common.extraction.extractor import english_only
+from systems.common.loaded import loaded
 from systems.community import library
 from systems.community.expected_calls import expect
 from systems.community.global_search import search_globally
 from systems.community.index_building import build_index
 from systems.community.library_query import query_library, thesis_messages
 from systems.community.local_search import search_locally
-from systems.community.params import AnswerParams, IndexParams, answer_roles, index_roles, weights_of
-from systems.community.search_result import FoundUnits
+from systems.community.params import AnswerParams, IndexParams
 from systems.community.stored_index import StoredIndex
+from systems.community.text_units import FoundUnits
 
 
 class CommunitySystem:
-    """See `harness.protocols.System`."""
-
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
         self._index_params = index
         self._answer_params = answer
@@ -39,14 +38,11 @@ class CommunitySystem:
         return await build_index(self._runtime, chat, self._index_params, corpus)
 
     async def load(self) -> None:
-        """Read the stored index into memory."""
         self._stored = await StoredIndex.open(self._runtime.index_dir)
 
     async def answer(self, query: Query) -> Prediction:
         """Search, then generate once; without a result, abstain without a call, as the library does."""
-        if self._stored is None:
-            raise RuntimeError("answer() was called before load()")
-        found = await self._search(self._stored, query)
+        found = await self._search(loaded(self._stored), query)
         if self._runtime.chat is not None and not found.contexts:
             answer: str | None = ABSTENTION
         elif self._answer_params.prompts == "thesis":
@@ -65,7 +61,6 @@ class CommunitySystem:
         return await search(self._runtime, index, params, query)
 
     def close(self) -> None:
-        """Release the index: it has no open file."""
         self._stored = None
 
 
@@ -86,9 +81,9 @@ SPEC = SystemSpec(
     build=CommunitySystem,
     # Later changes affect answers, but not stored indexes.
     index_kind="community/3",
-    index_roles=index_roles,
-    answer_roles=answer_roles,
-    weights=weights_of,
+    index_roles=lambda index: EMBEDS | GENERATES if index.asks_model else EMBEDS,
+    answer_roles=lambda _, answer: EMBEDS | GENERATES if answer.mode == "local" else GENERATES,
+    weights=lambda index: {"parser": pipeline_digest(None)} if index.extractor == "nlp" else {},
     english_only=english_only,
     preflight=_preflight,
     expect=expect,

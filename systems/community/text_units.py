@@ -1,14 +1,13 @@
-"""Chunks as stored by nano-graphrag: text units, identified by the hash of their text."""
+"""Chunks as stored by nano-graphrag (text units, by the hash of their text), and what a search finds of them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.records import Context, Span, Triplet
+from harness.core.records import Context, Span, Step, Triplet
 from systems.common.chunking import Chunk
-from systems.common.document_sources import origin_of_chunk
-from systems.common.headings import heading_of, under_heading
+from systems.common.headings import heading_of, origin_of_chunk, under_heading
 from systems.common.token_estimate import count_tokens
 from systems.community import library
 
@@ -30,7 +29,6 @@ class TextUnits:
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> "TextUnits":
-        """The text units of these chunks."""
         records: dict[str, UnitRow] = {}
         id_of = {}
         for chunk in chunks:
@@ -48,7 +46,6 @@ class TextUnits:
         return cls(tuple(records.values()), id_of)
 
     def ids_of(self, chunk_ids: Iterable[str]) -> list[str]:
-        """The distinct units of these chunks."""
         return list(dict.fromkeys(self.id_of[chunk_id] for chunk_id in chunk_ids))
 
     def in_order(self) -> list[str]:
@@ -72,7 +69,6 @@ def _hash(text: str, prefix: str) -> str:
 
 
 def triplets_in(record: UnitRow) -> tuple[Triplet, ...]:
-    """The statements of a node or an edge."""
     return tuple(Triplet(*stated) for stated in json.loads(record.get(TRIPLETS, "[]")))
 
 
@@ -91,3 +87,23 @@ def passage(record: UnitRow) -> Context:
         kind="passage",
         span=Span(doc_id=first["doc_id"], start=first["start"], end=first["end"]),
     )
+
+
+@dataclass(frozen=True)
+class FoundUnits:
+    """Contexts in rank order, with the trace of the search."""
+
+    contexts: tuple[Context, ...]
+    trace: tuple[Step, ...]
+    shown: str = ""
+    """The contexts as one text, as the library words them; empty without the library."""
+
+
+def within(contexts: Iterable[Context], tokens: int) -> list[Context]:
+    kept: list[Context] = []
+    for context in contexts:
+        tokens -= count_tokens(context.text)
+        if tokens < 0:
+            break
+        kept.append(context)
+    return kept

@@ -13,7 +13,7 @@ from harness.protocols import ChatModel, Corpus, Message
 from systems.common.chunking import Chunk
 from systems.common.expected_calls import PassageFacts, characters_of
 from systems.common.headings import document_heading, heading_of, under_heading
-from systems.common.safe_model_calls import CONCURRENCY, Guard
+from systems.common.wrapped_libraries import CONCURRENCY, Guard
 
 CONTEXT_TOKENS = 120
 """Maximum tokens of a written context."""

@@ -23,8 +23,6 @@ _WRITTEN_CHARACTERS = LONGEST // 2
 
 
 class IndexParams(PassageParams):
-    """Index parameters."""
-
     context: Literal["headings", "model"] = "headings"
     """The context with which a chunk is embedded and searched by words: `headings`: title, source and date of its
     document and the section headings above it; `model`: one or two sentences that a model writes, one call each.
@@ -34,8 +32,6 @@ class IndexParams(PassageParams):
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     top_k: int = Field(10, ge=1, le=1000)
     """Passages for the generator."""
 
@@ -47,7 +43,6 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
         self._contexts: dict[str, str] = {}
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk, add contexts, and store with vectors and keywords."""
         params = self._index_params
         with self._runtime.stage("chunk"):
             chunks = list(iter_chunks(corpus, params))
@@ -83,7 +78,6 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
         return await written_contexts(self._runtime.chat, chunks, most, progress)
 
     async def load(self) -> None:
-        """Open the stored passages and their contexts."""
         self._contexts = json.loads(self._path.read_text(encoding="utf-8"))
         await super().load()
 
@@ -100,7 +94,6 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
 
 
 def index_roles(params: IndexParams) -> frozenset[Role]:
-    """The models that build the index."""
     return passage_roles(params) | (GENERATES if params.context == "model" else NO_ROLE)
 
 

@@ -1,18 +1,144 @@
 """Corrective RAG: search, grade, search again where the passages do not suffice, and answer from what passes."""
 
+import asyncio
 from collections.abc import Sequence
-from typing import get_args
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal, Self, get_args
 
-from harness.core.records import Context, Prediction, Query, Step
-from harness.protocols import Runtime
+from pydantic import Field, model_validator
+
+from harness.core.records import Context, Expected, Prediction, Query, Step
+from harness.llm_utils.structured_output import Unreadable, ask_json
+from harness.protocols import EMBEDS, NO_ROLE, ChatModel, Role, Runtime, Workload
+from systems.common.expected_calls import (
+    also_embedding,
+    answer_call,
+    expected_call,
+    passages_of,
+    search,
+    typical_question,
+)
+from systems.common.graph_search.question_entities import keyword_query
 from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, Passages, check_passages
-from systems.common.prompts.grading import Grade
+from systems.common.passages import PassageParams, Passages, check_passages, expected_index
+from systems.common.prompts.grading import Grade, grading, rewriting
 from systems.common.prompts.thesis import answer_by
-from systems.common.search import check_generator, place_of
-from systems.crag.expected_calls import expect
-from systems.crag.grading import Graded, grade, rewritten
-from systems.crag.params import AnswerParams
+from systems.common.search import Search, SearchParams, check_generator, place_of
+from systems.common.sentences import StrippedPassage
+
+
+class AnswerParams(SearchParams):
+    top_k: int = Field(10, ge=1, le=100)
+    """Passages of a search, which are graded together."""
+    grader: Literal["rules", "model"] = "rules"
+    """Who grades passages and strips, and rewrites the question: `rules`: cosines to the question, and its names
+    and content words; `model`: the generator.
+    """
+    correct_from: float = Field(0.6, ge=-1, le=1)
+    """`rules`: a passage whose best strip has at least this cosine is correct."""
+    incorrect_below: float = Field(0.4, ge=-1, le=1)
+    """`rules`: a passage whose best strip has a lower cosine is incorrect; between the two it is ambiguous."""
+    strip_from: float = Field(0.3, ge=-1, le=1)
+    """`rules`: lowest cosine of a strip that the generator sees."""
+    strip_sentences: int = Field(3, ge=1, le=20)
+    """Sentences of a strip."""
+    search_again: Search = "bm25"
+    """How the rewritten question is searched, as `search`."""
+
+    @property
+    def second(self) -> Self:
+        return self.model_copy(update={"search": self.search_again})
+
+    @property
+    def needs_vectors(self) -> bool:
+        return self.is_dense or self.second.is_dense
+
+    @property
+    def search_roles(self) -> frozenset[Role]:
+        """The models of both searches, and of the rules."""
+        return EMBEDS if self.grader == "rules" or self.is_dense or self.second.is_dense else NO_ROLE
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.incorrect_below > self.correct_from:
+            raise ValueError("incorrect_below must not be larger than correct_from")
+        return self
+
+
+_SENTENCE_CHARACTERS = 95
+"""Of a sentence. Seen: 99 in the demo, 93 in MultiHop-RAG."""
+
+
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. An upper bound. Second calls for unreadable replies are not counted."""
+    passages, question = passages_of(workload.corpus, index), typical_question(workload.queries)
+    found, long = passages.retrieved(answer.top_k), _SENTENCE_CHARACTERS * answer.strip_sentences
+    strips = [one.text[at : at + long] for one in found for at in range(0, len(one.text), long)]
+    calls, graded = [answer_call(workload, [*found, *found], answer.prompts)], 2 * len(strips)
+    if answer.grader == "model":
+        judging, other = grading(question, [("", strips)]), rewriting(question)
+        grade_calls = expected_call(judging.messages, judging.max_tokens, calls=2)
+        calls, graded = [grade_calls, expected_call(other.messages, other.max_tokens), *calls], 0
+    # Each grading by rules embeds the question, too.
+    searches = answer.is_dense + answer.second.is_dense + 2 * (answer.grader == "rules")
+    return Expected(
+        index=expected_index(passages, index),
+        query=also_embedding(search(workload, calls, searches=searches), graded, long),
+        most="every question is searched a second time, and every strip passes",
+    )
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A passage, its grade, and which of its strips pass."""
+
+    passage: StrippedPassage
+    grade: Grade
+    passes: tuple[bool, ...]
+
+
+async def grade(runtime: Runtime, params: AnswerParams, question: str, found: Sequence[Context]) -> list[Graded]:
+    """Grade the passages that a search found; without any, no model is called."""
+    passages = [StrippedPassage.of(context, params.strip_sentences) for context in found]
+    texts = [text for passage in passages for text in passage.texts]
+    if not texts:
+        return []
+    with runtime.stage("grade"):
+        if params.grader == "model" and runtime.chat is not None:
+            return await _by_model(runtime.chat, question, passages)
+        # Not embed_documents(): strips that an earlier query has embedded would cost this one no time.
+        asked, *vectors = await asyncio.gather(*map(runtime.embedder.embed_query, [question, *texts]))
+        cosines = (float(vector @ asked) for vector in vectors)
+    return [_by_cosines(params, passage, [next(cosines) for _ in passage.strips]) for passage in passages]
+
+
+def _by_cosines(params: AnswerParams, passage: StrippedPassage, cosines: Sequence[float]) -> Graded:
+    best = max(cosines, default=-1.0)
+    given: Grade = "correct" if best >= params.correct_from else "ambiguous"
+    passes = tuple(cosine >= params.strip_from for cosine in cosines)
+    return Graded(passage, "incorrect" if best < params.incorrect_below else given, passes)
+
+
+async def _by_model(chat: ChatModel, question: str, passages: Sequence[StrippedPassage]) -> list[Graded]:
+    try:
+        asked = grading(question, [(passage.heading, passage.texts) for passage in passages])
+        grades, strips = (await ask_json(chat, asked)).value
+    except Unreadable:
+        # Nothing is known, so the passages stay whole, and a second search is made.
+        return [Graded(passage, "ambiguous", (True,) * len(passage.strips)) for passage in passages]
+    numbers = count(1)
+    kept = [tuple(next(numbers) in strips for _ in passage.strips) for passage in passages]
+    return [Graded(*each) for each in zip(passages, grades, kept, strict=True)]
+
+
+async def rewritten(runtime: Runtime, params: AnswerParams, question: str) -> str:
+    """Another query for the same question: by the model, else its names and content words."""
+    if params.grader == "model" and runtime.chat is not None:
+        with suppress(Unreadable), runtime.stage("rewrite"):
+            return (await ask_json(runtime.chat, rewriting(question))).value
+    return keyword_query(question)
 
 
 class CragSystem(PassageSystem[PassageParams, AnswerParams]):
@@ -22,7 +148,6 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
         self._again = self._passages if answer.second == answer else Passages(runtime, answer.second)
 
     async def load(self) -> None:
-        """Open the stored passages for both searches."""
         check_generator(self._runtime, "answer.grader", self._params.grader, "rules")
         for passages in dict.fromkeys((self._passages, self._again)):
             passages.open()
@@ -51,7 +176,6 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
         return Prediction(answer=answer, contexts=tuple(contexts), trace=tuple(trace), retrieved=ranking)
 
     def close(self) -> None:
-        """Release the store."""
         for passages in dict.fromkeys((self._passages, self._again)):
             passages.close()
 

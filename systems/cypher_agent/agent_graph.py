@@ -5,7 +5,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from harness.core.records import Document, IndexStats
 from harness.protocols import Runtime
@@ -18,8 +18,7 @@ from systems.common.graph_stores.contract import AskFailed, Sources
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_files import load_tables
 from systems.common.passages import PassageParams, Passages
-from systems.common.reranking import best_passages, open_reranker
-from systems.common.search import FoundPassages
+from systems.common.search import FoundPassages, best_passages, open_reranker
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import (
     SchemaFile,
@@ -35,47 +34,8 @@ _DATES = "_documents"
 """A table of our own with the date of every document. No schema and no statement can contain the name."""
 
 
-class AgentGraph(Protocol):
-    """`build` once, `open` in another process, then the rest."""
-
-    schema: GraphSchema
-    publishers: Sequence[str]
-    """Known values of the property `source`, for the prompt."""
-
-    async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Build and store the graph, and its passages."""
-        ...
-
-    async def open(self) -> None:
-        """Open the stored graph, and start its query process."""
-        ...
-
-    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """See `GraphStore.ask`."""
-        ...
-
-    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
-        """See `GraphStore.sources`."""
-        ...
-
-    async def find(self, question: str) -> FoundPassages:
-        """The passages nearest to the question."""
-        ...
-
-    def close(self) -> None:
-        """Release everything."""
-        ...
-
-
-def open_graph(index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> AgentGraph:
-    """The graph that these parameters describe; nothing is opened yet."""
-    if index.schema is None:
-        return _DocumentGraph(index, answer, runtime)
-    return _SchemaGraph(index, answer, runtime, index.schema)
-
-
 class _DocumentGraph:
-    """See `AgentGraph`: the graph that kg builds."""
+    """The graph that kg builds. `build` once, `open` in another process, then the rest."""
 
     schema = DOCUMENTS
 
@@ -83,6 +43,7 @@ class _DocumentGraph:
         self._params, self._runtime = answer, runtime
         self._graph = GraphIndex(index, runtime)
         self.publishers: Sequence[str] = ()
+        """Known values of the property `source`, for the prompt."""
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         return await self._graph.build(corpus)
@@ -110,21 +71,15 @@ class _DocumentGraph:
 
 
 class _SchemaGraph:
-    """See `AgentGraph`: documents and the values of their fields, in Ladybug, with passages beside. No model reads
-    the documents to build it.
+    """The same for documents and the values of their fields, in Ladybug, with passages beside. No model reads the
+    documents to build it.
     """
 
     publishers: Sequence[str] = ()
     schema: GraphSchema
     """Known from `build` or `open` on."""
 
-    def __init__(
-        self,
-        index: AgentIndexParams,
-        answer: AnswerParams,
-        runtime: Runtime,
-        named: str,
-    ) -> None:
+    def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime, named: str) -> None:
         self._named, self._index, self._params, self._runtime = named, index, answer, runtime
         self._path = runtime.index_dir / _GRAPH
         self._passages = Passages(runtime, answer)
@@ -186,6 +141,16 @@ class _SchemaGraph:
         if self._asking is not None:
             self._asking.close()
         self._passages.close()
+
+
+AgentGraph = _DocumentGraph | _SchemaGraph
+
+
+def open_graph(index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> AgentGraph:
+    """The graph that these parameters describe; nothing is opened yet."""
+    if index.schema is None:
+        return _DocumentGraph(index, answer, runtime)
+    return _SchemaGraph(index, answer, runtime, index.schema)
 
 
 def _spelled(piece: StatementPiece) -> str:

@@ -1,18 +1,40 @@
 """Queries the graph for a question with statements of a model."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
+from systems.common.cypher.grammar import STRING
+from systems.common.cypher.graph_schema import SourceKind
 from systems.common.cypher.statement import ReadStatement
 from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.graph_stores.contract import AskFailed, Sources
+from systems.common.graph_stores.contract import AskFailed
 from systems.common.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
 from systems.cypher_agent.agent_graph import AgentGraph
-from systems.cypher_agent.empty_result_reasons import never_true
 from systems.cypher_agent.params import AnswerParams
+
+_TEXT = STRING.pattern
+_LOWERED = re.compile(
+    rf"\btoLower\s*\([^()]*\)\s*(?:=|CONTAINS\b|STARTS\s+WITH\b|ENDS\s+WITH\b|IN\b)\s*"
+    rf"(?P<said>\[(?:[^\]'\"]|{_TEXT})*\]|{_TEXT})",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def never_true(statement: str) -> str:
+    """A hint for the author if lower-cased names are compared with a text in capitals, otherwise empty.
+
+    Only for an allowed statement with an empty result; it decides nothing.
+    """
+    for compared in _LOWERED.finditer(statement):
+        for text in STRING.findall(compared["said"]):
+            if text != text.lower():
+                return f"what toLower gives is never like {text}: write {text.lower()}, or leave out toLower"
+    return ""
+
 
 Way = Literal["cypher", "repair", "fallback", "not found"]
 """How the contexts of a question were found: by the first statement, a later one, passage search, or not at all.
@@ -24,8 +46,6 @@ _MOST_SOURCES = 50
 
 @dataclass(frozen=True)
 class Attempt:
-    """One statement and its outcome."""
-
     statement: str
     trouble: str
     """Why it returned nothing; empty if it returned rows."""
@@ -33,7 +53,6 @@ class Attempt:
 
     @property
     def as_step(self) -> Step:
-        """The step for the record."""
         said = self.trouble or f"{len(self.rows)} rows"
         return Step(name="cypher", content=f"{self.statement[:_LONGEST_SHOWN] or '(nothing)'}\n-> {said}")
 
@@ -74,39 +93,27 @@ async def _as_contexts(
     """Each distinct non-empty row as a text with its source; rows without a document are dropped, because they
     could not be verified.
     """
-    named = [_NamedSources.by(statement, row) for row in found]
-    doc_ids = {one: None for each in named for one in each.doc_ids}
-    chunk_ids = {one: None for each in named for one in each.chunk_ids}
+    named = [(_ids(statement, row, "doc_id"), _ids(statement, row, "chunk_id")) for row in found]
+    doc_ids = dict.fromkeys(one for ids, _ in named for one in ids)
+    chunk_ids = dict.fromkeys(one for _, ids in named for one in ids)
     sources = await graph.sources(list(doc_ids), list(chunk_ids))
     contexts: dict[str, Context] = {}
-    for row, each in zip(found, named, strict=True):
+    for row, (own_ids, own_chunks) in zip(found, named, strict=True):
+        # A statement may invent ids.
+        own = [doc_id for doc_id in own_ids if doc_id in sources.published]
+        of_chunks = [sources.owners[chunk_id] for chunk_id in own_chunks if chunk_id in sources.owners]
         pairs = zip(statement.columns, row, strict=True)
         parts = [f"{column.name}: {_shown(value)}" for column, value in pairs if value not in (None, "", [])]
         text = "; ".join(parts)[: params.row_characters]
-        if text and (of := each.stored(sources)):
-            contexts.setdefault(text, Context(text=text, doc_ids=of, kind="summary"))
+        if text and (stated_by := tuple(dict.fromkeys([*own, *of_chunks]))):
+            contexts.setdefault(text, Context(text=text, doc_ids=stated_by, kind="summary"))
     return list(contexts.values())
 
 
-@dataclass(frozen=True)
-class _NamedSources:
-    """The sources that a row names; a statement may invent ids."""
-
-    doc_ids: tuple[str, ...]
-    chunk_ids: tuple[str, ...]
-
-    @classmethod
-    def by(cls, statement: ReadStatement, row: Sequence[Any]) -> Self:
-        pairs = [(column.source, _listed(value)) for column, value in zip(statement.columns, row, strict=True)]
-        doc_ids = [one for source, ids in pairs if source == "doc_id" for one in ids]
-        chunk_ids = [one for source, ids in pairs if source == "chunk_id" for one in ids]
-        return cls(tuple(doc_ids[:_MOST_SOURCES]), tuple(chunk_ids[:_MOST_SOURCES]))
-
-    def stored(self, sources: Sources) -> tuple[str, ...]:
-        """The existing documents that it names, then those of its chunks, without duplicates."""
-        own = [doc_id for doc_id in self.doc_ids if doc_id in sources.published]
-        of_chunks = [sources.owners[chunk_id] for chunk_id in self.chunk_ids if chunk_id in sources.owners]
-        return tuple(dict.fromkeys([*own, *of_chunks]))
+def _ids(statement: ReadStatement, row: Sequence[Any], kind: SourceKind) -> list[str]:
+    """The ids of this kind that a row names."""
+    columns = zip(statement.columns, row, strict=True)
+    return [one for column, value in columns if column.source == kind for one in _listed(value)][:_MOST_SOURCES]
 
 
 def _listed(value: Any) -> list[str]:

@@ -22,8 +22,6 @@ with warnings.catch_warnings():
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     agent: Literal["fixed", "react"] = "fixed"
     """`fixed`: a statement, then passages if it gave nothing, then the shared answer prompt; `react`: the model
     chooses in each round between the graph, the passages and general chat, and writes the answer itself.

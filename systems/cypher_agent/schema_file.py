@@ -52,15 +52,11 @@ class RelationshipType(_Part):
 
 
 class Example(_Part):
-    """A question and its statement, shown to the model."""
-
     question: str = Field(min_length=1, max_length=500)
     statement: str
 
 
 class SchemaFile(_Part):
-    """The content of a schema file."""
-
     about: str = Field(min_length=1, max_length=200)
     document: str
     date: str = "published_at"
@@ -93,7 +89,6 @@ class SchemaFile(_Part):
 
     @property
     def properties(self) -> list[str]:
-        """Every property of a node, by node."""
         return [name for label in self.nodes for name in self.properties_of(label)]
 
     def properties_of(self, label: str) -> list[str]:
@@ -211,7 +206,6 @@ _OWN_FIELDS = ("doc_id", "title", "text")
 
 
 def field_of(document: Document, name: str) -> str:
-    """The text of a field; empty if the document has none."""
     own = {"doc_id": document.doc_id, "title": document.title, "text": document.text}
     return own.get(name, document.metadata.get(name, ""))
 

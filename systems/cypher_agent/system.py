@@ -1,49 +1,70 @@
 """The Cypher agent: the model queries the graph; if that returns nothing, passages are searched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.core.errors import ConfigError
 from harness.core.hashing import file_digest
-from harness.core.records import Context, Document, IndexStats, Places, Prediction, Query, Step
+from harness.core.records import Context, Document, Expected, IndexStats, Places, Prediction, Query, Step
 from harness.llm_utils.answer_contract import ABSTENTION
-from harness.protocols import EMBEDS, GENERATES, Role, Runtime, SystemSpec
+from harness.protocols import EMBEDS, Role, Runtime, Workload
+from systems.common.agent_memory import LONGEST_OBSERVATION
+from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.cypher.statement_check import check_parser
-from systems.common.extraction.nlp import english_only
-from systems.common.graph_index import INDEX_KIND, check_graph, graph_servers, roles_of, weights_of
+from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
+from systems.common.expected_graph import expected_graph
+from systems.common.graph_index import INDEX_KIND, check_graph, roles_of, weights_of
 from systems.common.graph_stores.open_store import check_limited_statements, check_store
+from systems.common.graph_system import graph_system_spec
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
-from systems.common.prompts.cypher import cypher_messages
+from systems.common.prompts.agent import MAX_TOKENS as DECISION_TOKENS
+from systems.common.prompts.agent import agent_messages
+from systems.common.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
 from systems.common.prompts.thesis import answer_by
 from systems.cypher_agent.agent_graph import open_graph
-from systems.cypher_agent.expected_calls import expect
 from systems.cypher_agent.graph_query import Way, ask_graph
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.react import ReactAgent
 from systems.cypher_agent.schema_file import read_schema, schema_path
 
+_STATEMENT = "x" * 200
+_PUBLISHERS = ["x" * 15] * 10
 
-@dataclass(frozen=True)
-class _Retrieved:
-    """The contexts for the generator, and how they were found."""
 
-    way: Way
-    contexts: tuple[Context, ...]
-    trace: tuple[Step, ...]
-    ranking: Places | None = None
+def expect(index: AgentIndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. An upper bound: all repairs are used, then passages or the maximum of rows; or all
+    rounds of the agent, each with a statement.
+    """
+    passages = passages_of(workload.corpus, index)
+    if index.schema is None:
+        schema, (graph, notes) = DOCUMENTS, expected_graph(index, passages)
+    else:
+        (_, schema), graph, notes = read_schema(index.schema), passages.embedding(index.headings is True), ()
+    question = typical_question(workload.queries)
+    first = cypher_messages(question, () if index.schema else _PUBLISHERS, schema)
+    prompts = [first, *[repair_messages(first, _STATEMENT, _STATEMENT)] * answer.repairs]
+    asked = [expected_call(prompt, MAX_TOKENS) for prompt in prompts]
+    found = passages.retrieved(answer.top_k)
+    rows = filler(answer.rows, answer.row_characters)
+    longest = max(found, rows, key=lambda contexts: sum(len(context.text) for context in contexts))
+    most = f"{answer.repairs} repairs and {answer.rows} full rows for every query"
+    if answer.agent == "react":
+        observed = ["x" * min(sum(len(one.text) for one in longest), LONGEST_OBSERVATION)]
+        decisions = [agent_messages(schema.about, question, observed * number) for number in range(answer.rounds)]
+        asked = asked * answer.rounds + [expected_call(prompt, DECISION_TOKENS) for prompt in decisions]
+        most = f"{answer.rounds} rounds with {most}"
+    calls = [*asked, answer_call(workload, longest, answer.prompts)]
+    query = search(workload, calls, searches=int(answer.is_dense))
+    return Expected(index=graph, query=query, most=most, notes=notes)
 
 
 class CypherAgentSystem:
-    """See `harness.protocols.System`."""
-
     def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> None:
         self._params = answer
         self._runtime = runtime
         self._graph = open_graph(index, answer, runtime)
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Build the graph and the passages."""
         return await self._graph.build(corpus)
 
     async def load(self) -> None:
@@ -59,25 +80,26 @@ class CypherAgentSystem:
             contexts = tuple(memory.contexts.values())
             trace = (*memory.trace, await self._sources(contexts))
             return Prediction(answer=said, contexts=contexts, trace=trace, retrieved=memory.ranking)
-        found = await self._find(query.text)
-        if found.contexts:
-            answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
+        contexts, trace, ranking = await self._find(query.text)
+        if contexts:
+            answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
         else:
             answer = ABSTENTION if chat else None
-        trace = (*found.trace, Step(name="way", content=found.way), await self._sources(found.contexts))
-        return Prediction(answer=answer, contexts=found.contexts, trace=trace, retrieved=found.ranking)
+        trace = (*trace, await self._sources(contexts))
+        return Prediction(answer=answer, contexts=contexts, trace=trace, retrieved=ranking)
 
-    async def _find(self, question: str) -> _Retrieved:
+    async def _find(self, question: str) -> tuple[tuple[Context, ...], tuple[Step, ...], Places | None]:
+        """The contexts for the generator, how they were found, and the ranking of a search."""
         trace: tuple[Step, ...] = ()
         if self._runtime.chat is not None:
             asked = cypher_messages(question, self._graph.publishers, self._graph.schema)
             attempts = await ask_graph(self._params, self._runtime, self._runtime.chat, self._graph, asked)
             trace = tuple(attempt.as_step for attempt in attempts)
             if rows := attempts[-1].rows:
-                return _Retrieved("cypher" if len(attempts) == 1 else "repair", rows, trace)
+                return rows, (*trace, _way("cypher" if len(attempts) == 1 else "repair")), None
         found = await self._graph.find(question)
-        way: Way = "fallback" if found.contexts else "not found"
-        return _Retrieved(way, tuple(found.contexts), trace, found.ranking)
+        trace = (*trace, _way("fallback" if found.contexts else "not found"))
+        return tuple(found.contexts), trace, found.ranking
 
     async def _sources(self, contexts: Sequence[Context]) -> Step:
         """The documents behind the answer, in the order of its contexts, with their publication dates."""
@@ -88,8 +110,11 @@ class CypherAgentSystem:
         return Step(name="sources", content="; ".join(named) or "none")
 
     def close(self) -> None:
-        """Release the store."""
         self._graph.close()
+
+
+def _way(way: Way) -> Step:
+    return Step(name="way", content=way)
 
 
 def _check(index: AgentIndexParams, answer: AnswerParams) -> None:
@@ -120,7 +145,7 @@ def _weights(index: AgentIndexParams) -> dict[str, str]:
     return {"schema": file_digest(schema_path(index.schema))}
 
 
-SPEC = SystemSpec(
+SPEC = graph_system_spec(
     name="cypher-agent",
     version="4",
     summary="the model queries a graph in Cypher, read-only, with one repair; otherwise the top k passages",
@@ -130,11 +155,8 @@ SPEC = SystemSpec(
     build=CypherAgentSystem,
     index_kind=INDEX_KIND,
     index_roles=_index_roles,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     weights=_weights,
-    english_only=english_only,
     reranker=lambda answer: answer.rerank,
-    servers=graph_servers,
     preflight=_check,
     expect=expect,
 )

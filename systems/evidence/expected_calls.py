@@ -4,7 +4,14 @@ from harness.core.records import Expected, ExpectedCalls
 from harness.llm_utils.answer_contract import answer_form
 from harness.llm_utils.logprob_entailment import entailment_messages
 from harness.protocols import BY_GENERATOR, Workload
-from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.expected_calls import (
+    also_embedding,
+    answer_call,
+    expected_call,
+    passages_of,
+    search,
+    typical_question,
+)
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import GraphIndexParams
 from systems.common.prompts.logic_steps import LONGEST_STEP, Listed, reasons_messages, reply_tokens
@@ -18,57 +25,41 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     """See `SystemSpec.expect`. Assumes that every question is answered, with the maximum number of steps."""
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
-    found = expected_search(answer, passages, workload)
+    contexts, before, note = expected_search(answer, passages, workload)
+    searches = int(answer.by_meaning)
     together = answer.steps == "with_answer"
     listed: Listed = "evidence" if answer.evidence == "direct" else "steps"
     known = None if together else "x" * 20
     reasons = reasons_messages(
         listed,
         typical_question(workload.queries),
-        found.contexts,
+        contexts,
         answer.max_steps,
         known,
         answer_form(workload.answer_style),
     )
     calls = [
-        *found.calls,
-        *([] if together else [answer_call(workload, found.contexts, answer.prompts)]),
-        ExpectedCalls(
-            calls=1,
-            input_characters=characters_of(reasons),
-            output_tokens_most=reply_tokens(listed, answer.max_steps, together),
-        ),
+        *before,
+        *([] if together else [answer_call(workload, contexts, answer.prompts)]),
+        expected_call(reasons, reply_tokens(listed, answer.max_steps, together)),
         *_letters(answer),
     ]
-    if answer.evidence == "direct":
-        named = f"{answer.max_steps} sentences named for every answer"
-        return Expected(
-            index=graph,
-            query=search(workload, calls, searches=found.searches),
-            most=named,
-            notes=(*notes, *found.notes),
-        )
-    looked_at = 0 if answer.pick == "chunk" else answer.max_steps * answer.step_chunks
-    sentences = round(looked_at * passages.mean_characters / len(_SENTENCE))
-    work = search(workload, calls, searches=found.searches + answer.max_steps)
-    return Expected(
-        index=graph,
-        query=work.model_copy(
-            update={
-                "embedded_texts": work.embedded_texts + sentences,
-                "embedded_characters": work.embedded_characters + sentences * len(_SENTENCE),
-            }
-        ),
-        most=f"{answer.max_steps} steps to every answer",
-        notes=(*notes, *found.notes),
-    )
+    query = search(workload, calls, searches=searches)
+    most = f"{answer.max_steps} sentences named for every answer"
+    if answer.evidence == "graph":
+        looked_at = 0 if answer.pick == "chunk" else answer.max_steps * answer.step_chunks
+        sentences = round(looked_at * passages.mean_characters / len(_SENTENCE))
+        query = search(workload, calls, searches=searches + answer.max_steps)
+        query = also_embedding(query, sentences, len(_SENTENCE))
+        most = f"{answer.max_steps} steps to every answer"
+    return Expected(index=graph, query=query, most=most, notes=(*notes, note))
 
 
 def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
     """One call per sentence, if the generator scores sentences."""
     if answer.inference != BY_GENERATOR:
         return []
-    prompt = characters_of(entailment_messages(_SENTENCE, "x" * (LONGEST_STEP // 2)))
+    prompt = entailment_messages(_SENTENCE, "x" * (LONGEST_STEP // 2))
     groups = answer.step_chunks if answer.sentence_per == "chunk" else 1
     calls = answer.max_steps * groups * answer.step_sentences
-    return [ExpectedCalls(calls=calls, input_characters=prompt, output_tokens_most=1)]
+    return [expected_call(prompt, 1, calls)]

@@ -4,8 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from harness.core.errors import ConfigError
 from harness.protocols import BY_GENERATOR
-from systems.common.graph_search.params import GraphSearchParams
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams, check_search
 
 Pick = Literal["entailment", "cosine", "chunk"]
 Source = Literal["graph", "direct"]
@@ -55,3 +57,12 @@ class AnswerParams(GraphSearchParams):
     def inference(self) -> str | None:
         """The model of natural language inference, None if it is not asked."""
         return self.entailment if self.evidence == "graph" and self.pick == "entailment" else None
+
+
+def check(index: GraphIndexParams, answer: AnswerParams) -> None:
+    check_search(index, answer)
+    if answer.evidence == "graph" and not index.statements:
+        raise ConfigError(
+            "evidence matches steps to the sentences of the graph, but index.statements=false stores none",
+            "leave index.statements out",
+        )

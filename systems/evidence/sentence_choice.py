@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.records import Context, Span
 from harness.protocols import Runtime
-from systems.common.sentences import sentence_spans
+from systems.common.sentences import own_text, sentence_spans
 from systems.evidence.params import AnswerParams
 
 if TYPE_CHECKING:
@@ -66,15 +66,10 @@ def named_sentence(said: str, contexts: Sequence[Context]) -> Context:
     """
     asked = re.compile(r"\s+".join(map(re.escape, said.split())), re.IGNORECASE)
     for passage in contexts:
-        own = _own_text(passage)
-        if own is not None and (found := asked.search(own[0])):
-            start, end = (own[1].start + place for place in found.span())
-            return Context(
-                text=found[0],
-                doc_ids=(own[1].doc_id,),
-                kind="sentence",
-                span=Span(doc_id=own[1].doc_id, start=start, end=end),
-            )
+        if (span := passage.span) and (found := asked.search(own_text(passage, span))):
+            start, end = (span.start + place for place in found.span())
+            place = Span(doc_id=span.doc_id, start=start, end=end)
+            return Context(text=found[0], doc_ids=(span.doc_id,), kind="sentence", span=place)
     doc_ids = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids)
     return Context(text=said, doc_ids=tuple(doc_ids), kind="summary")
 
@@ -86,25 +81,15 @@ class _Sentence:
     share_of_longest: float
 
     def as_context(self, score: float) -> Context:
-        """The evidence as a context."""
         return Context(
             text=self.text, doc_ids=(self.span.doc_id,), kind="sentence", score=float(score), span=self.span
         )
 
 
-def _own_text(passage: Context) -> tuple[str, Span] | None:
-    """The document's text in a passage, without its heading; None without a span."""
-    span = passage.span
-    if span is None:
-        return None
-    return passage.text[len(passage.text) - (span.end - span.start) :], span
-
-
 def _sentences_of(passage: Context) -> list[_Sentence]:
-    own = _own_text(passage)
-    if own is None:
+    if (span := passage.span) is None:
         return []
-    text, span = own
+    text = own_text(passage, span)
     places = list(sentence_spans(text))
     longest = max((end - start for start, end in places), default=0)
     return [
@@ -129,8 +114,7 @@ async def _nearest(
 
 
 def _whole(passage: Context) -> Context | None:
-    own = _own_text(passage)
-    if own is None:
+    if (span := passage.span) is None:
         return None
-    text, span = own
+    text = own_text(passage, span)
     return Context(text=text, doc_ids=(span.doc_id,), kind="passage", score=passage.score, span=span)

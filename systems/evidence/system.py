@@ -3,56 +3,23 @@ its baseline, in which the model names its evidence.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
+from harness.core.records import Context, Prediction, Query, Step
 from harness.llm_utils.answer_contract import ABSTENTION, answer_form
 from harness.llm_utils.structured_output import Unreadable, ask_json
-from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, Runtime, SystemSpec
-from systems.common.extraction.nlp import english_only
-from systems.common.graph_index import (
-    INDEX_KIND,
-    GraphIndex,
-    GraphIndexParams,
-    graph_servers,
-    roles_of,
-    weights_of,
-)
-from systems.common.graph_search.params import reranker_of
-from systems.common.graph_search.retrieval import GraphRetrieval
+from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES
+from systems.common.graph_index import INDEX_KIND
+from systems.common.graph_system import GraphSystem, graph_system_spec
 from systems.common.prompts.logic_steps import Listed, Reasoned, reasons_question
 from systems.common.prompts.thesis import answer_by
 from systems.evidence.expected_calls import expect
-from systems.evidence.graph_walk import Walk, walk
-from systems.evidence.params import AnswerParams
-from systems.evidence.preflight import check
+from systems.evidence.graph_walk import walk
+from systems.evidence.params import AnswerParams, check
 from systems.evidence.sentence_choice import LogicStep, best_sentences, named_sentence
 
 
-@dataclass(frozen=True)
-class _ProvenStep:
-    """A statement with its evidence and graph walk."""
-
-    step: LogicStep
-    way: Walk
-    evidence: tuple[Context, ...]
-
-
-class EvidenceSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, index: GraphIndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._params = answer
-        self._runtime = runtime
-        self._graph = GraphIndex(index, runtime)
-        self._retrieval = GraphRetrieval(answer, runtime, self._graph)
-
-    async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Extract, assemble, embed and store."""
-        return await self._graph.build(corpus)
-
+class EvidenceSystem(GraphSystem[AnswerParams]):
     async def load(self) -> None:
-        """Open the stored graph and the entailment model."""
         await self._retrieval.open(statements=self._params.evidence == "graph")
         if self._params.inference not in {None, BY_GENERATOR}:
             _ = self._runtime.entailment
@@ -62,17 +29,19 @@ class EvidenceSystem:
         found = await self._retrieval.find(query.text)
         reasoned, said = await self._reasoned(query.text, found.contexts)
         answer, listed = reasoned
-        proved: list[_ProvenStep] = []
-        if self._params.evidence == "direct":
-            evidence = tuple(named_sentence(one, found.contexts) for one in listed)
-        else:
-            proved = [await self._prove(step) for step in listed]
-            evidence = tuple(each for one in proved for each in one.evidence)
+        evidence, steps = list[Context](), [Step(name="steps", content=said)]
+        for one in listed:
+            if self._params.evidence == "direct":
+                evidence.append(named_sentence(one, found.contexts))
+                continue
+            proof, step = await self._prove(one)
+            evidence += proof
+            steps.append(step)
         return Prediction(
             answer=answer,
             contexts=found.contexts,
             evidence=_each_once(evidence),
-            trace=(*found.trace, Step(name="steps", content=said), *map(_trace_step, proved)),
+            trace=(*found.trace, *steps),
             retrieved=found.ranking,
         )
 
@@ -108,16 +77,22 @@ class EvidenceSystem:
             return (answer, ()), said
         return (answer, [f"{question} {answer}"]), f"{said}: question and answer are used instead"
 
-    async def _prove(self, statement: str) -> _ProvenStep:
+    async def _prove(self, statement: str) -> tuple[list[Context], Step]:
+        """The evidence for a statement, and the walk that led to it."""
         with self._runtime.stage("embed_steps"):
             step = LogicStep(statement, await self._runtime.embedder.embed_query(statement))
         way = await walk(self._params, self._runtime, self._graph, step)
-        found = await best_sentences(self._params, self._runtime, step, way.passages)
-        return _ProvenStep(step, way, tuple(found))
-
-    def close(self) -> None:
-        """Release the store."""
-        self._graph.close()
+        evidence = await best_sentences(self._params, self._runtime, step, way.passages)
+        placed = [(one.span, one.text) for one in evidence if one.span is not None]
+        lines = [
+            statement,
+            f"entities: {'; '.join(way.entities) or 'none'}",
+            f"{way.reached} passages around them, {len(way.passages)} searched",
+            *(f"{span.doc_id} {span.start}-{span.end}: {text}" for span, text in placed),
+        ]
+        return evidence, Step(
+            name="step", content="\n".join(lines if placed else [*lines, "no sentence was found"])
+        )
 
 
 def _abstains(answer: str) -> bool:
@@ -125,38 +100,18 @@ def _abstains(answer: str) -> bool:
 
 
 def _each_once(evidence: Sequence[Context]) -> tuple[Context, ...]:
-    """In order, without duplicates."""
     return tuple({(each.span, each.text): each for each in reversed(evidence)}.values())[::-1]
 
 
-def _trace_step(each: _ProvenStep) -> Step:
-    way = each.way
-    entities = "; ".join(way.entities) or "none"
-    lines = [
-        each.step.text,
-        f"entities: {entities}",
-        f"{way.reached} passages around them, {len(way.passages)} searched",
-    ]
-    placed = [(one.span, one.text) for one in each.evidence if one.span is not None]
-    lines += [f"{span.doc_id} {span.start}-{span.end}: {text}" for span, text in placed]
-    return Step(name="step", content="\n".join(lines if placed else [*lines, "no sentence was found"]))
-
-
-SPEC = SystemSpec(
+SPEC = graph_system_spec(
     name="evidence",
     version="3",
     summary="kg's answer, and for each step of its reasoning a sentence of the corpus as evidence",
-    index_params=GraphIndexParams,
     answer_params=AnswerParams,
     build=EvidenceSystem,
     index_kind=INDEX_KIND,
-    index_roles=roles_of,
-    answer_roles=lambda _index, _answer: EMBEDS | GENERATES,
-    weights=weights_of,
-    english_only=english_only,
-    reranker=reranker_of,
+    answer_roles=EMBEDS | GENERATES,
     entailment=lambda answer: answer.inference,
-    servers=graph_servers,
     preflight=check,
     expect=expect,
 )

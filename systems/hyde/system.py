@@ -4,15 +4,19 @@ to them are retrieved.
 
 from pydantic import Field
 
-from harness.core.records import Expected, ExpectedCalls, Prediction, Query, Step, Work
+from harness.core.records import Expected, Prediction, Query, Step
 from harness.llm_utils.concurrency import map_bounded
 from harness.protocols import ChatModel, Message, Workload
-from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import (
-    PassageParams,
-    expected_index,
+from systems.common.expected_calls import (
+    also_embedding,
+    answer_call,
+    expected_call,
+    passages_of,
+    search,
+    typical_question,
 )
+from systems.common.passage_system import PassageSystem, passage_system_spec
+from systems.common.passages import PassageParams, expected_index
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams
 
@@ -29,8 +33,6 @@ _TASK = (
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     top_k: int = Field(10, ge=1, le=1000)
     """Passages for the generator."""
     hypothetical_passages: int = Field(1, ge=1, le=20)
@@ -70,19 +72,12 @@ def passage_messages(question: str, number: int, most: int) -> list[Message]:
 def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
     passages, most = passages_of(workload.corpus, index), answer.hypothetical_passages
-    write = ExpectedCalls(
-        calls=most,
-        input_characters=characters_of(passage_messages(typical_question(workload.queries), most, most)),
-        output_tokens_most=PASSAGE_TOKENS,
-    )
+    prompt = passage_messages(typical_question(workload.queries), most, most)
+    write = expected_call(prompt, PASSAGE_TOKENS, calls=most)
     call = answer_call(workload, passages.retrieved(answer.top_k), answer.prompts)
     query = search(workload, [write, call], searches=int(answer.is_dense))
     if answer.is_dense:
-        query = Work(
-            calls=query.calls,
-            embedded_texts=1 + most,
-            embedded_characters=query.embedded_characters + most * _PASSAGE_CHARACTERS,
-        )
+        query = also_embedding(query, most, _PASSAGE_CHARACTERS)
     return Expected(index=expected_index(passages, index), query=query)
 
 

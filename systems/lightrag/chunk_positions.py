@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from pydantic import BaseModel
+
 from harness.core.records import Context, Document, Span
 from systems.common.chunking import Chunk
-from systems.common.document_sources import origin_of
-from systems.common.headings import document_heading, under_heading
-from systems.common.joined_fields import SEPARATOR
+from systems.common.headings import document_heading, origin_of, under_heading
+from systems.common.wrapped_libraries import SEPARATOR
 
 _FILE = "places.json"
 
 
-@dataclass(frozen=True)
-class ChunkPlace:
+class ChunkPlace(BaseModel):
     """One chunk. The library merges documents with equal texts, so it belongs to all of them."""
 
     doc_ids: tuple[str, ...]
@@ -37,37 +36,27 @@ class ChunkPlace:
             origins=tuple(dict.fromkeys(origin_of(document) for document in documents)),
         )
 
-    @classmethod
-    def read(cls, kept: Mapping[str, object]) -> Self:
-        """Read the stored form."""
-        return cls(**{key: tuple(one) if isinstance(one, list) else one for key, one in kept.items()})  # type: ignore[arg-type]
 
-
-@dataclass(frozen=True)
-class ChunkPlaces:
+class ChunkPlaces(BaseModel):
     """The positions of all chunks of an index by id; ids sort in corpus order."""
 
     dimension: int
     """Dimension of the index's vectors; 0 without any."""
-    by_id: Mapping[str, ChunkPlace]
+    chunks: Mapping[str, ChunkPlace]
 
     def write(self, folder: Path) -> None:
-        """Write them next to the library's files."""
-        kept = {"dimension": self.dimension, "chunks": {key: asdict(one) for key, one in self.by_id.items()}}
-        (folder / _FILE).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+        (folder / _FILE).write_text(json.dumps(self.model_dump(), ensure_ascii=False), encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The positions of the index in `folder`."""
-        kept = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        return cls(kept["dimension"], {key: ChunkPlace.read(one) for key, one in kept["chunks"].items()})
+        return cls.model_validate_json((folder / _FILE).read_bytes())
 
     def passage(self, chunk_id: str, text: str) -> Context:
         """A chunk as the generator sees it, below the heading of its document."""
-        place = self.by_id[chunk_id]
+        place = self.chunks[chunk_id]
         span = Span(doc_id=place.doc_ids[0], start=place.start, end=place.end)
         return Context(text=under_heading(place.heading, text), doc_ids=place.doc_ids, kind="passage", span=span)
 
     def stating(self, source_id: str) -> list[ChunkPlace]:
         """The positions of the chunks of an entity or a relation, in corpus order."""
-        return [self.by_id[key] for key in sorted(set(source_id.split(SEPARATOR))) if key in self.by_id]
+        return [self.chunks[key] for key in sorted(set(source_id.split(SEPARATOR))) if key in self.chunks]

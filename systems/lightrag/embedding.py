@@ -46,6 +46,5 @@ class Embedding:
             return np.array(await asyncio.gather(*map(self._runtime.embedder.embed_query, texts)))
 
     def check(self) -> None:
-        """Raise the original first failure of documents."""
         if self._failure is not None:
             raise self._failure

@@ -3,8 +3,7 @@
 from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload
 from systems.common.expected_calls import PassageFacts, answer_call, passages_of, search, typical_question
-from systems.lightrag.params import AnswerParams, IndexParams
-from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS
+from systems.lightrag.params import KEYWORDS_MAX_TOKENS, AnswerParams, IndexParams
 
 _EXTRACTION_CHARACTERS = 9_000
 """Characters of the library's instructions for one chunk."""
@@ -19,7 +18,6 @@ _INSTRUCTIONS_TOKENS = 1_200
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`."""
     passages = passages_of(workload.corpus, index)
     return Expected(
         index=_index(passages, index),

@@ -45,7 +45,7 @@ class _Build:
                 size = await self._insert(by_document)
         twins = {document.doc_id: documents for document, documents in zip(first, texts.values(), strict=True)}
         places = {one.chunk_id: ChunkPlace.of(one, twins[one.document.doc_id]) for one in chunks}
-        ChunkPlaces(self._embedding.dimension, places).write(self._runtime.index_dir)
+        ChunkPlaces(dimension=self._embedding.dimension, chunks=places).write(self._runtime.index_dir)
         return IndexStats(
             documents=len(corpus),
             chunks=len(chunks),
@@ -82,11 +82,13 @@ class _Build:
         async def embed(texts: Sequence[str], **_: Any) -> Any:
             return await embedding.of_documents(texts)
 
-        functions = library.Functions(embed=embed, extract=extract, keywords=extract, chunks=chunks)
         return library.new(
             self._runtime.index_dir,
             embedding.dimension,
-            functions,
+            embed=embed,
+            extract=extract,
+            keywords=extract,
+            chunks=chunks,
             entity_extract_max_gleaning=self._params.max_gleaning,
             entity_extraction_use_json=self._params.extraction == "json",
         )
@@ -111,7 +113,7 @@ class _Build:
                 self._extraction.unfinished_replies,
                 "replies of extraction are truncated: LightRAG used their readable part",
             ),
-            (self._extraction.failed_summaries, "lists of descriptions could not be summarised and are lost"),
+            (self._extraction.failed_descriptions, "lists of descriptions could not be summarised and are lost"),
         ]
         counted = tuple(f"{number} {what}" for number, what in found if number)
         why = self._extraction.first_failure

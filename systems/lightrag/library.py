@@ -4,9 +4,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -16,13 +15,44 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import MissingDependency, install
-from systems.common.library_logging import root_logger_as_it_is, silence
-from systems.common.safe_model_calls import CONCURRENCY
 from systems.common.token_estimate import TokenCounter
-from systems.lightrag.chunk_choice import pick_nearest
+from systems.common.wrapped_libraries import CONCURRENCY, root_logger_as_it_is, silence
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
+
+
+async def pick_nearest(
+    *,
+    query: str,
+    chunks_vdb: Any,
+    num_of_chunks: int,
+    entity_info: Sequence[Mapping[str, Any]],
+    embedding_func: Callable[..., Awaitable[Any]],
+    query_embedding: Any = None,
+    **_: Any,
+) -> list[str]:
+    """The chunks of the library's `pick_by_vector_similarity`, best first, ties in corpus order. The library
+    orders ties by a set, which differs between processes, and uses the first chunks if the embedder fails.
+    """
+    chunk_ids = sorted({chunk_id for one in entity_info for chunk_id in one.get("sorted_chunks", ())})
+    if not chunk_ids or num_of_chunks <= 0:
+        return []
+    if query_embedding is None:
+        (query_embedding,) = await embedding_func([query], context="query")
+    vectors = await chunks_vdb.get_vectors_by_ids(chunk_ids)
+    if len(vectors) != len(chunk_ids):
+        return []  # The library then ranks by the number of entities that name a chunk.
+    near = {chunk_id: _cosine(query_embedding, vectors[chunk_id]) for chunk_id in chunk_ids}
+    return sorted(chunk_ids, key=lambda chunk_id: -near[chunk_id])[:num_of_chunks]
+
+
+def _cosine(left: Any, right: Any) -> float:
+    import numpy as np
+
+    lengths = float(np.linalg.norm(left)) * float(np.linalg.norm(right))
+    return float(np.dot(left, right)) / lengths if lengths else 0.0
+
 
 _PACKAGES = ("lightrag", "nano_vectordb", "networkx")
 _VERSION = re.compile(r"1\.5\.\d+")
@@ -73,20 +103,6 @@ def load() -> Any:
     return named["lightrag"]
 
 
-@dataclass(frozen=True)
-class Functions:
-    """The functions that replace its own models."""
-
-    embed: Callable[..., Awaitable["Vectors"]]
-    """embed(texts, context="query" or "document")."""
-    extract: Callable[..., Awaitable[str]]
-    """extract(prompt, system_prompt=, history_messages=): entities and relations, or a summary of descriptions."""
-    keywords: Callable[..., Awaitable[str]]
-    """keywords(prompt): a JSON object."""
-    chunks: Callable[..., list[dict[str, Any]]]
-    """chunks(tokenizer, text, ...): the chunks of a document."""
-
-
 def _replace(module: Any, name: str, by: object) -> None:
     """Replace an existing attribute; raises an error if it is missing, because another version would call
     something else.
@@ -96,24 +112,36 @@ def _replace(module: Any, name: str, by: object) -> None:
     setattr(module, name, by)
 
 
-def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> Any:
+async def _refuse(*_: object, **__: object) -> Any:
+    raise RuntimeError("LightRAG requested a model that this system does not provide")
+
+
+def new(
+    folder: Path,
+    dimension: int,
+    *,
+    embed: Callable[..., Awaitable["Vectors"]],
+    extract: Callable[..., Awaitable[str]] = _refuse,
+    keywords: Callable[..., Awaitable[str]] = _refuse,
+    chunks: Callable[..., Any] = _refuse,
+    **settings: Any,
+) -> Any:
     """A LightRAG over the files in `folder`, with vectors of that dimension; one at a time per process.
 
-    It needs functions instead of bound methods, because it deep-copies its settings.
+    These functions replace its own models: embed(texts, context="query" or "document"); extract(prompt,
+    system_prompt=, history_messages=) for entities and relations, or a summary of descriptions; keywords(prompt)
+    for a JSON object; chunks(tokenizer, text, ...) for the chunks of a document. It needs functions instead of
+    bound methods, because it deep-copies its settings.
     """
     forget()
     module, utilities = load(), import_module("lightrag.utils")
-
-    async def refuse(*_: object, **__: object) -> str:
-        raise RuntimeError("LightRAG requested a model that this system does not provide")
-
-    roles = {"extract": functions.extract, "keyword": functions.keywords}
+    roles = {"extract": extract, "keyword": keywords}
     return module.LightRAG(
         working_dir=str(folder),
         tokenizer=utilities.Tokenizer("estimated", TokenCounter()),
-        chunking_func=functions.chunks,
-        embedding_func=utilities.EmbeddingFunc(dimension, functions.embed, supports_asymmetric=True),
-        llm_model_func=refuse,
+        chunking_func=chunks,
+        embedding_func=utilities.EmbeddingFunc(dimension, embed, supports_asymmetric=True),
+        llm_model_func=_refuse,
         role_llm_configs={role: module.RoleLLMConfig(func=called) for role, called in roles.items()},
         llm_model_max_async=CONCURRENCY,
         # Concurrent documents would be merged in the order in which they end.

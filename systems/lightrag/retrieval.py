@@ -1,36 +1,29 @@
 """Retrieves the contexts that LightRAG would show its model."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.core.records import Context, Step
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message, Runtime
-from systems.common.document_sources import with_origins
-from systems.common.joined_fields import plain, relation_text
+from systems.common.headings import with_origins
+from systems.common.wrapped_libraries import plain, relation_text
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlaces
 from systems.lightrag.embedding import Embedding
-from systems.lightrag.params import AnswerParams
-from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS, KEYWORDS_SCHEMA
+from systems.lightrag.params import KEYWORDS_MAX_TOKENS, KEYWORDS_SCHEMA, AnswerParams
 
 # The library's 6,000 and 8,000 of 30,000 tokens.
 _ENTITIES, _RELATIONS = 0.20, 0.27
 
 
-@dataclass(frozen=True)
-class FoundByLightRAG:
-    """Contexts in the order of the library's prompt, and the keywords used."""
-
-    contexts: tuple[Context, ...]
-    trace: tuple[Step, ...] = ()
+Found = tuple[tuple[Context, ...], tuple[Step, ...]]
+"""Contexts in the order of the library's prompt, and a trace of the keywords used."""
 
 
 class OpenedIndex:
-    """An open index; answers concurrent questions."""
-
     def __init__(self, runtime: Runtime, params: AnswerParams, places: ChunkPlaces, rag: Any) -> None:
         self._runtime = runtime
         self._params = params
@@ -41,19 +34,19 @@ class OpenedIndex:
     async def open(cls, runtime: Runtime, params: AnswerParams) -> "OpenedIndex":
         """The index in `runtime.index_dir`; an empty index needs no library."""
         places = ChunkPlaces.read(runtime.index_dir)
-        rag = _library(runtime, places.dimension, runtime.index_dir) if places.by_id else None
+        rag = _library(runtime, places.dimension, runtime.index_dir) if places.chunks else None
         if rag is not None:
             await rag.initialize_storages()
         return cls(runtime, params, places, rag)
 
-    async def find(self, question: str) -> FoundByLightRAG:
+    async def find(self, question: str) -> Found:
         """The library's search result; empty if it considers the question too short."""
         if self._rag is None:
-            return FoundByLightRAG(())
+            return (), ()
         try:
             found = await self._rag.aquery_data(question, self._query_param(question))
         except library.too_short():
-            return FoundByLightRAG((), (Step(name="found", content="nothing: the question is too short"),))
+            return (), (Step(name="found", content="nothing: the question is too short"),)
         data, metadata = found.get("data") or {}, found.get("metadata") or {}
         contexts = (
             *(self._entity(row) for row in data.get("entities", ())),
@@ -62,8 +55,8 @@ class OpenedIndex:
         )
         named = tuple(context for context in contexts if context is not None)
         if not named:
-            return FoundByLightRAG((), (Step(name="found", content=f"nothing: {found.get('message')}"),))
-        return FoundByLightRAG(named, _keyword_steps(metadata.get("keywords") or {}))
+            return (), (Step(name="found", content=f"nothing: {found.get('message')}"),)
+        return named, _keyword_steps(metadata.get("keywords") or {})
 
     def _query_param(self, question: str) -> Any:
         params = self._params
@@ -116,20 +109,10 @@ def _library(runtime: Runtime, dimension: int, folder: Path) -> Any:
         with runtime.stage("keywords"):
             return await _ask_keywords(runtime.chat, prompt)
 
-    async def refuse(*_: object, **__: object) -> str:
-        raise RuntimeError("LightRAG requested an extraction while answering")
-
-    def no_chunks(*_: object, **__: object) -> list[dict[str, Any]]:
-        raise RuntimeError("LightRAG requested chunks while answering")
-
-    return library.new(
-        folder, dimension, library.Functions(embed=embed, extract=refuse, keywords=keywords, chunks=no_chunks)
-    )
+    return library.new(folder, dimension, embed=embed, keywords=keywords)
 
 
 async def _ask_keywords(chat: ChatModel, prompt: str) -> str:
     """The reply as JSON; Unreadable if two replies are not JSON, which is a failure and not an abstention."""
-    import json
-
     question = Question((Message("user", prompt),), KEYWORDS_SCHEMA, json.dumps, KEYWORDS_MAX_TOKENS)
     return (await ask_json(chat, question)).value

@@ -7,6 +7,7 @@ from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
 from systems.common.chunking import check_splitter
+from systems.common.loaded import loaded
 from systems.lightrag import library
 from systems.lightrag.expected_calls import expect
 from systems.lightrag.index_building import build_index
@@ -15,8 +16,6 @@ from systems.lightrag.retrieval import OpenedIndex
 
 
 class LightRAGSystem:
-    """See `harness.protocols.System`."""
-
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
         self._index_params = index
         self._answer_params = answer
@@ -31,22 +30,18 @@ class LightRAGSystem:
         return await build_index(self._runtime, self._runtime.chat, self._index_params, corpus)
 
     async def load(self) -> None:
-        """Read the stored index into memory."""
         self._opened = await OpenedIndex.open(self._runtime, self._answer_params)
 
     async def answer(self, query: Query) -> Prediction:
         """Search like the library, then generate once; without a result, abstain without a call."""
-        if self._opened is None:
-            raise RuntimeError("answer() was called before load()")
-        found = await self._opened.find(query.text)
-        if found.contexts or self._runtime.chat is None:
-            answer = await self._runtime.answer(query.text, found.contexts)
+        contexts, trace = await loaded(self._opened).find(query.text)
+        if contexts or self._runtime.chat is None:
+            answer = await self._runtime.answer(query.text, contexts)
         else:
             answer = ABSTENTION
-        return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
+        return Prediction(answer=answer, contexts=contexts, trace=trace)
 
     def close(self) -> None:
-        """Release the index: it has no open file."""
         if self._opened is not None:
             library.forget()
         self._opened = None

@@ -11,6 +11,7 @@ from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, W
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
 from systems.common.headings import passage_text
+from systems.common.loaded import loaded
 from systems.common.passages import SearchedParams, index_stats
 from systems.common.prompts.thesis import PromptParams, answer_by
 from systems.common.token_estimate import clip, count_tokens
@@ -24,20 +25,15 @@ _CHARACTERS_A_TOKEN = 4
 
 
 class IndexParams(Params):
-    """Index parameters."""
-
     headings: bool = True
     """Whether models read title, source and date with a document; then they are searched by `order=bm25`, too."""
 
     @property
     def whole_documents(self) -> SearchedParams:
-        """Chunks that are documents."""
         return SearchedParams(chunk_size=_WHOLE, chunk_overlap=0, headings=self.headings)
 
 
 class AnswerParams(PromptParams):
-    """Parameters that do not change the index."""
-
     context_tokens: int = Field(6000, ge=200)
     """Maximum estimated tokens of all contexts; the default fits the 8,192 tokens of the local model."""
     order: Literal["corpus", "bm25"] = "corpus"
@@ -47,8 +43,6 @@ class AnswerParams(PromptParams):
 
 
 class LongContextSystem:
-    """See `harness.protocols.System`."""
-
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
         self._index_params = index
         self._params = answer
@@ -67,7 +61,6 @@ class LongContextSystem:
         return index_stats(corpus, documents)
 
     async def load(self) -> None:
-        """Open the stored documents."""
         self._sizes = json.loads(self._sizes_path.read_text())
         self._documents = WordIndex.open(self._runtime.index_dir / "words")
         window, total = self._params.context_tokens, sum(self._sizes)
@@ -79,12 +72,9 @@ class LongContextSystem:
             )
 
     async def answer(self, query: Query) -> Prediction:
-        """Fill the context window, then generate once."""
-        if self._documents is None:
-            raise RuntimeError("answer() was called before load()")
+        documents = loaded(self._documents)
         with self._runtime.stage("retrieve"):
-            ranked = self._ranked(self._documents, query.text)
-            contexts, fitted = self._fitted(self._documents, ranked)
+            contexts, fitted = self._fitted(documents, self._ranked(documents, query.text))
         answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
         return Prediction(answer=answer, contexts=tuple(contexts), trace=(Step(name="fitted", content=fitted),))
 
@@ -117,7 +107,6 @@ class LongContextSystem:
         return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
     def close(self) -> None:
-        """Release the store."""
         if self._documents is not None:
             self._documents.close()
 

@@ -1,16 +1,32 @@
 """Naive RAG: chunk, index, retrieve the best passages, generate once."""
 
-from harness.core.records import Prediction, Query
+from pydantic import Field
+
+from harness.core.records import Expected, Prediction, Query
+from harness.protocols import Workload
+from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams
+from systems.common.passages import PassageParams, expected_index
 from systems.common.prompts.thesis import answer_by
-from systems.naive.expected_calls import expect
-from systems.naive.params import AnswerParams
+from systems.common.search import SearchParams
+
+
+class AnswerParams(SearchParams):
+    top_k: int = Field(10, ge=1, le=1000)
+    """Passages for the generator."""
+
+
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
+    passages = passages_of(workload.corpus, index)
+    call = answer_call(workload, passages.retrieved(answer.top_k), answer.prompts)
+    return Expected(
+        index=expected_index(passages, index), query=search(workload, [call], searches=int(answer.is_dense))
+    )
 
 
 class NaiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve, then generate once."""
         found = await self._passages.search(query.text, self._params.top_k)
         answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         return Prediction(answer=answer, contexts=tuple(found.contexts), retrieved=found.ranking)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 from urllib.parse import unquote
 
 from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
@@ -21,49 +21,42 @@ OWN_INDEX = "it answers from an index of its own, over documents that nobody che
 UNLENT = "Calls of models that it was not lent are in no figure."
 
 
-class Pipeline(Protocol):
-    """The interface of adapters."""
+class PipelineSystem(ABC):
+    """See `harness.protocols.System`; adapters say how a pipeline is built, opened and asked."""
 
-    async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Let it build its index, if it takes documents."""
-        ...
-
-    async def open(self) -> None:
-        """Have it ready, in a fresh process."""
-        ...
-
-    async def ask(self, query: Query) -> PipelineReply:
-        """Its reply; raises WrongShape if it does not fit the contract."""
-        ...
-
-
-class PipelineSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, pipeline: Pipeline, runtime: Runtime) -> None:
-        self._pipeline, self._runtime = pipeline, runtime
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._names_path = runtime.index_dir / "names.json"
         self._names: list[tuple[str, str]] = []
         self._known: frozenset[str] = frozenset()
         self._has_told_names = False
 
+    @abstractmethod
+    async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        """Let it build its index, if it takes documents."""
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Have it ready, in a fresh process."""
+
+    @abstractmethod
+    async def ask(self, query: Query) -> PipelineReply:
+        """Its reply; raises WrongShape if it does not fit the contract."""
+
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Keep ids and titles of the documents; the rest is the pipeline's."""
         names = [(document.doc_id, document.title) for document in corpus]
         self._names_path.write_text(json.dumps(names), encoding="utf-8")
         self._runtime.own_usage(None)
-        return await self._pipeline.build(corpus)
+        return await self.build(corpus)
 
     async def load(self) -> None:
-        """Have the pipeline ready."""
         self._names = json.loads(self._names_path.read_text(encoding="utf-8"))
         self._known = frozenset(doc_id for doc_id, _ in self._names)
-        await self._pipeline.open()
+        await self.open()
 
     async def answer(self, query: Query) -> Prediction:
-        """Ask, and keep the reply."""
         self._runtime.own_usage(None)
-        reply = await self._pipeline.ask(query)
+        reply = await self.ask(query)
         self._runtime.own_usage(reply.usage)
         if reply.answer is None and not self._runtime.retrieves_only:
             raise WrongShape("'answer' is null, and the run has a generator (models.generator.provider)")
@@ -75,7 +68,7 @@ class PipelineSystem:
             trace=self._foreign(contexts),
         )
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """The process ends with its threads and connections."""
 
     def _with_ids(self, context: Context) -> Context:
@@ -129,8 +122,3 @@ def _spellings(name: str) -> list[str]:
     whole = " ".join(unicodedata.normalize("NFC", unquote(name)).casefold().split())
     alone = re.split(r"[/\\]", whole)[-1]
     return [one for one in (whole, alone, re.sub(r"\.[a-z]\w{0,4}$", "", alone)) if one]
-
-
-def lent_url(runtime: Runtime, lends: Sequence[str]) -> str | None:
-    """The URL of the lent models for the current question, if any are lent."""
-    return runtime.lent_url() if lends else None

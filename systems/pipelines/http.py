@@ -29,9 +29,9 @@ from harness.core.proxies import (
 )
 from harness.core.records import Document, IndexStats, Query
 from harness.core.sanitize import reply_without_keys
-from harness.protocols import NO_ROLE, ModelProxy, PlainUrl, Runtime, SystemSpec
-from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
-from systems.pipelines.params import NoIndexParams, ServiceParams
+from harness.protocols import NO_ROLE, ModelProxy, Params, PlainUrl, Runtime, SystemSpec
+from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem
+from systems.pipelines.params import ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 from systems.pipelines.reply_paths import NothingThere, ReplyReader
 from systems.pipelines.templates import check_variables, filled
@@ -54,11 +54,10 @@ class ServiceFailed(Exception):
     """It answered this question with an error."""
 
 
-class HttpPipeline:
-    """See `systems.pipelines.base.Pipeline`."""
-
+class HttpPipeline(PipelineSystem):
     def __init__(self, url: str, params: ServiceParams, runtime: Runtime) -> None:
-        self._url, self._params, self._runtime = url, params, runtime
+        super().__init__(runtime)
+        self._url, self._params = url, params
         self._key = os.environ.get(params.api_key_env or "", "").strip()
         self._sent = {"params": params.url_parameters or None, "headers": filled(params.headers, {})}
         works = runtime.has_answers
@@ -68,11 +67,9 @@ class HttpPipeline:
         self._answered = False
 
     async def build(self, _corpus: Sequence[Document]) -> IndexStats:
-        """It has its own."""
         return IndexStats(documents=0, is_elsewhere=True, notes=(OWN_INDEX,))
 
     async def open(self) -> None:
-        """Connect with the first question."""
         if self._params.lends:
             self._lent = await self._runtime.lend()
         headers = {"accept": "application/json", "accept-encoding": "identity"}
@@ -86,7 +83,6 @@ class HttpPipeline:
         )
 
     async def ask(self, query: Query) -> PipelineReply:
-        """POST the question, read the answer."""
         status, headers, content = await self._tried(self._body(query))
         self._refuse(status, headers, content)
         try:
@@ -106,7 +102,7 @@ class HttpPipeline:
             body["retrieve_only"] = True
         if self._lent:
             body["models"] = {
-                "base_url": lent_url(self._runtime, self._params.lends),
+                "base_url": self._runtime.lent_url(),
                 "api_key": self._lent.api_key,
                 "model": self._lent.model,
                 "embedding_model": self._lent.embedding_model,
@@ -150,7 +146,7 @@ class HttpPipeline:
         while True:
             try:
                 async with self._client.stream("POST", self._url, json=body, **self._sent) as response:
-                    self._refuse_stream(response.headers)
+                    _refuse_stream(self._url, response.headers)
                     content = await _bounded(response)
                     # The key is in no record, even if the service returns it.
                     kept = content.replace(self._key.encode(), b"***") if self._key else content
@@ -162,14 +158,6 @@ class HttpPipeline:
                 if asyncio.get_running_loop().time() > until:
                     raise _down(self._url, str(error)) from error
                 await asyncio.sleep(random.uniform(0.2, 1.0))  # noqa: S311 - jitter, no secret
-
-    def _refuse_stream(self, headers: Mapping[str, str]) -> None:
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind in _STREAMED:
-            raise ServiceUnavailable(
-                f"{self._url} streams its reply ({kind})",
-                "ask for a whole one in answer.request: stream: false, or response_mode: blocking for Dify",
-            )
 
     def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         """Raise an error if it did not answer: permanent if no other question could succeed."""
@@ -200,6 +188,15 @@ class HttpPipeline:
         raise ServiceFailed(f"HTTP {status}: {_beginning(content)}")
 
 
+def _refuse_stream(url: str, headers: Mapping[str, str]) -> None:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in _STREAMED:
+        raise ServiceUnavailable(
+            f"{url} streams its reply ({kind})",
+            "ask for a whole one in answer.request: stream: false, or response_mode: blocking for Dify",
+        )
+
+
 async def _bounded(response: httpx2.Response) -> bytes:
     content = bytearray()
     async for chunk in response.aiter_bytes():
@@ -218,7 +215,6 @@ def _down(url: str, reason: str) -> ServiceUnavailable:
 
 
 def _check(url: str, params: ServiceParams) -> None:
-    """See `SystemSpec.preflight`."""
     check_variables(params.key_variables, url)
     try:
         connect_once(url, _CONNECT_S)
@@ -244,9 +240,9 @@ def _at(scheme: str, target: str) -> SystemSpec:
         name=url,
         version="2",
         summary="a pipeline behind that URL",
-        index_params=NoIndexParams,
+        index_params=Params,
         answer_params=ServiceParams,
-        build=lambda _, answer, runtime: PipelineSystem(HttpPipeline(url, answer, runtime), runtime),
+        build=lambda _, answer, runtime: HttpPipeline(url, answer, runtime),
         index_roles=NO_ROLE,
         answer_roles=lambda _, answer: frozenset(answer.lends),
         servers=lambda _: [url],
@@ -265,7 +261,7 @@ def _family(scheme: str) -> SystemSpec:
         name=scheme,
         version="2",
         summary=f"your pipeline behind a URL: --system {scheme}://127.0.0.1:8000/ask (docs/your-pipeline.md)",
-        index_params=NoIndexParams,
+        index_params=Params,
         answer_params=ServiceParams,
         build=unnamed,
         index_roles=NO_ROLE,

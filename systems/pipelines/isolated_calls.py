@@ -26,8 +26,6 @@ class PipelineEnded(Exception):
 
 
 class Caller:
-    """Calls code of others."""
-
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stuck: list[threading.Event] = []

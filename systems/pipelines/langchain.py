@@ -26,13 +26,10 @@ _INPUTS = ("input", "question", "query")
 
 
 class ChainPipeline(CodePipeline):
-    """See `systems.pipelines.base.Pipeline`."""
-
     wants = "a Runnable of LangChain, or a function that makes one"
     _params: ChainParams
 
     def is_pipeline(self, found: Any) -> bool:
-        """Whether it can be invoked."""
         return not isinstance(found, type) and hasattr(found, "invoke") and hasattr(found, "ainvoke")
 
     def as_documents(self, corpus: Sequence[Document]) -> Sequence[Any]:
@@ -96,7 +93,6 @@ def _input_key(pipeline: Any) -> str:
 
 
 def _text(said: Any) -> str | None:
-    """Of a text or a message."""
     text = getattr(said, "text", None) if hasattr(said, "content") else said
     return read_answer(str(text) if isinstance(text, str) else text)
 

@@ -17,13 +17,10 @@ _NOTHING = "Empty Response"
 
 
 class EnginePipeline(CodePipeline):
-    """See `systems.pipelines.base.Pipeline`."""
-
     wants = "a query engine of LlamaIndex, or a function that makes one"
     _params: ChainParams
 
     def is_pipeline(self, found: Any) -> bool:
-        """Whether it can be asked, or searched."""
         return not isinstance(found, type) and (hasattr(found, "query") or hasattr(found, "retrieve"))
 
     def as_documents(self, corpus: Sequence[Document]) -> Sequence[Any]:
@@ -43,7 +40,6 @@ class EnginePipeline(CodePipeline):
         ]
 
     def asking(self, pipeline: Any, question: str, _offered: Mapping[str, Any]) -> Callable[[], Any]:
-        """As it can be asked."""
         return partial(_ask, pipeline, question)
 
     def reply(self, said: Any) -> PipelineReply:
@@ -71,7 +67,6 @@ class EnginePipeline(CodePipeline):
 
 
 async def _ask(pipeline: Any, question: str) -> Any:
-    """Asynchronously if it supports that."""
     ask, wait = ("aquery", "query") if hasattr(pipeline, "query") else ("aretrieve", "retrieve")
     if hasattr(pipeline, ask):
         try:

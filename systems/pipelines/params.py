@@ -6,13 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
 from harness.protocols import KeyVariable, Params, Role
-from systems.pipelines.templates import (
-    check_headers,
-    check_path,
-    check_request,
-    check_url_parameters,
-    variables,
-)
+from systems.pipelines.templates import check_headers, check_path, check_request, check_url_parameters, variables
 
 Lends = tuple[Role, ...]
 Version = Annotated[
@@ -22,10 +16,6 @@ Version = Annotated[
 JmesPath = Annotated[str, AfterValidator(check_path)]
 """A path into a reply, in the language JMESPath: `metadata.usage.prompt_tokens`, `choices[0].message.content`."""
 _NOT_GIVEN = Field(None, exclude_if=lambda path: path is None)
-
-
-class NoIndexParams(Params):
-    """A service has its own index."""
 
 
 class ContextPaths(Params):
@@ -120,8 +110,6 @@ class CodeParams(Params):
 
 
 class ChainParams(CodeParams):
-    """Of a chain or an engine."""
-
     doc_id: str = Field("doc_id", min_length=1)
     """The field of a retrieved document's metadata that names the document of the corpus."""
     input: Literal["auto", "text", "input", "question", "query"] = "auto"

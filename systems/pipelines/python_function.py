@@ -13,8 +13,6 @@ from systems.pipelines.replies import PipelineReply, read_reply
 
 
 class FunctionPipeline(CodePipeline):
-    """See `systems.pipelines.base.Pipeline`."""
-
     wants = "a function of a question"
 
     def is_pipeline(self, found: Any) -> bool:
@@ -25,7 +23,6 @@ class FunctionPipeline(CodePipeline):
         return "question" in names or not names or bool(set(names[:1]) - FACTORY)
 
     def as_documents(self, corpus: Sequence[Document]) -> Sequence[Any]:
-        """Plain mappings."""
         return [document.model_dump() for document in corpus]
 
     def asking(self, pipeline: Any, question: str, offered: Mapping[str, Any]) -> Callable[[], Any]:
@@ -37,7 +34,6 @@ class FunctionPipeline(CodePipeline):
         return partial(pipeline, question, **given)
 
     def reply(self, said: Any) -> PipelineReply:
-        """In the form of the contract."""
         return read_reply(said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, IndexStats, Query
 from harness.protocols import ModelProxy, Params, Roles, Runtime, SystemSpec
-from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem, lent_url
+from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem
 from systems.pipelines.isolated_calls import Caller
 from systems.pipelines.params import BuildParams, CodeParams
 from systems.pipelines.replies import PipelineReply
@@ -25,14 +25,15 @@ FACTORY = {"documents", "folder", "base_url", "api_key", "model", "embedding_mod
 """Parameters that a factory may have, by name."""
 
 
-class CodePipeline(ABC):
-    """See `systems.pipelines.base.Pipeline`; what differs between libraries are four methods."""
+class CodePipeline(PipelineSystem):
+    """What differs between libraries are four methods."""
 
     wants: ClassVar[str]
     """What the target should be, in words."""
 
     def __init__(self, target: Target, index: BuildParams, answer: CodeParams, runtime: Runtime) -> None:
-        self._target, self._build_params, self._params, self._runtime = target, index, answer, runtime
+        super().__init__(runtime)
+        self._target, self._build_params, self._params = target, index, answer
         self._caller = Caller()
         self._lent: ModelProxy | None = None
         self._pipeline: Any = None
@@ -55,8 +56,7 @@ class CodePipeline(ABC):
         """Its reply."""
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Call the factory, if it takes documents."""
-        await self._lend(self._build_params.lends)
+        self._lent = await self._runtime.lend() if self._build_params.lends else None
         found = await self._found()
         if self.is_pipeline(found) or "documents" not in parameters(found):
             return IndexStats(documents=0, is_elsewhere=True, notes=(OWN_INDEX,))
@@ -68,7 +68,7 @@ class CodePipeline(ABC):
 
     async def open(self) -> None:
         """Import it; call the factory, if it is one."""
-        await self._lend(self._params.lends)
+        self._lent = await self._runtime.lend() if self._params.lends else None
         found = await self._found()
         if self.is_pipeline(found):
             self._pipeline = found
@@ -80,19 +80,13 @@ class CodePipeline(ABC):
         self._pipeline = await self._made(found, corpus)
 
     async def ask(self, query: Query) -> PipelineReply:
-        """Call it, in the time that the query has."""
-        lent = self._lent
         offered = {
+            **self._offered(),
             "query_id": query.query_id,
-            "answer_style": self._runtime.answer_style,
             "retrieve_only": self._runtime.retrieves_only,
-            "base_url": lent_url(self._runtime, self._params.lends),
-            **_named(lent),
+            "base_url": self._runtime.lent_url() if self._lent else None,
         }
         return self.reply(await self._caller.call(self.asking(self._pipeline, query.text, offered)))
-
-    async def _lend(self, lends: Sequence[str]) -> None:
-        self._lent = await self._runtime.lend() if lends else None
 
     async def _found(self) -> Any:
         """The target, imported."""
@@ -114,29 +108,24 @@ class CodePipeline(ABC):
         return found
 
     async def _made(self, factory: Any, corpus: Sequence[Document]) -> Any:
-        """The factory's result."""
         folder = self._runtime.index_dir / "pipeline"
         folder.mkdir(exist_ok=True)
-        offered = {
-            "documents": self.as_documents(corpus),
-            "folder": Path(folder),
-            "answer_style": self._runtime.answer_style,
-            "base_url": self._lent.base_url if self._lent else None,
-            **_named(self._lent),
-        }
+        offered = {**self._offered(), "documents": self.as_documents(corpus), "folder": Path(folder)}
         given = {name: value for name, value in offered.items() if name in parameters(factory)}
         made = await self._caller.call(partial(factory, **given))
         if not self.is_pipeline(made):
             raise ConfigError(f"{self._target.as_text}() gave a {type(made).__name__}", f"return {self.wants}")
         return made
 
-
-def _named(lent: ModelProxy | None) -> dict[str, Any]:
-    return {
-        "api_key": lent.api_key if lent else None,
-        "model": lent.model if lent else None,
-        "embedding_model": lent.embedding_model if lent else None,
-    }
+    def _offered(self) -> dict[str, Any]:
+        lent = self._lent
+        return {
+            "answer_style": self._runtime.answer_style,
+            "base_url": lent.base_url if lent else None,
+            "api_key": lent.api_key if lent else None,
+            "model": lent.model if lent else None,
+            "embedding_model": lent.embedding_model if lent else None,
+        }
 
 
 def parameters(function: Any) -> list[str]:
@@ -161,7 +150,7 @@ def family(
             summary=f"{build.wants} in {target.module}",
             index_params=BuildParams,
             answer_params=answers,
-            build=lambda index, answer, runtime: PipelineSystem(build(target, index, answer, runtime), runtime),
+            build=lambda index, answer, runtime: build(target, index, answer, runtime),
             index_roles=lambda index: frozenset(index.lends),
             answer_roles=lambda _, answer: frozenset(answer.lends),
             preflight=lambda *_: check(),

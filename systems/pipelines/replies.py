@@ -26,8 +26,6 @@ class WrongShape(ValueError):
 
 @dataclass(frozen=True)
 class PipelineReply:
-    """A pipeline's reply to one question."""
-
     answer: str | None
     contexts: tuple[Context, ...] = ()
     usage: Usage | None = None
@@ -54,7 +52,6 @@ def read_reply(value: Any) -> PipelineReply:
 
 
 def read_answer(value: Any) -> str | None:
-    """A text in bounds, or null."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -91,7 +88,6 @@ def read_usage(value: Any) -> Usage | None:
 
 
 def kind(value: Any) -> str:
-    """The type of a value, in a few words."""
     named = {bool: "true or false", int: "a number", float: "a number", str: "a text", type(None): "null"}
     if type(value) in named:
         return named[type(value)]
@@ -101,7 +97,6 @@ def kind(value: Any) -> str:
 
 
 def context_of(text: Any, doc_ids: Any, score: Any, where: str) -> Context:
-    """One context, checked."""
     if not isinstance(text, str):
         raise WrongShape(f"'{where}.text' must be a text, not {kind(text)}")
     several = list(doc_ids) if isinstance(doc_ids, list | tuple) else [] if doc_ids is None else [doc_ids]

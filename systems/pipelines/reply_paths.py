@@ -22,8 +22,6 @@ class NothingThere(WrongShape):
 
 
 class ReplyReader:
-    """Reads the replies of a service by the paths of a config."""
-
     def __init__(self, paths: ReplyPaths, *, is_known_to_work: bool) -> None:
         self._paths, self._is_known_to_work = paths, is_known_to_work
         self._found: set[str] = set()
@@ -69,7 +67,6 @@ class ReplyReader:
         return self._column(name, path, [value])[0]
 
     def _column(self, name: str, path: str | None, items: list[Any]) -> list[Any]:
-        """What a path finds in each item."""
         if path is None:
             return [None] * len(items)
         found = [_search(path, item) for item in items]

@@ -13,8 +13,6 @@ from harness.core.errors import ConfigError, nearest
 
 
 class Target(NamedTuple):
-    """The target of a run."""
-
     module: str
     name: str
     digest: str
@@ -22,7 +20,6 @@ class Target(NamedTuple):
 
     @property
     def as_text(self) -> str:
-        """As it was named."""
         return f"{self.module}:{self.name}"
 
 

@@ -3,7 +3,7 @@ passages.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -23,8 +23,9 @@ from harness.core.records import (
 )
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, SystemSpec, Workload
 from systems.common.chunking import iter_chunks
-from systems.common.expected_calls import answer_call, characters_of, passages_of, search
-from systems.common.passages import PassageParams, Passages, SearchedParams, check_passages, index_stats
+from systems.common.expected_calls import also_embedding, answer_call, characters_of, passages_of, search
+from systems.common.passage_system import PassageSystem
+from systems.common.passages import PassageParams, SearchedParams, check_passages, index_stats
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, place_of
 from systems.common.soft_clusters import DIMENSIONS, SoftClusters
@@ -35,8 +36,6 @@ _CHARACTERS_A_TOKEN = 4
 
 
 class IndexParams(SearchedParams):
-    """Index parameters."""
-
     summaries: Literal["rules", "model"] = "rules"
     """How clusters are summarised: `rules`: sentences with frequent words; `model`: one call each."""
     summary_tokens: int = Field(150, ge=20, le=2000)
@@ -48,8 +47,6 @@ class IndexParams(SearchedParams):
 
 
 class AnswerParams(SearchParams):
-    """Parameters that do not change the index."""
-
     top_k: int = Field(10, ge=1, le=1000)
     """Passages and summaries for the generator; with `tree=traversal`, of each layer."""
     tree: Literal["collapsed", "traversal"] = "collapsed"
@@ -58,20 +55,15 @@ class AnswerParams(SearchParams):
     """
 
 
-class RaptorSystem:
-    """See `harness.protocols.System`."""
-
+class RaptorSystem(PassageSystem[Any, AnswerParams]):
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._index_params = index
-        self._params = answer
-        self._runtime = runtime
-        self._passages = Passages(runtime, answer)
+        super().__init__(index, answer, runtime)
         self._path = runtime.index_dir / "tree.json"
         self._tree = Tree()
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk, embed, grow the tree, and store all nodes."""
-        params, passages = self._index_params, self._passages
+        params: IndexParams = self._index_params
+        passages = self._passages
         # With rules no phase of the index names the generator, so it must not be requested. With a model planning
         # refuses a run without one.
         chat = self._runtime.chat if params.summaries == "model" else None
@@ -100,12 +92,10 @@ class RaptorSystem:
         return stats.model_copy(update=update)
 
     async def load(self) -> None:
-        """Open the stored nodes."""
         self._tree = Tree.model_validate_json(self._path.read_text(encoding="utf-8"))
-        self._passages.open()
+        await super().load()
 
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve passages and summaries, then generate once."""
         retrieved: Places | None = None
         if self._params.tree == "traversal":
             found = await self._descend(query.text)
@@ -152,10 +142,6 @@ class RaptorSystem:
             Step(name=f"layer {layer}", content="\n".join(layers[layer])) for layer in sorted(layers)[::-1]
         )
 
-    def close(self) -> None:
-        """Release the store."""
-        self._passages.close()
-
 
 def _preflight(index: IndexParams, answer: AnswerParams) -> None:
     check_passages(PassageParams(splitter=index.splitter), answer)
@@ -175,12 +161,9 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     prompt = characters_of(summary_messages("", 0)) + index.cluster_tokens * _CHARACTERS_A_TOKEN
     write = ExpectedCalls(calls=most, input_characters=prompt, output_tokens_most=index.summary_tokens)
     leaves = passages.embedding(index.headings is True)
-    summaries = {
-        "calls": (write,) if most and index.summaries == "model" else (),
-        "embedded_texts": leaves.embedded_texts + most,
-        "embedded_characters": leaves.embedded_characters + most * index.summary_tokens * _CHARACTERS_A_TOKEN,
-    }
-    work = leaves.model_copy(update=summaries)
+    calls = (write,) if most and index.summaries == "model" else ()
+    work = also_embedding(leaves, most, index.summary_tokens * _CHARACTERS_A_TOKEN)
+    work = work.model_copy(update={"calls": calls})
     found = passages.retrieved(answer.top_k * (layers if answer.tree == "traversal" else 1))
     call = answer_call(workload, found, answer.prompts)
     query = search(workload, [call], searches=int(answer.is_dense))

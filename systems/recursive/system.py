@@ -3,13 +3,15 @@ generate once.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
-from harness.core.records import Context, Places, Prediction, Query, Span, Step
-from harness.protocols import ChatModel
+from pydantic import Field
+
+from harness.core.records import Context, Expected, ExpectedCalls, Places, Prediction, Query, Span, Step
+from harness.protocols import ChatModel, Workload
+from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import (
-    PassageParams,
-)
+from systems.common.passages import PassageParams, expected_index
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.common.prompts.thesis import (
     SUB_QUESTION_TOKENS,
@@ -17,14 +19,52 @@ from systems.common.prompts.thesis import (
     read_sub_questions,
     thesis_sub_question_messages,
 )
-from systems.common.search import place_of
-from systems.recursive.expected_calls import expect
-from systems.recursive.params import AnswerParams
+from systems.common.search import SearchParams, place_of
+
+
+class AnswerParams(SearchParams):
+    rounds: int = Field(5, ge=1, le=20)
+    """Maximum retrieval rounds per query; 1 is naive RAG with k_per_round passages."""
+    k_per_round: int = Field(7, ge=1, le=100)
+    """Passages per round, including earlier ones. Not `top_k`, which would also set naive's."""
+    max_questions: int = Field(3, ge=1, le=10)
+    """Maximum sub-questions that extend the query per round; with `prompts=thesis` only asked for, as there."""
+    sub_questions: Literal["latest", "cumulative"] = "latest"
+    """Which sub-questions a search and the next prompt add to the question: `latest`: a search those of the last
+    round, the prompt none; `cumulative`: both those of all rounds (thesis).
+    """
+    stop: Literal["nothing_missing", "no_new_passage", "never"] = "nothing_missing"
+    """What ends the search before the last round: `no_new_passage`: a round that retrieves nothing new (thesis);
+    `nothing_missing`: also a reply without a sub-question; `never`: nothing.
+    """
+    ask_last: bool = False
+    """Whether the model is also asked after the last round, though nothing is searched with its reply (thesis)."""
+
+
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. An upper bound: a search may end early, and rounds may retrieve passages again."""
+    passages, question = passages_of(workload.corpus, index), typical_question(workload.queries)
+    is_thesis = answer.prompts == "thesis"
+    messages = thesis_sub_question_messages if is_thesis else sub_question_messages
+    asked = [
+        characters_of(messages(question, passages.retrieved(done * answer.k_per_round), answer.max_questions))
+        for done in range(1, answer.rounds + answer.ask_last)
+    ]
+    between = ExpectedCalls(
+        calls=len(asked),
+        input_characters=sum(asked) / max(len(asked), 1),
+        output_tokens_most=SUB_QUESTION_TOKENS if is_thesis else reply_tokens(answer.max_questions),
+    )
+    last = answer_call(workload, passages.retrieved(answer.rounds * answer.k_per_round), answer.prompts)
+    return Expected(
+        index=expected_index(passages, index),
+        query=search(workload, [between, last] if asked else [last], searches=answer.rounds * answer.is_dense),
+        most=f"{answer.rounds} rounds, all with new passages only" if asked else "",
+    )
 
 
 class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve round by round, then generate once from all retrieved passages."""
         found = _RoundPassages()
         reason = await self._search(query.text, found)
         answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
@@ -32,7 +72,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
 
     async def _search(self, question: str, found: "_RoundPassages") -> str:
-        """Fill `found`; returns why the search ended."""
         params, chat = self._params, self._runtime.chat
         asked: list[str] = []
         base = text = question
@@ -56,7 +95,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
             base = text if params.sub_questions == "cumulative" else question
 
     async def _ask(self, chat: ChatModel, text: str, contexts: Sequence[Context]) -> tuple[list[str], str]:
-        """The sub-questions, and why there are none."""
         limit = self._params.max_questions
         with self._runtime.stage("ask"):
             if self._params.prompts == "thesis":
@@ -73,8 +111,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
 
 
 class _RoundPassages:
-    """The passages that the rounds of one query have retrieved so far."""
-
     def __init__(self) -> None:
         self._contexts: dict[Span | None, Context] = {}
         self.rounds: list[Step] = []

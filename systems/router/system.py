@@ -1,19 +1,44 @@
 """Router: classifies a question and sends it to the system of its policy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from harness.core.records import Document, IndexStats, Prediction, Query, Step
-from harness.llm_utils.query_classifier import QueryType, type_by_model, type_by_rules
+from harness.core.records import Document, Expected, IndexStats, Prediction, Query, Step, Work
+from harness.llm_utils.query_classifier import REPLY_TOKENS, QueryType, type_by_model, type_by_rules, type_messages
 from harness.llm_utils.structured_output import Unreadable
-from harness.protocols import NO_ROLE, Runtime, System, SystemSpec
-from systems.router.expected_calls import expect
-from systems.router.params import AnswerParams, IndexParams
+from harness.protocols import GENERATES, NO_ROLE, Params, Role, Route, Runtime, System, SystemSpec, Workload
+from systems.common.expected_calls import expected_call, typical_question
+
+
+class AnswerParams(Params):
+    """The policy. `rag-harness route RUN RUN --policy FILE` writes one."""
+
+    routes: Mapping[QueryType, Route] = {}
+    """The system for questions of a type, with its parameters."""
+    otherwise: Route = Route(system="naive")
+    """The system for all other questions."""
+    classifier: Literal["rules", "model"] = "rules"
+    """The classifier of types: rules over the question's words, or one short call of the generator."""
+
+    @property
+    def all_routes(self) -> Sequence[Route]:
+        return [*self.routes.values(), self.otherwise]
+
+    @property
+    def own_roles(self) -> frozenset[Role]:
+        return GENERATES if self.classifier == "model" else NO_ROLE
+
+
+def expect(_index: Params, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`: a short classification call, or none."""
+    if answer.classifier == "rules":
+        return Expected(index=Work(), query=Work())
+    call = expected_call(type_messages(typical_question(workload.queries)), REPLY_TOKENS)
+    return Expected(index=Work(), query=Work(calls=(call,)), notes=("the first reply always names a type",))
 
 
 class RouterSystem:
-    """See `harness.protocols.System`."""
-
-    def __init__(self, _index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+    def __init__(self, _index: Params, answer: AnswerParams, runtime: Runtime) -> None:
         self._params = answer
         self._runtime = runtime
         self._systems: dict[str, System] = {}
@@ -23,7 +48,6 @@ class RouterSystem:
         return IndexStats(documents=len(corpus))
 
     async def load(self) -> None:
-        """Load the distinct routed systems."""
         for route in self._params.all_routes:
             if route.key not in self._systems:
                 system = self._runtime.routed(route)
@@ -63,7 +87,7 @@ SPEC = SystemSpec(
     version="1",
     summary="classify a question, and send it to the system that the policy names for its type",
     also_called=("adaptive", "adaptive-rag", "routing"),
-    index_params=IndexParams,
+    index_params=Params,
     answer_params=AnswerParams,
     build=RouterSystem,
     index_roles=NO_ROLE,

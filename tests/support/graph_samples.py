@@ -8,8 +8,8 @@ import numpy as np
 from harness.core.records import Context, Document, Span
 from systems.common.chunking import Chunk
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
-from systems.common.graph_types import Entity, KnowledgeGraph, Mention, Relation
 from systems.common.headings import document_heading, under_heading
+from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention, Relation
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from runtimes import BareRuntime, Chat
 
 from harness.core.records import Document
 from harness.datasets import local_files, multihop_rag
@@ -25,3 +26,11 @@ def articles() -> Iterator[tuple[Document, ...]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(local_files.ENV, str(folder.resolve()))
         yield multihop_rag.SPEC.load("default").documents
+
+
+@pytest.fixture
+def bare(tmp_path: Path, chat: Chat) -> BareRuntime:
+    """Nothing indexed, and the model of the test's folder."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    return BareRuntime(folder, chat)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harbour_corpus import CORPUS as FACTS
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
 from harness.core.records import Document, Prediction, Query
@@ -17,7 +18,6 @@ from systems.community import system as community
 from systems.kg import system as kg
 from systems.naive import system as naive
 from systems.recursive import system as recursive
-from tests.systems.community.scripted import CORPUS as FACTS
 from tests.systems.community.scripted import records
 
 TEXTS = [

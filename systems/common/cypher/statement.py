@@ -21,8 +21,6 @@ class StatementPiece:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the result."""
-
     name: str
     """Its displayed name."""
     source: str

@@ -101,7 +101,6 @@ class _Reader:
         """Whether a whole node may be used here: in a count, or passed on by WITH."""
 
     def statement(self) -> ReadStatement:
-        """The checked statement."""
         if not self._columns:
             raise Refused("the statement returns nothing: end it with RETURN")
         if not any(column.source for column in self._columns):
@@ -113,7 +112,6 @@ class _Reader:
         return ReadStatement(tuple(self._pieces), tuple(self._columns), self._rows)
 
     def walk(self, node: Any) -> None:
-        """A node of the tree, and all below it."""
         if not hasattr(node, "getRuleIndex"):
             self._leaf(node.getText())
             return
@@ -131,6 +129,10 @@ class _Reader:
         for child in node.getChildren():
             self.walk(child)
 
+    def _copy(self, *texts: str) -> None:
+        for text in texts:
+            self._write("as_is", text)
+
     def _write(self, kind: PieceKind, value: str, of: str = "") -> None:
         if len(self._pieces) == graph_schema.MOST_PIECES:
             raise Refused(f"the statement has over {graph_schema.MOST_PIECES} words, names and signs")
@@ -141,17 +143,17 @@ class _Reader:
         if not text.strip() or text == "<EOF>" or text.lstrip().startswith(("//", "/*")):
             return
         if text in grammar.SIGNS or text.upper() in grammar.WORDS:
-            self._write("as_is", text.upper())
+            self._copy(text.upper())
         elif grammar.NUMBER.fullmatch(text):
-            self._write("as_is", text)
+            self._copy(text)
         else:
             raise Refused(f"{text[:30]!r} is not allowed")
 
     # Parts with their own checks.
 
     def _nodePattern(self, node: Any) -> None:  # noqa: N802 - as the grammar calls it
-        rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
-        self._write("as_is", "(")
+        rules = {_rule(child): child for child in _parts(node)}
+        self._copy("(")
         variable = self._name_of(rules["symbol"]) if "symbol" in rules else ""
         is_new = variable not in self._matched
         if is_new:
@@ -160,7 +162,7 @@ class _Reader:
         if variable:
             self._variables.add(variable)
             self._matched.add(variable)
-            self._write("as_is", variable)
+            self._copy(variable)
         if "nodeLabels" in rules:
             self._labels(rules["nodeLabels"])
         elif is_new:
@@ -168,7 +170,7 @@ class _Reader:
             self._write("any_node", "")
         if "properties" in rules:
             self.walk(rules["properties"])
-        self._write("as_is", ")")
+        self._copy(")")
 
     def _check_count(self, count: int, most: int, what: str) -> None:
         if count > most:
@@ -192,7 +194,7 @@ class _Reader:
         self._write("label", label)
 
     def _relationDetail(self, node: Any) -> None:  # noqa: N802
-        rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
+        rules = {_rule(child): child for child in _parts(node)}
         if unknown := rules.keys() - {"symbol", "relationshipTypes", "properties"}:
             raise Refused(f"{grammar.SAID.get(min(unknown), min(unknown))} is not allowed")
         if "symbol" in rules:
@@ -201,8 +203,7 @@ class _Reader:
         else:
             # A name that no statement can contain, because a database may need more about the edge than its type.
             variable = f"_{len(self._pieces)}"
-        self._write("as_is", "[")
-        self._write("as_is", variable)
+        self._copy("[", variable)
         name = self._type(rules["relationshipTypes"]) if "relationshipTypes" in rules else ""
         if not name:
             self._count_unlabelled()
@@ -210,7 +211,7 @@ class _Reader:
         if "properties" in rules:
             self.walk(rules["properties"])
         self._write("edge", name, of=variable)
-        self._write("as_is", "]")
+        self._copy("]")
 
     def _type(self, node: Any) -> str:
         name = re.sub(r"\s", "", node.getText()).removeprefix(":")
@@ -226,14 +227,14 @@ class _Reader:
         signs = re.sub(r"\[.*\]|\s", "", node.getText(), flags=re.DOTALL)
         self._relationships += 1
         self._check_count(self._relationships, graph_schema.MOST_RELATIONSHIPS, "relationships")
-        self._write("as_is", "<-" if signs.startswith("<") else "-")
-        details = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
+        self._copy("<-" if signs.startswith("<") else "-")
+        details = _parts(node)
         if details:
             self.walk(details[0])
         else:
             self._count_unlabelled()
-            self._write("as_is", "[]")
-        self._write("as_is", "->" if signs.endswith(">") else "-")
+            self._copy("[]")
+        self._copy("->" if signs.endswith(">") else "-")
 
     def _patternPart(self, node: Any) -> None:  # noqa: N802
         if any(child.getText() == "=" for child in node.getChildren()):
@@ -241,7 +242,7 @@ class _Reader:
         self._children(node)
 
     def _propertyExpression(self, node: Any) -> None:  # noqa: N802
-        atom, *names = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
+        atom, *names = _parts(node)
         if not names:
             self.walk(atom)
             return
@@ -250,14 +251,13 @@ class _Reader:
         variable = atom.getText()
         if variable not in self._variables:
             raise Refused(f"{variable!r} is no node or relationship of the pattern")
-        self._write("as_is", variable)
-        self._write("as_is", ".")
+        self._copy(variable, ".")
         self._property(names[0].getText())
 
     def _mapPair(self, node: Any) -> None:  # noqa: N802
-        name, value = (child for child in node.getChildren() if hasattr(child, "getRuleIndex"))
+        name, value = _parts(node)
         self._property(name.getText())
-        self._write("as_is", ":")
+        self._copy(":")
         self.walk(value)
 
     def _property(self, name: str) -> None:
@@ -274,27 +274,27 @@ class _Reader:
             raise Refused(
                 f"there is no function {called[:40]!r}: there are {', '.join(sorted(graph_schema.FUNCTIONS))}"
             )
-        self._write("as_is", called.lower() if called.isupper() else called)
+        self._copy(called.lower() if called.isupper() else called)
         before, self._may_be_bare = self._may_be_bare, called.lower() == "count"
         for child in rest:
             self.walk(child)
         self._may_be_bare = before
 
     def _countAll(self, _node: Any) -> None:  # noqa: N802
-        self._write("as_is", "count(*)")
+        self._copy("count(*)")
 
     def _symbol(self, node: Any) -> None:
         """A variable, or a number, which the grammar treats as names."""
         text = node.getText()
         if grammar.NUMBER.fullmatch(text):
-            self._write("as_is", text)
+            self._copy(text)
             return
         name = self._name_of(node)
         if name in self._variables and not self._may_be_bare:
             raise Refused(f"{name!r} is a whole node or relationship: name a property of it, such as {name}.name")
         if name not in self._variables | self._named:
             raise Refused(f"{name!r} is not defined")
-        self._write("as_is", name)
+        self._copy(name)
 
     def _name_of(self, node: Any) -> str:
         name: str = node.getText()
@@ -326,7 +326,7 @@ class _Reader:
         self._children(node)
 
     def _projectionItem(self, node: Any) -> None:  # noqa: N802
-        expression, *alias = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
+        expression, *alias = _parts(node)
         start = len(self._pieces)
         handed_on = expression.getText() in self._variables and not self._in_return
         before, self._may_be_bare = self._may_be_bare, handed_on
@@ -335,8 +335,7 @@ class _Reader:
         written = self._pieces[start:]
         name = self._name_of(alias[0]) if alias else "".join(piece.value for piece in written)
         if alias:
-            self._write("as_is", "AS")
-            self._write("as_is", name)
+            self._copy("AS", name)
             (self._variables if handed_on else self._named).add(name)
             self._sources[name] = self._source_of(written)
         if self._in_return:
@@ -352,15 +351,18 @@ class _Reader:
     def _limitSt(self, node: Any) -> None:  # noqa: N802
         wanted = _count_in(node)
         if not self._in_return:
-            self._write("as_is", "LIMIT")
-            self._write("as_is", str(wanted))
+            self._copy("LIMIT", str(wanted))
         else:
             # Added by this check, which always writes one.
             self._rows = min(self._rows, wanted)
 
     def _skipSt(self, node: Any) -> None:  # noqa: N802
-        self._write("as_is", "SKIP")
-        self._write("as_is", str(_count_in(node)))
+        self._copy("SKIP", str(_count_in(node)))
+
+
+def _parts(node: Any) -> list[Any]:
+    """Its children that are no leaves."""
+    return [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
 
 
 def _rule(node: Any) -> str:

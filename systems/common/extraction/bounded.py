@@ -35,15 +35,12 @@ _CONCURRENCY = 8
 
 
 class BoundedExtractor:
-    """See `systems.common.extraction.extractor.Extractor`."""
-
     def __init__(self, chat: ChatModel, progress: Progress, focus: Focus = Focus()) -> None:  # noqa: B008
         self._chat = chat
         self._progress = progress
         self._focus = focus
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
-        """One call per chunk, and a second if the first reply is invalid."""
         return await map_bounded(self._extract, chunks, _CONCURRENCY, self._progress)
 
     async def _extract(self, chunk: Chunk) -> TextGraph:

@@ -59,7 +59,6 @@ class LangChainExtractor:
         self._progress = progress
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
-        """One call per chunk, and a second if the first reply is invalid."""
         return await map_bounded(self._extract, chunks, self._concurrency, self._progress)
 
     async def _extract(self, chunk: Chunk) -> TextGraph:

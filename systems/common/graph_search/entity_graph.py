@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harness.protocols import Vectors
-    from systems.common.graph_types import KnowledgeGraph
+    from systems.common.knowledge_graph import KnowledgeGraph
 
 _ARRAYS, _TEXTS = "graph.npz", "names.json"
 _MOST_SYNONYMS = 100
@@ -62,7 +62,6 @@ class EntityGraph:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The stored graph."""
         names, chunk_ids = json.loads((folder / _TEXTS).read_text(encoding="utf-8"))
         with np.load(folder / _ARRAYS) as stored:
             return cls(names, chunk_ids, stored["vectors"], stored["edges"], stored["mentions"])

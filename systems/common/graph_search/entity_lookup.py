@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.extraction.entity_names import entity_id
 from systems.common.graph_search.question_entities import OPENERS, names_in
 from systems.common.graph_stores.contract import EntityHit, GraphStore
-from systems.common.graph_stores.name_words import words
+from systems.common.graph_stores.entity_name_search import words
 
 _LONGEST = 8
 """Maximum words of a name."""
@@ -61,7 +61,6 @@ async def entities_named(
 
 
 def _runs(question: str) -> Iterator[_Run]:
-    """Every word sequence between commas and quotation marks that could be an entity's name."""
     start = 0
     for part in _PART.findall(question):
         parts = part.split()[: _MOST_WORDS - start]

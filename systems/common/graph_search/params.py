@@ -13,8 +13,6 @@ Mode = Literal["hybrid", "triplets", "triplets+text"]
 
 
 class GraphSearchParams(SearchParams):
-    """Parameters that do not change the index."""
-
     mode: Mode = "hybrid"
     """`hybrid`: passages by `search`, then triplets; `triplets`: only the graph; `triplets+text`: the passages
     that state the triplets (no passage search), then the triplets. With `prompts=thesis` triplets come first."""
@@ -42,7 +40,6 @@ class GraphSearchParams(SearchParams):
 
     @property
     def finds_passages(self) -> bool:
-        """Whether passages are searched."""
         return self.mode == "hybrid"
 
     @property
@@ -52,7 +49,6 @@ class GraphSearchParams(SearchParams):
 
     @property
     def by_meaning(self) -> bool:
-        """Whether the question is embedded."""
         return self.rank == "meaning" or (self.finds_passages and self.is_dense)
 
     @property
@@ -64,7 +60,6 @@ class GraphSearchParams(SearchParams):
 
 
 def reranker_of(answer: GraphSearchParams) -> str | None:
-    """See `SystemSpec.reranker`."""
     return answer.rerank if answer.finds_passages else None
 
 

@@ -11,14 +11,12 @@ from harness.extraction.entity_names import entity_id
 from harness.protocols import Runtime
 from systems.common.graph_index import GraphIndex
 from systems.common.graph_search.entity_lookup import entities_named
-from systems.common.graph_search.mentioned_passages import passages_mentioning
 from systems.common.graph_search.params import GraphSearchParams
-from systems.common.graph_search.passage_search import passages_of_graph
+from systems.common.graph_search.passage_search import passages_mentioning, passages_of_graph
 from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_search.triplet_ranking import rank_triplets
 from systems.common.graph_stores.contract import EntityHit, StoredTriplet
-from systems.common.reranking import best_passages, open_reranker
-from systems.common.search import KEPT, FoundPassages, check_generator, fuse
+from systems.common.search import KEPT, FoundPassages, best_passages, check_generator, fuse, open_reranker
 from systems.common.sentence_search import StatedTriplet
 
 if TYPE_CHECKING:
@@ -31,8 +29,6 @@ _NEIGHBOURS = 200
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search, with its trace."""
-
     names: Sequence[str]
     entities: Sequence[EntityHit]
     passages: Sequence[Context]
@@ -49,7 +45,6 @@ class Found:
 
     @property
     def trace(self) -> tuple[Step, ...]:
-        """The search steps, for a record."""
         entities = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in self.entities)
         return (
             Step(name="names", content="; ".join(self.names) or "none: the whole question was searched for"),

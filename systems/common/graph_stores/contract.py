@@ -1,21 +1,26 @@
-"""The contract of graph stores."""
+"""The contract of graph stores, with what both do alike."""
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.core.records import Context
+from harness.core.records import Context, Document
 from systems.common.cypher.statement import ReadStatement
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.graph_stores.threaded_calls import Calls, in_thread
+from systems.common.knowledge_graph import KnowledgeGraph
+from systems.common.vector_index import passage
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
 
+PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
+
 
 @dataclass(frozen=True)
 class GraphSize:
-    """Counts of a stored index."""
-
     documents: int
     chunks: int
     entities: int
@@ -38,8 +43,6 @@ class EntityHit:
 
 @dataclass(frozen=True)
 class StoredTriplet:
-    """An edge as returned by a store."""
-
     head: str
     """Names, not ids."""
     relation: str
@@ -52,14 +55,11 @@ class StoredTriplet:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The ids of its entities."""
         return self.head_id, self.tail_id
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of stored items."""
-
     published: Mapping[str, str]
     """doc_id -> date of publication, for documents that have one."""
     owners: Mapping[str, str]
@@ -70,68 +70,158 @@ class AskFailed(Exception):
     """A database did not answer a statement; the message gives the reason in one line."""
 
 
-class GraphStore(Protocol):
+class GraphStore(ABC):
     """The graph of one index.
 
     `write` once, then read in any process. Calls may overlap and be cancelled. Texts and names are stored exactly,
     control characters included. Every list has a fixed order, the same in every process.
     """
 
+    _EDGES: ClassVar[Sequence[str]]
+    """Queries for head_id, relation, tail_id, head, tail and chunk_ids: edges from, and to, some entities."""
+    _MENTIONS: ClassVar[str]
+    _PUBLISHERS: ClassVar[str]
+    _CHUNKS: ClassVar[str]
+    _DOCUMENTS: ClassVar[str]
+    """The document of each chunk."""
+    _PUBLISHED: ClassVar[str]
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._calls = Calls()
+
+    @abstractmethod
+    def _rows(self, query: str, ids: Iterable[str] = ()) -> list[list[Any]]:
+        """The rows of one of the queries above about these distinct ids."""
+
+    @abstractmethod
+    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        """See `write`."""
+
     async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
         """Store the graph, replacing the rest of an interrupted build; vectors[i] (normalised) belongs to
         chunks[i].
         """
-        ...
+        await self._calls.run(lambda: self._write(graph, vectors))
 
+    @abstractmethod
     async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
         """Entities whose names share words with `phrase`, best first, ties by entity_id.
 
         `phrase` may be any text: search syntax is treated as text, and a phrase without a word finds nothing.
         """
-        ...
 
+    @abstractmethod
     async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
         """The stored entities of these ids, in the given order without duplicates, with score 0."""
-        ...
 
-    async def publishers(self) -> list[str]:
+    @in_thread
+    def publishers(self) -> list[str]:
         """The distinct publishers in the documents' metadata (`source`), in order."""
-        ...
+        return sorted(source for (source,) in self._rows(self._PUBLISHERS) if source)
 
-    async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    @in_thread
+    def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The chunks that mention each of them, in corpus order; entities without a mention are left out."""
-        ...
+        found: dict[str, list[str]] = {}
+        for entity_id, chunk_id in self._rows(self._MENTIONS, dict.fromkeys(entity_ids)):
+            found.setdefault(entity_id, []).append(chunk_id)
+        # Chunk ids are in corpus order when sorted.
+        return {entity_id: tuple(sorted(chunk_ids)) for entity_id, chunk_ids in found.items()}
 
-    async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+    @in_thread
+    def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
         """Every distinct relation that starts or ends at one of them, by (head_id, relation, tail_id)."""
-        ...
+        ids = dict.fromkeys(entity_ids)
+        once = {tuple(edge[:3]): edge[3:] for query in self._EDGES for edge in self._rows(query, ids)}
+        stated_in = sorted({chunk_id for *_, chunk_ids in once.values() for chunk_id in chunk_ids})
+        document_of = dict(self._rows(self._DOCUMENTS, stated_in))
+        # Sorted here, because databases sort characters differently.
+        return [
+            StoredTriplet(
+                head=head,
+                relation=relation,
+                tail=tail,
+                head_id=head_id,
+                tail_id=tail_id,
+                chunk_ids=tuple(chunk_ids),
+                doc_ids=tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids)),
+            )
+            for (head_id, relation, tail_id), (head, tail, chunk_ids) in sorted(
+                once.items(), key=lambda each: each[0]
+            )
+        ]
 
+    @abstractmethod
     async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
         """The k nearest passages by cosine, best first, ties in corpus order, as `PassageIndex.search`; with
         `among`, only of these stored chunks.
         """
-        ...
 
-    async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+    @in_thread
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         """These passages, in the given order, without scores. KeyError for a passage that is not stored."""
-        ...
+        rows = self._rows(self._CHUNKS, dict.fromkeys(chunk_ids))
+        found = {row[0]: dict(zip(PASSAGE_COLUMNS, row, strict=True)) for row in rows}
+        return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
 
-    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
-        """The sources of these stored documents and chunks."""
-        ...
+    @in_thread
+    def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        owners = dict(self._rows(self._DOCUMENTS, dict.fromkeys(chunk_ids)))
+        published = self._rows(self._PUBLISHED, dict.fromkeys([*doc_ids, *owners.values()]))
+        return Sources({doc_id: said or "" for doc_id, said in published}, owners)
 
+    @abstractmethod
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         """The rows of a statement, in order.
 
         It runs read-only for at most `limit_s` seconds. Raises AskFailed if the database rejects it or exceeds the
         time.
         """
-        ...
 
+    @abstractmethod
     async def size(self) -> GraphSize:
         """Counts of what is stored."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Release files and connections; may be called twice."""
-        ...
+
+
+def documents_of(graph: KnowledgeGraph) -> list[Document]:
+    """The documents that have a chunk, in corpus order."""
+    return list({chunk.document.doc_id: chunk.document for chunk in graph.chunks}.values())
+
+
+def document_row(document: Document) -> tuple[str, str, str, str, str]:
+    """doc_id, title, source, published_at, url."""
+    source, published_at, url = (document.metadata.get(key, "") for key in ("source", "published_at", "url"))
+    return document.doc_id, document.title, source, published_at, url
+
+
+def degrees(graph: KnowledgeGraph) -> Counter[str]:
+    """Number of relations of each entity; a relation to itself counts once."""
+    return Counter(end for relation in graph.relations for end in {relation.head_id, relation.tail_id})
+
+
+def size_of(graph: KnowledgeGraph) -> GraphSize:
+    return GraphSize(
+        documents=len(documents_of(graph)),
+        chunks=len(graph.chunks),
+        entities=len(graph.entities),
+        relations=len(graph.relations),
+        mentions=len(graph.mentions),
+    )
+
+
+def why_unanswered(error: object, timed_out: str, limit_s: float) -> str:
+    """A database's error about a statement, for its author: one line of at most 200 characters.
+
+    `timed_out`: the message to use after a timeout.
+    """
+    said = " ".join(str(error).split())
+    return too_late(limit_s) if timed_out in said else said[:200]
+
+
+def too_late(limit_s: float) -> str:
+    return f"no answer within {limit_s:g} s: ask for less"

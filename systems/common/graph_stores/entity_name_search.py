@@ -1,14 +1,52 @@
-"""Full-text search of entity names in an SQLite table."""
+"""Full-text search of entity names: their words, the same for both stores, and an SQLite table."""
 
 import json
 import sqlite3
+import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 
 from systems.common.graph_stores.contract import EntityHit
-from systems.common.graph_stores.name_words import query_words, words
-from systems.common.graph_types import Entity
+from systems.common.knowledge_graph import Entity
+
+_LONGEST = 100
+"""Characters; Lucene would cut a word of more than 255 in two."""
+
+_MOST_IN_A_QUERY = 256
+"""Lucene refuses a query of more than 1,024."""
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, digits and marks, case folded and without accents, in order.
+
+    No stemming, no stop words: `U.S. Steel's Café` is u, s, steel, s, cafe. In scripts without spaces, such as
+    Chinese, each run is one word.
+    """
+    plain = "".join(character for character in _decomposed(text) if not _is_accent(character))
+    folded = unicodedata.normalize("NFC", plain).casefold()
+    runs = groupby(folded, key=_in_word)
+    return ["".join(run)[:_LONGEST] for inside, run in runs if inside]
+
+
+def query_words(phrase: str) -> list[str]:
+    """The distinct words to search for, at most 256."""
+    return list(dict.fromkeys(words(phrase)))[:_MOST_IN_A_QUERY]
+
+
+def _decomposed(text: str) -> str:
+    return unicodedata.normalize("NFKD", text)
+
+
+def _is_accent(character: str) -> bool:
+    """Whether it is an accent of Latin, Greek or Cyrillic; marks of other scripts are letters."""
+    return "\u0300" <= character <= "\u036f"
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
+
 
 # `ascii` leaves other characters unchanged: the words are already normalised.
 _TABLE = """
@@ -41,7 +79,6 @@ def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
 
 
 def entities_by_id(connection: sqlite3.Connection, entity_ids: Sequence[str]) -> list[EntityHit]:
-    """See `GraphStore.entities`."""
     rows = connection.execute(_NAMED, (json.dumps(entity_ids),))
     found = {row[0]: EntityHit(row[0], row[1], row[2], 0.0, row[3]) for row in rows}
     return [found[entity_id] for entity_id in dict.fromkeys(entity_ids) if entity_id in found]

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.process_environment import python_command
-from systems.common.graph_stores.contract import AskFailed
-from systems.common.graph_stores.query_results import too_late, why_unanswered
+from systems.common.graph_stores.contract import AskFailed, too_late, why_unanswered
 
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "TMPDIR")
 """The environment variables that are passed to the process: no key is among them."""
@@ -77,7 +76,6 @@ class _AskingProcess:
         )
 
     def ask(self, query: str, parameters: Mapping[str, Any], limit_s: float) -> list[list[Any]]:
-        """See `AskingProcesses.ask`."""
         if not self._is_ready:
             self._read(_START_S)
             if self.is_lost:
@@ -116,7 +114,6 @@ class _AskingProcess:
         return answer
 
     def kill(self) -> None:
-        """Kill it, from any thread."""
         self._process.kill()
 
     def end(self) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from systems.common.chunking import Chunk
+from systems.common.graph_stores.contract import document_row, documents_of
 from systems.common.graph_stores.ladybug_process import graph_database, rows_of
-from systems.common.graph_stores.query_results import document_row, documents_of
-from systems.common.graph_types import KnowledgeGraph, Relation
+from systems.common.knowledge_graph import KnowledgeGraph, Relation
 from systems.common.vector_index import passage_metadata
 
 _TABLES = """

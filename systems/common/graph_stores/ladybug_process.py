@@ -48,7 +48,6 @@ def rows_of(connection: Any, query: str, **parameters: Any) -> list[list[Any]]:
 
 
 def serve(path: Path, asked: TextIO, answers: TextIO) -> None:
-    """Answer every line of `asked` until its end."""
     import ladybug
 
     connection = ladybug.Connection(graph_database(path, read_only=True), num_threads=1)

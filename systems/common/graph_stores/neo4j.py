@@ -4,31 +4,38 @@ import asyncio
 import json
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import ServiceUnavailable
 from harness.core.records import Context
 from systems.common.cypher.statement import ReadStatement
-from systems.common.graph_stores.contract import AskFailed, EntityHit, GraphSize, Sources, StoredTriplet
-from systems.common.graph_stores.name_words import query_words
-from systems.common.graph_stores.neo4j_load import load_space
-from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
-from systems.common.graph_stores.neo4j_space import Space, count, drop_space, space_to_write
-from systems.common.graph_stores.query_results import (
+from systems.common.graph_stores.contract import (
     PASSAGE_COLUMNS,
-    in_order,
-    mentions,
+    AskFailed,
+    EntityHit,
+    GraphSize,
+    GraphStore,
     size_of,
     too_late,
-    triplets,
     why_unanswered,
 )
-from systems.common.graph_stores.threaded_calls import Calls
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.graph_stores.entity_name_search import query_words
+from systems.common.graph_stores.neo4j_load import load_space
+from systems.common.graph_stores.neo4j_server import (
+    Neo4jSettings,
+    check_package,
+    connect,
+    connected,
+    explained,
+    rows_of,
+)
+from systems.common.graph_stores.neo4j_space import Space, count, drop_space, space_to_write
+from systems.common.graph_stores.threaded_calls import in_thread
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage
 
 if TYPE_CHECKING:
@@ -48,18 +55,9 @@ _FIND = """
 CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
 RETURN node.entity_id, node.name, node.kind, score, node.degree ORDER BY score DESC, node.number LIMIT $limit
 """
-_EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
-_FROM = f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGES}"
-_TO = f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGES}"
-_DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
-_PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
-_CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+_EDGE = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
 _ENTITIES = """
 UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
-"""
-_PUBLISHERS = "MATCH (d:$Document) WHERE d.source <> '' RETURN DISTINCT d.source"
-_MENTIONS = """
-UNWIND $ids AS id MATCH (e:$Entity {entity_id: id})<-[:MENTIONS]-(c:$Chunk) RETURN e.entity_id, c.chunk_id
 """
 _NEAREST = f"""
 CALL db.index.vector.queryNodes($index, $n, $vector) YIELD node AS c, score
@@ -74,64 +72,58 @@ RETURN score, {_PASSAGE}
 """
 
 
-class Neo4jStore:
-    """See `GraphStore`.
-
-    The server is taken from the environment (`Neo4jSettings`) at first use. `folder` contains neo4j.json with the
-    label space and its build. A moved folder still finds its graph. The graph of a deleted folder stays on the
-    server, because the folder may have been moved.
+class Neo4jStore(GraphStore):
+    """The server is taken from the environment (`Neo4jSettings`) at first use. `folder` contains neo4j.json with
+    the label space and its build. A moved folder still finds its graph. The graph of a deleted folder stays on
+    the server, because the folder may have been moved.
     """
+
+    _EDGES = (
+        f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGE}",
+        f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGE}",
+    )
+    _MENTIONS = """
+    UNWIND $ids AS id MATCH (e:$Entity {entity_id: id})<-[:MENTIONS]-(c:$Chunk) RETURN e.entity_id, c.chunk_id
+    """
+    _PUBLISHERS = "MATCH (d:$Document) WHERE d.source <> '' RETURN DISTINCT d.source"
+    _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+    _DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
+    _PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
     def __init__(self, folder: Path) -> None:
         check_package()
-        self._folder = folder
-        self._calls = Calls()
+        super().__init__(folder)
         self._opening = threading.Lock()
         self._opened: _Opened | None = None
 
-    async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
-        """See `GraphStore.write`."""
-        await self._calls.run(lambda: self._write(graph, vectors))
+    def _rows(self, query: str, ids: Iterable[str] = ()) -> list[list[Any]]:
+        return self._open().ask(query, ids=list(ids))
 
     def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
         file = self._folder / _DESCRIPTION
-        own_build = _Description.read(file).build if file.exists() else ""
+        own_build = _description(file)["build"] if file.exists() else ""
         file.unlink(missing_ok=True)
         settings = Neo4jSettings.from_environment()
         build = uuid.uuid4().hex
-        driver = connect(settings)
-        try:
-            with explained(settings):
-                space = space_to_write(driver, self._folder, own_build)
-                load_space(driver, space, graph, vectors, self._calls.check)
-                rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
-        finally:
-            driver.close()
+        with connected(settings) as driver:
+            space = space_to_write(driver, self._folder, own_build)
+            load_space(driver, space, graph, vectors, self._calls.check)
+            rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
         description = {"space": space.name, "build": build, "server": settings.uri, **asdict(size_of(graph))}
         unfinished = file.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(file)
 
-    async def drop(self) -> None:
-        """Remove the graph from the server."""
-        await self._calls.run(self._drop)
-
-    def _drop(self) -> None:
+    @in_thread
+    def drop(self) -> None:
         file = self._folder / _DESCRIPTION
-        stored = _Description.read(file) if file.exists() else None
-        settings = Neo4jSettings.from_environment()
-        driver = connect(settings)
-        try:
-            with explained(settings):
-                drop_space(driver, stored.space if stored else space_to_write(driver, self._folder))
-        finally:
-            driver.close()
+        with connected(Neo4jSettings.from_environment()) as driver:
+            stored = Space(_description(file)["space"]) if file.exists() else None
+            drop_space(driver, stored or space_to_write(driver, self._folder))
 
-    async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
-        """See `GraphStore.find_entities`; scores are Lucene's BM25."""
-        return await self._calls.run(lambda: self._find_entities(phrase, limit))
-
-    def _find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+    @in_thread
+    def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        """Scores are Lucene's BM25."""
         # Only letters, digits and marks in lower case, so no Lucene syntax.
         asked = " ".join(query_words(phrase))
         if not asked:
@@ -140,89 +132,39 @@ class Neo4jStore:
         rows = opened.ask(_FIND, index=opened.space.names, words=asked, limit=limit)
         return [EntityHit(*row) for row in rows]
 
-    async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
-        """See `GraphStore.entities`."""
-        return await self._calls.run(lambda: self._entities(entity_ids))
-
-    def _entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+    @in_thread
+    def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
         ids = list(dict.fromkeys(entity_ids))
-        found = {row[0]: EntityHit(*row) for row in self._open().ask(_ENTITIES, ids=ids)}
+        found = {row[0]: EntityHit(*row) for row in self._rows(_ENTITIES, ids)}
         return [found[entity_id] for entity_id in ids if entity_id in found]
 
-    async def publishers(self) -> list[str]:
-        """See `GraphStore.publishers`."""
-        return await self._calls.run(lambda: sorted(row[0] for row in self._open().ask(_PUBLISHERS)))
-
-    async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """See `GraphStore.mentions_of`."""
-        return await self._calls.run(lambda: self._mentions_of(entity_ids))
-
-    def _mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        return mentions(self._open().ask(_MENTIONS, ids=list(dict.fromkeys(entity_ids))))
-
-    async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
-        """See `GraphStore.triplets_of`."""
-        return await self._calls.run(lambda: self._triplets_of(entity_ids))
-
-    def _triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
-        opened = self._open()
-        ids = list(dict.fromkeys(entity_ids))
-        edges = [edge for query in (_FROM, _TO) for edge in opened.ask(query, ids=ids)]
-        stated_in = sorted({chunk_id for edge in edges for chunk_id in edge[5]})
-        return triplets(edges, {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=stated_in)})
-
-    async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
-        """See `GraphStore.nearest_chunks`."""
-        if among is None:
-            return await self._calls.run(lambda: self._nearest_chunks(vector.tolist(), k))
-        ids = list(dict.fromkeys(among))
-        return await self._calls.run(lambda: self._nearest_among(vector.tolist(), k, ids))
-
-    def _nearest_among(self, vector: list[float], k: int, ids: list[str]) -> list[Context]:
-        return [_nearby(*hit) for hit in self._open().ask(_NEAREST_AMONG, ids=ids, vector=vector, k=k)]
-
-    def _nearest_chunks(self, vector: list[float], k: int) -> list[Context]:
-        opened = self._open()
+    @in_thread
+    def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+        opened, given = self._open(), {"vector": vector.tolist(), "k": k}
+        if among is not None:
+            return [_nearby(*hit) for hit in opened.ask(_NEAREST_AMONG, ids=list(dict.fromkeys(among)), **given)]
         if not opened.chunks:
             return []
         n = min(max(_CANDIDATES, 2 * k), opened.chunks)
         while True:
-            ((found, last, hits),) = opened.ask(_NEAREST, index=opened.space.vectors, n=n, vector=vector, k=k)
+            ((found, last, hits),) = opened.ask(_NEAREST, index=opened.space.vectors, n=n, **given)
             # At ties Lucene returns any of them: fetch more until all candidates of the cut-off score are
             # included.
             if opened.chunks in (found, n) or last < hits[-1][0]:
                 return [_nearby(*hit) for hit in hits]
             n = min(2 * n, opened.chunks)
 
-    async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
-        """See `GraphStore.chunks`."""
-        return await self._calls.run(lambda: self._chunks(chunk_ids))
-
-    def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
-        return in_order(self._open().ask(_CHUNKS, ids=list(dict.fromkeys(chunk_ids))), chunk_ids)
-
-    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
-        """See `GraphStore.sources`."""
-        return await self._calls.run(lambda: self._sources(list(doc_ids), list(chunk_ids)))
-
-    def _sources(self, doc_ids: list[str], chunk_ids: list[str]) -> Sources:
-        opened = self._open()
-        owners = {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=chunk_ids)} if chunk_ids else {}
-        asked = list(dict.fromkeys([*doc_ids, *owners.values()]))
-        published = opened.ask(_PUBLISHED, ids=asked) if asked else []
-        return Sources({row[0]: row[1] or "" for row in published}, owners)
-
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """See `GraphStore.ask`; the server itself ends slow statements, unless it is blocked."""
+        """The server itself ends slow statements, unless it is blocked."""
         asked = self._calls.run(lambda: self._open().read(statement, limit_s))
         try:
             return await asyncio.wait_for(asked, limit_s + GRACE_S)
         except TimeoutError as error:
             raise AskFailed(too_late(limit_s)) from error
 
-    async def size(self) -> GraphSize:
-        """See `GraphStore.size`."""
-        return await self._calls.run(lambda: self._open().size())
+    @in_thread
+    def size(self) -> GraphSize:
+        return self._open().size()
 
     def _open(self) -> "_Opened":
         with self._opening:
@@ -231,41 +173,32 @@ class Neo4jStore:
             return self._opened
 
     def close(self) -> None:
-        """See `GraphStore.close`. A query without a reply within `CLOSE_WAIT_S` fails."""
+        """A query without a reply within `CLOSE_WAIT_S` fails."""
         self._calls.close(wait_s=CLOSE_WAIT_S)
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
 
-@dataclass(frozen=True)
-class _Description:
-    """The fields of neo4j.json that are read."""
-
-    space: Space
-    build: str
-    server: str
-    chunks: int
-
-    @classmethod
-    def read(cls, file: Path) -> "_Description":
-        told = json.loads(file.read_text(encoding="utf-8"))
-        return cls(Space(told["space"]), told["build"], told["server"], told["chunks"])
+def _description(file: Path) -> dict[str, Any]:
+    """The content of neo4j.json: space, build, server, and the counts of the graph."""
+    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return told
 
 
 class _Opened:
     """A stored graph and the connections to its server."""
 
     def __init__(self, folder: Path) -> None:
-        stored = _Description.read(folder / _DESCRIPTION)
-        self.space, self.chunks = stored.space, stored.chunks
+        stored = _description(folder / _DESCRIPTION)
+        self.space, self.chunks = Space(stored["space"]), stored["chunks"]
         self._settings = Neo4jSettings.from_environment()
         self._driver = connect(self._settings)
         try:
-            if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored.build):
+            if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored["build"]):
                 raise ServiceUnavailable(
                     f"Neo4j at {self._settings.uri} does not have the graph of {folder} (it was written to "
-                    f"{stored.server})",
+                    f"{stored['server']})",
                     f"start the server that has it, or delete {folder.parent} to build it again",
                 )
         except BaseException:
@@ -273,12 +206,10 @@ class _Opened:
             raise
 
     def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
-        """The rows of one of our queries in this space."""
         with explained(self._settings):
             return rows_of(self._driver, self.space.in_query(query), **parameters)
 
     def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """The rows of a statement from a model."""
         from neo4j import exceptions
 
         text, parameters = statement.spelled(self.space.spelled)

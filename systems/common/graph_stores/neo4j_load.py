@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import ServiceUnavailable
-from systems.common.graph_stores.name_words import words
+from systems.common.graph_stores.contract import degrees, document_row, documents_of, size_of
+from systems.common.graph_stores.entity_name_search import words
 from systems.common.graph_stores.neo4j_server import rows_of
 from systems.common.graph_stores.neo4j_space import Space, count, create_keys, create_searches, drop_space
-from systems.common.graph_stores.query_results import degrees, document_row, documents_of, size_of
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage_metadata
 
 if TYPE_CHECKING:

@@ -60,18 +60,11 @@ def check_neo4j() -> None:
     """
     check_package()
     settings = Neo4jSettings.from_environment()
-    driver = connect(settings)
-    try:
-        with explained(settings):
-            versions = rows_of(
-                driver,
-                "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]",
-            )
-            procedures = rows_of(
-                driver, "SHOW PROCEDURES YIELD name WHERE name IN $wanted RETURN name", wanted=list(_PROCEDURES)
-            )
-    finally:
-        driver.close()
+    kernel = "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]"
+    shown = "SHOW PROCEDURES YIELD name WHERE name IN $wanted RETURN name"
+    with connected(settings) as driver:
+        versions = rows_of(driver, kernel)
+        procedures = rows_of(driver, shown, wanted=list(_PROCEDURES))
     check_fit(settings.uri, versions[0][0] if versions else "", [row[0] for row in procedures])
 
 
@@ -82,18 +75,14 @@ def check_limits() -> None:
     from neo4j import exceptions
 
     settings = Neo4jSettings.from_environment()
-    driver = connect(settings)
     query = f"SHOW SETTINGS {', '.join(map(repr, _LIMITS))} YIELD name, value RETURN name, value"
-    try:
-        with explained(settings):
-            try:
-                found = {row[0]: row[1] for row in rows_of(driver, query, limit_s=60.0)}
-            except (exceptions.ServiceUnavailable, exceptions.SessionExpired, exceptions.AuthError):
-                raise
-            except exceptions.Neo4jError:
-                found = {}
-    finally:
-        driver.close()
+    with connected(settings) as driver:
+        try:
+            found = {row[0]: row[1] for row in rows_of(driver, query, limit_s=60.0)}
+        except (exceptions.ServiceUnavailable, exceptions.SessionExpired, exceptions.AuthError):
+            raise
+        except exceptions.Neo4jError:
+            found = {}
     check_limited(settings.uri, found)
 
 
@@ -159,6 +148,17 @@ def rows_of(
 
     with driver.session(default_access_mode="WRITE" if write else "READ") as session:
         return session.run(neo4j.Query(query, timeout=limit_s), parameters).values()
+
+
+@contextmanager
+def connected(settings: Neo4jSettings) -> "Iterator[neo4j.Driver]":
+    """A driver for the block, whose errors are `explained`."""
+    driver = connect(settings)
+    try:
+        with explained(settings):
+            yield driver
+    finally:
+        driver.close()
 
 
 @contextmanager

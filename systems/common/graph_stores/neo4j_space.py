@@ -50,12 +50,10 @@ class Space:
         return cls(f"Rag_{hashlib.sha256(bytes(1).join(named)).hexdigest()[:12]}")
 
     def label(self, noun: Noun) -> str:
-        """The label of this kind of node in the space."""
         return f"{self.name}{noun}"
 
     @property
     def vectors(self) -> str:
-        """The name of the vector index over chunks."""
         return f"{self.name}Vectors"
 
     @property
@@ -97,24 +95,18 @@ def space_to_write(driver: "neo4j.Driver", folder: Path, own_build: str = "") ->
     graph that `folder` does not name may belong to a moved folder, or to a container with the same identity.
     """
     spaces = (Space.of(folder, number) for number in numbers_from(0))
-    return next(space for space in spaces if _builds(driver, space) <= {own_build})
-
-
-def _builds(driver: "neo4j.Driver", space: Space) -> set[str]:
-    """The builds of the finished graphs in a space."""
-    return {row[0] for row in rows_of(driver, space.in_query("MATCH (i:$Index) RETURN i.build"))}
+    builds = "MATCH (i:$Index) RETURN i.build"
+    return next(
+        space for space in spaces if {row[0] for row in rows_of(driver, space.in_query(builds))} <= {own_build}
+    )
 
 
 def drop_space(driver: "neo4j.Driver", space: Space) -> None:
     """Remove the space's nodes, edges, constraints and indexes, if any."""
-    for (name,) in rows_of(
-        driver, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
-    ):
-        rows_of(driver, f"DROP CONSTRAINT {_own_index_name(space, name)} IF EXISTS", write=True)
-    for (name,) in rows_of(
-        driver, "SHOW INDEXES YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
-    ):
-        rows_of(driver, f"DROP INDEX {_own_index_name(space, name)} IF EXISTS", write=True)
+    for kind, several in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
+        shown = f"SHOW {several} YIELD name WHERE name STARTS WITH $name RETURN name"
+        for (name,) in rows_of(driver, shown, name=space.name):
+            rows_of(driver, f"DROP {kind} {_own_index_name(space, name)} IF EXISTS", write=True)
     for noun in _NOUNS:
         query = f"MATCH (n:${noun}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS"
         rows_of(driver, space.in_query(query), write=True)
@@ -156,7 +148,6 @@ def _await(driver: "neo4j.Driver", index: str) -> None:
 
 
 def count(driver: "neo4j.Driver", space: Space) -> GraphSize:
-    """Number of nodes and edges in the space."""
     counted = [
         rows_of(driver, space.in_query(f"MATCH {pattern} RETURN count(*)"))[0][0]
         for pattern in (

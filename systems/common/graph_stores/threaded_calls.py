@@ -3,10 +3,12 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Calls:
@@ -47,3 +49,20 @@ class Calls:
             with self._changed:
                 self._running -= 1
                 self._changed.notify_all()
+
+
+class _HasCalls(Protocol):
+    _calls: Calls
+
+
+Owner = TypeVar("Owner", bound=_HasCalls)
+
+
+def in_thread(work: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], Coroutine[Any, Any, T]]:
+    """The blocking method as a coroutine, run by its owner's `_calls`."""
+
+    @wraps(work)
+    async def run(owner: Owner, /, *args: P.args, **named: P.kwargs) -> T:
+        return await owner._calls.run(lambda: work(owner, *args, **named))
+
+    return run

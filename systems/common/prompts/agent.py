@@ -65,7 +65,6 @@ Rules:
 
 
 def chat_messages(about: str, question: str) -> list[Message]:
-    """The prompt of general chat."""
     system = f"You are a friendly assistant for questions about {about}. Answer in one or two sentences."
     return [Message("system", system), Message("user", question)]
 
@@ -87,5 +86,4 @@ def decision_in(reply: str) -> Decision | None:
 
 
 def turn_of(decision: Decision) -> str:
-    """A decision as it stands in the scratchpad."""
     return f"Thought: Do I need a tool? Yes\nAction: {decision.tool}\nAction Input: {decision.said}"

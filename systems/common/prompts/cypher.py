@@ -40,7 +40,6 @@ def cypher_messages(
 
 
 def repair_messages(asked: Sequence[Message], statement: str, trouble: str) -> list[Message]:
-    """The prompt for a better statement than the one that failed."""
     return [
         *asked,
         Message("assistant", statement or "(nothing)"),

@@ -25,8 +25,6 @@ _REWRITE_FORMAT = 'Reply with JSON only: {"query": "..."}'
 
 
 class Judgement(NamedTuple):
-    """The reply of the model that grades."""
-
     grades: list[Grade]
     """One for each passage."""
     strips: set[int]
@@ -34,7 +32,6 @@ class Judgement(NamedTuple):
 
 
 def grading(question: str, passages: Sequence[tuple[str, Sequence[str]]]) -> Question[Judgement]:
-    """Asks for the grades of passages, each with its heading and its strips."""
     shown, number = [], 0
     for place, (heading, strips) in enumerate(passages, start=1):
         lines = [f"({number + within}) {strip.strip()}" for within, strip in enumerate(strips, start=1)]
@@ -66,8 +63,6 @@ def _numbers(listed: object) -> set[int]:
 
 
 def rewriting(question: str) -> Question[str]:
-    """Asks for another query."""
-
     def read(reply: Mapping[str, Any]) -> str:
         query = reply.get("query")
         if not isinstance(query, str) or not query.strip():

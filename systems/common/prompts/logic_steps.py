@@ -22,8 +22,6 @@ _ROLE = (
 
 
 class Reasoned(NamedTuple):
-    """An answer with what it rests on."""
-
     answer: str
     """Empty if it was known before."""
     listed: list[str]
@@ -63,7 +61,6 @@ def reasons_question(
 def reasons_messages(
     listed: Listed, question: str, contexts: Sequence[Context], most: int, answer: str | None, form: str = ""
 ) -> list[Message]:
-    """The prompt of `reasons_question`."""
     task = _task(listed, most, answer is None, form)
     found = "\n\n".join(f"[{rank}] {context.text.strip()}" for rank, context in enumerate(contexts, start=1))
     asked = f"Question: {question}" if answer is None else f"Question: {question}\nAnswer: {answer}"

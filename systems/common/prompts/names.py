@@ -17,7 +17,6 @@ NAMES_SCHEMA = object_of({"names": list_of(string_of(MAX_NAME), MAX_NAMES)})
 
 
 def names_messages(question: str) -> list[Message]:
-    """The prompt for the names in `question`."""
     return [
         Message("system", f"{_TASK} {_FORMAT}"),
         Message("user", f"Question: {question}\n\n{_TASK} {_FORMAT}"),

@@ -40,7 +40,6 @@ _REPORT_FORMAT = (
 
 
 def report_messages(material: str) -> list[Message]:
-    """The prompt for the report on a community, from the tables of its entities and relationships."""
     return [
         Message("system", f"{_REPORT_ROLE}\n{_REPORT_TASK}\n{_REPORT_FORMAT}"),
         Message("user", f"Tables:\n\n{material}\n\n{_REPORT_TASK}\n{_REPORT_FORMAT}"),
@@ -60,7 +59,6 @@ _MAP_FORMAT = 'Reply with JSON only: {"points": [{"report": 1, "description": ".
 
 
 def map_schema(n_reports: int) -> dict[str, Any]:
-    """The schema of the reply to `map_messages` with this number of reports."""
     point = {"report": integer_of(1, n_reports), "description": string_of(MAX_POINT), "score": integer_of(0, 100)}
     return object_of({"points": list_of(object_of(point), MAX_POINTS)})
 

@@ -29,14 +29,11 @@ NOTHING_NEW = "Nothing that you have not seen."
 
 
 class Decision(NamedTuple):
-    """What the model wants to do."""
-
     query: str
     """On one line; empty: answer."""
 
     @property
     def turn(self) -> str:
-        """As it stands in the scratchpad."""
         return f"Search: {self.query}"
 
     @property
@@ -71,7 +68,6 @@ def decision_of(call: ToolCall) -> Decision | None:
 
 
 def decision_schema(may_answer: bool) -> dict[str, Any]:
-    """The JSON Schema of the reply; before the first search the model must search."""
     actions = ["search", "answer"] if may_answer else ["search"]
     return object_of({"action": {"type": "string", "enum": actions}, "query": string_of(_LONGEST_QUERY)})
 

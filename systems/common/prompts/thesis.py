@@ -15,8 +15,6 @@ Prompts = Literal["shared", "thesis"]
 
 
 class PromptParams(Params):
-    """The prompts of a query."""
-
     prompts: Prompts = "shared"
     """`shared`: those of all systems, with the answer in the style of the data set; `thesis`: in the form of the
     thesis, which asks for a word or an entity whatever the style. Compare systems with the same prompts only.
@@ -93,7 +91,6 @@ def table_messages(question: str, tables: str) -> list[Message]:
 
 
 def prompt_of(prompts: Prompts, question: str, contexts: Sequence[Context], style: AnswerStyle) -> list[Message]:
-    """The prompt that asks for the answer."""
     if prompts == "thesis":
         return thesis_answer_messages(question, contexts)
     return answer_messages(question, contexts, style)

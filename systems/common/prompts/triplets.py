@@ -23,7 +23,6 @@ MAX_DATE = 40
 
 
 def triplets_schema(focus: Focus) -> dict[str, Any]:
-    """The JSON Schema of the reply."""
     relation = {"type": "string", "enum": list(focus.relation_types)} if focus.relation_types else None
     parts = {
         "head": string_of(MAX_NAME),
@@ -38,7 +37,6 @@ TRIPLETS_SCHEMA = triplets_schema(Focus())
 
 
 def triplets_messages(text: str, focus: Focus = Focus()) -> list[Message]:  # noqa: B008 - it is frozen
-    """The prompt for the triplets of `text`."""
     task = _task(focus)
     return [
         Message("system", f"You read texts and list the facts they state.\n{task}"),

@@ -14,7 +14,7 @@ from harness.extraction import nlp, nlp_phrases, types
 from harness.extraction.nlp import NlpExtractor, check_pipeline
 from harness.extraction.types import MAX_ENTITIES, MAX_TRIPLETS, TextGraph
 from systems.common.chunking import Chunk
-from systems.common.extraction.graph_assembly import assemble
+from systems.common.knowledge_graph import assemble
 
 LOAD = functools.cache(nlp._load)
 """The real pipelines, each loaded once."""

@@ -11,8 +11,7 @@ from runtimes import BareRuntime, Chat, Embedder
 
 from harness.core.records import Prediction, Query
 from harness.protocols import Message, Tool, ToolCall
-from systems.agentic.params import AnswerParams
-from systems.agentic.system import AgenticSystem
+from systems.agentic.system import AgenticSystem, AnswerParams
 from systems.common.passages import PassageParams
 
 QUESTION = "Who runs the builder of the turbines in Gull Sound?"

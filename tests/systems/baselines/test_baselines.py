@@ -11,11 +11,10 @@ from runtimes import BareRuntime, Chat, Embedder
 from harness.core.records import AnswerStyle, Context, Document, Evidence, IndexStats, Prediction, Query, Span
 from harness.datasets import demo
 from harness.llm_utils.answer_contract import ABSTENTION, answer_messages, closed_book_messages
-from harness.protocols import Message, Roles
+from harness.protocols import Message, Params, Roles
 from systems.baselines import closed_book
 from systems.baselines.closed_book import ClosedBookSystem
 from systems.baselines.gold_evidence import SPEC, GoldSystem
-from systems.baselines.params import AnswerParams, IndexParams
 
 ARRAY = Document(
     doc_id="array",
@@ -28,14 +27,14 @@ Gold = Mapping[str, Sequence[Evidence]]
 
 
 def indexed(folder: Path, gold: Gold, documents: Sequence[Document] = (ARRAY, PLAIN)) -> IndexStats:
-    system = GoldSystem(IndexParams(), AnswerParams(), BareRuntime(folder, chat=None, gold=gold))
+    system = GoldSystem(Params(), Params(), BareRuntime(folder, chat=None, gold=gold))
     stats = asyncio.run(system.index(documents))
     system.close()
     return stats
 
 
 def answered(runtime: BareRuntime, query_id: str = "q") -> Prediction:
-    system = GoldSystem(IndexParams(), AnswerParams(), runtime)
+    system = GoldSystem(Params(), Params(), runtime)
     asyncio.run(system.load())
     prediction = asyncio.run(system.answer(Query(query_id=query_id, text="Who built {it}?")))
     system.close()
@@ -63,15 +62,10 @@ def test_a_fact_becomes_a_sentence_with_its_heading_and_its_span(tmp_path: Path)
     )
 
 
-def test_a_document_without_title_and_source_has_no_heading(tmp_path: Path) -> None:
-    (context,) = contexts_of(tmp_path, fact(PLAIN, " The heron lives\n"))
-    assert context.text == "The heron lives"
-    assert context.span == Span(doc_id="plain", start=0, end=15)
-
-
-def test_a_fact_that_does_not_stand_there_word_for_word_has_no_span(tmp_path: Path) -> None:
-    (context,) = contexts_of(tmp_path, fact(PLAIN, "Herons live in marshes."))
-    assert (context.text, context.span) == ("Herons live in marshes.", None)
+def test_without_title_and_source_there_is_no_heading_and_without_the_very_words_no_span(tmp_path: Path) -> None:
+    here, reworded = contexts_of(tmp_path, fact(PLAIN, " The heron lives\n"), fact(PLAIN, "Herons live here."))
+    assert (here.text, here.span) == ("The heron lives", Span(doc_id="plain", start=0, end=15))
+    assert (reworded.text, reworded.span) == ("Herons live here.", None)
 
 
 def test_empty_repeated_and_foreign_facts_are_left_out(tmp_path: Path) -> None:
@@ -120,7 +114,7 @@ def test_every_fact_of_the_demo_stands_in_its_document(tmp_path: Path) -> None:
 
 def test_it_alone_of_the_two_sees_gold_and_no_model_determines_its_index() -> None:
     assert SPEC.sees_gold
-    assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(index=frozenset(), answer=frozenset({"generator"}))
+    assert SPEC.roles(Params(), Params()) == Roles(index=frozenset(), answer=frozenset({"generator"}))
     assert SPEC.stored_index_kind != closed_book.SPEC.stored_index_kind
     assert (SPEC.index_params, SPEC.answer_params) == (
         closed_book.SPEC.index_params,
@@ -133,7 +127,7 @@ STYLES: tuple[AnswerStyle, ...] = get_args(AnswerStyle)
 
 
 def answered_by_heart(runtime: BareRuntime) -> Prediction:
-    system = ClosedBookSystem(IndexParams(), AnswerParams(), runtime)
+    system = ClosedBookSystem(Params(), Params(), runtime)
     asyncio.run(system.load())
     prediction = asyncio.run(system.answer(Query(query_id="q", text=QUESTION)))
     system.close()
@@ -142,12 +136,12 @@ def answered_by_heart(runtime: BareRuntime) -> Prediction:
 
 def test_indexing_builds_nothing_and_needs_no_model(tmp_path: Path) -> None:
     runtime = BareRuntime(tmp_path, chat=None)
-    system = ClosedBookSystem(IndexParams(), AnswerParams(), runtime)
+    system = ClosedBookSystem(Params(), Params(), runtime)
     documents = [Document(doc_id=str(n), text="a text") for n in range(3)]
     assert asyncio.run(system.index(documents)) == IndexStats(documents=3)
     system.close()
     assert list(tmp_path.iterdir()) == []
-    roles = closed_book.SPEC.roles(IndexParams(), AnswerParams())
+    roles = closed_book.SPEC.roles(Params(), Params())
     assert roles == Roles(index=frozenset(), answer=frozenset({"generator"}))
     assert not closed_book.SPEC.sees_gold
 
@@ -162,21 +156,16 @@ def test_one_query_is_one_generation_from_the_question_alone(tmp_path: Path, sty
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_the_instruction_stands_before_and_after_and_the_constant_part_comes_first(style: AnswerStyle) -> None:
-    system, user = closed_book_messages(QUESTION, style)
-    assert [system.role, user.role] == ["system", "user"]
-    assert system == closed_book_messages("Another?", style)[0]
-    before, after = user.content.split(QUESTION)
-    assert before == "Question: "
-    instruction = after.removesuffix("\nAnswer:").strip()
-    assert ABSTENTION in instruction
-    assert instruction in system.content
+def test_its_prompt_has_the_task_before_and_behind_in_the_form_of_every_system_and_names_no_passages(
+    style: AnswerStyle,
+) -> None:
+    def task(messages: list[Message]) -> str:
+        return messages[1].content.split(QUESTION)[1].removesuffix("\nAnswer:").strip()
 
-
-@pytest.mark.parametrize("style", STYLES)
-def test_it_asks_for_the_form_that_every_system_is_asked_for_and_names_no_passages(style: AnswerStyle) -> None:
-    def form(messages: list[Message]) -> str:
-        return messages[1].content.split(QUESTION)[1].split(" If ")[0]
-
-    assert form(closed_book_messages(QUESTION, style)) == form(answer_messages(QUESTION, [], style))
-    assert not any("passage" in message.content.lower() for message in closed_book_messages(QUESTION, style))
+    messages = closed_book_messages(QUESTION, style)
+    assert messages[0] == closed_book_messages("Another?", style)[0]
+    assert messages[1].content.startswith(f"Question: {QUESTION}")
+    assert ABSTENTION in task(messages)
+    assert task(messages) in messages[0].content
+    assert task(messages).split(" If ")[0] == task(answer_messages(QUESTION, [], style)).split(" If ")[0]
+    assert not any("passage" in message.content.lower() for message in messages)

@@ -1,3 +1,5 @@
+"""What is PassageIndex's alone; what it finds is held against brute force with the graph stores."""
+
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -83,22 +85,6 @@ def build(tmp_path: Path) -> Iterator[Build]:
         one.close()
 
 
-@pytest.mark.slow
-def test_the_nearest_are_those_that_brute_force_finds(
-    index: PassageIndex, vectors: "Vectors", queries: "Vectors"
-) -> None:
-    for query in queries:
-        for k in (1, 10, 100):
-            assert found(index, query, k) == brute_force(vectors, query, k)
-
-
-def test_scores_are_cosines_best_first(index: PassageIndex, vectors: "Vectors", queries: "Vectors") -> None:
-    contexts = search(index, queries[0], 50)
-    scores = [context.score for context in contexts if context.score is not None]
-    assert scores == sorted(scores, reverse=True)
-    assert np.allclose(scores, np.sort(vectors @ queries[0])[::-1][:50], atol=1e-6)
-
-
 @pytest.mark.parametrize("k", [N, 3 * N])
 def test_where_k_is_larger_than_the_collection_all_come_in_order(
     index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
@@ -122,45 +108,6 @@ def test_an_empty_index_finds_nothing_also_when_opened_again(build: Build, tmp_p
     again = PassageIndex.open(tmp_path / "index0")
     assert search(again, query, 10) == []
     again.close()
-
-
-def test_equal_scores_come_in_corpus_order_also_at_the_cut(build: Build) -> None:
-    same, far = unit(np.ones((1, DIM))), unit(np.eye(DIM)[:20])
-    index = build(
-        [chunk(number) for number in range(70)], np.concatenate([far[:10], same.repeat(50, 0), far[10:]])
-    )
-    for k in (1, 5, 49, 50):
-        assert found(index, same[0], k) == list(range(10, 10 + k))
-
-
-ODD_TEXTS = {
-    "empty": "",
-    "NUL": "a\x00b",
-    "lines": "a\r\nb\u2028c\u2029\n\n",
-    "astral": "\U0001f600 e\u0301 \u202eltr \ufeff",
-    "JSON": '{"a": [1, null]}',
-    "SQL": "'; DROP TABLE embeddings; --",
-    "long": "x" * 1_000_000,
-}
-
-
-@pytest.mark.slow
-def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build) -> None:
-    chunks = {}
-    for number, text in enumerate(ODD_TEXTS.values()):
-        source = Document(
-            doc_id=f"id {text}", text=text, title=text[:100], metadata={"source": text[:100], "": text}
-        )
-        chunks[source.doc_id] = chunk(number, text, source)
-    rows = unit(np.ones((len(chunks), DIM)))
-    contexts = search(build([*chunks.values()], rows), rows[0], len(chunks))
-    assert [context.doc_ids for context in contexts] == [(doc_id,) for doc_id in chunks]
-    for context in contexts:
-        kept = chunks[context.doc_ids[0]]
-        head = document_heading(kept.document)
-        assert context.text == (f"{head}\n{kept.text}" if head else kept.text)
-        assert context.kind == "passage"
-        assert context.span == Span(doc_id=context.doc_ids[0], start=0, end=len(kept.text))
 
 
 @pytest.mark.parametrize(

@@ -10,30 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harbour_corpus import CORPUS, NAME, QUERY, STATEMENT, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.core.records import Document, Query
+from harness.core.records import Document
 from systems.common.prompts import reports as prompts
 from systems.community import library
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import CommunitySystem
 
-_NAME = r"[A-Z]\w+(?: [A-Z]\w+)*"
-_STATEMENT = re.compile(rf"({_NAME}) (\w+) ({_NAME})\.")
-
-TEXTS = {
-    "array": "Tidewright Power built Gull Sound. Ingrid Solvane leads Tidewright Power.",
-    "grid": "Gull Sound feeds Coldharrow Grid. Marten Oake runs Coldharrow Grid. Marten Oake met Ingrid Solvane.",
-    "again": "Tidewright Power built Gull Sound. Tidewright Power owns Brennick Yard.",
-    "theatre": "Bronze Lamp staged Salt Opera. Wendeline Marsh wrote Salt Opera.",
-    "lonely": "Nothing here is a statement of the kind that can be found.",
-}
-CORPUS = [
-    Document(doc_id=name, text=text, title=f"On {name}", metadata={"source": "The Harbour Post"})
-    for name, text in TEXTS.items()
-]
-ENTITIES = sorted({name for text in TEXTS.values() for name in re.findall(_NAME, text) if " " in name})
-QUERY = Query(query_id="q", text="Who leads Tidewright Power, which built Gull Sound?")
+ENTITIES = sorted({name for text in TEXTS.values() for name in re.findall(NAME, text) if " " in name})
 
 
 def answer_by_rule(asked: Asked) -> str:
@@ -49,12 +35,12 @@ def answer_by_rule(asked: Asked) -> str:
 
 
 def _triplets(asked: Asked) -> list[dict[str, str]]:
-    found = _STATEMENT.findall(asked.messages[1].content)
+    found = STATEMENT.findall(asked.messages[1].content)
     return [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in found]
 
 
 def _report(asked: Asked) -> dict[str, Any]:
-    names = list(dict.fromkeys(re.findall(rf'\d,\t"({_NAME})"', asked.messages[1].content)))
+    names = list(dict.fromkeys(re.findall(rf'\d,\t"({NAME})"', asked.messages[1].content)))
     finding = {"summary": names[0], "explanation": f"{names[0]} is named here."}
     return {
         "title": names[0],
@@ -67,7 +53,7 @@ def _report(asked: Asked) -> dict[str, Any]:
 def _points(asked: Asked) -> list[dict[str, Any]]:
     """A point for each report that shares names with the question; the more it shares, the higher its score."""
     reports, question = asked.messages[1].content.split("Question: ")
-    names = set(re.findall(_NAME, question.split("\n")[0]))
+    names = set(re.findall(NAME, question.split("\n")[0]))
     points: list[dict[str, Any]] = []
     for number, text in enumerate(reports.split("[Report ")[1:], start=1):
         shared = sorted(name for name in names if name in text)
@@ -81,7 +67,7 @@ RULES: dict[str, Callable[[Asked], Any]] = {"triplets": _triplets, "points": _po
 def records(prompt: str) -> str:
     """The library's own format, for the text in its prompt."""
     text = prompt.split("-Real Data-")[1]
-    found = _STATEMENT.findall(text)
+    found = STATEMENT.findall(text)
     names = dict.fromkeys(name for head, _, tail in found for name in (head, tail))
     entities = [f'("entity"<|>"{name}"<|>"organization"<|>"{name} is an organization.")' for name in names]
     relations = [f'("relationship"<|>"{a}"<|>"{b}"<|>"{a} {verb} {b}"<|>7)' for a, verb, b in found]

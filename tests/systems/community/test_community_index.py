@@ -5,18 +5,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from harbour_corpus import CORPUS, QUERY, TEXTS
 from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Document
-from systems.common.joined_fields import SEPARATOR
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
+from systems.common.wrapped_libraries import SEPARATOR
 from tests.systems.community import scripted
 from tests.systems.community.scripted import (
-    CORPUS,
     ENTITIES,
-    TEXTS,
     Failing,
     answer_by_rule,
     build,
@@ -158,7 +157,7 @@ async def test_what_no_call_can_survive_ends_the_build_with_its_one_line(
 
 @pytest.mark.parametrize("extractor", ["bounded", "nano"])
 @pytest.mark.parametrize(
-    "texts", [[], [""], [" \n", "\t"], ["a"], ['{"a": {x}} {0} %s'], [scripted.TEXTS["lonely"]]], ids=str
+    "texts", [[], [""], [" \n", "\t"], ["a"], ['{"a": {x}} {0} %s'], [TEXTS["lonely"]]], ids=str
 )
 async def test_a_corpus_without_entities_makes_an_empty_index(
     bare: BareRuntime, extractor: str, texts: list[str]
@@ -167,7 +166,7 @@ async def test_a_corpus_without_entities_makes_an_empty_index(
     stats = await build(bare, corpus, extractor=extractor)
     assert (stats.documents, stats.nodes, stats.edges, stats.communities) == (len(texts), 0, 0, 0)
     for mode in ("global", "local"):
-        prediction = await (await scripted.opened(bare, mode=mode)).answer(scripted.QUERY)
+        prediction = await (await scripted.opened(bare, mode=mode)).answer(QUERY)
         assert (prediction.answer, prediction.contexts) == ("Insufficient information", ())
 
 
@@ -206,7 +205,7 @@ async def test_by_rules_an_index_and_its_reports_take_no_call(bare: BareRuntime)
     assert stats.failed_chunks == 0
     reports = [report["report_string"] for report in stored(bare, "kv_store_community_reports").values()]
     assert any("Tidewright Power" in report and "(The Harbour Post)" in report for report in reports)
-    found = await (await scripted.opened(bare, mode="local")).answer(scripted.QUERY)
+    found = await (await scripted.opened(bare, mode="local")).answer(QUERY)
     assert found.answer is None
     assert {context.kind for context in found.contexts} == {"summary", "triplet", "passage"}
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from harbour_corpus import CORPUS, QUERY
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Context, Document, Query
@@ -8,7 +9,7 @@ from harness.llm_utils.structured_output import Unreadable
 from harness.models.fake_model import bag_of_words
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
-from tests.systems.community.scripted import CORPUS, QUERY, Failing, build, opened, stored
+from tests.systems.community.scripted import Failing, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.
 pytestmark = pytest.mark.slow

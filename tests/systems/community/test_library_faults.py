@@ -7,21 +7,12 @@ from typing import Any
 
 import pytest
 from bounded import at_most
+from harbour_corpus import QUERY, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document, Query
 from systems.community import library
-from tests.systems.community.scripted import (
-    ENTITIES,
-    QUERY,
-    TEXTS,
-    Failing,
-    answer_by_rule,
-    build,
-    graph_of,
-    opened,
-    stored,
-)
+from tests.systems.community.scripted import ENTITIES, Failing, answer_by_rule, build, graph_of, opened, stored
 
 pytestmark = pytest.mark.slow
 
@@ -102,10 +93,7 @@ async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -
     assert len(prediction.trace) == len(reports)
 
 
-# 3. A report that is no JSON ends the insert, and with it what was paid for.
-
-
-# 4. A graph without nodes, or with nodes and no edges.
+# 3. A graph without nodes, or with nodes and no edges.
 
 
 async def test_entities_without_relations_make_an_index_without_communities(bare: BareRuntime) -> None:
@@ -142,9 +130,6 @@ async def test_communities_are_those_of_the_librarys_own_clustering(bare: BareRu
 
 
 # `index.extractor=nano`: the library's own extraction.
-
-
-# Each process that loads nano-graphrag waits for it for seconds.
 
 
 async def test_the_librarys_own_extraction_asks_as_it_does_and_once_more_for_what_was_missed(

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,19 +8,17 @@ import pytest
 from harness.core.errors import MissingDependency
 from harness.core.records import Context, Document, Triplet
 from harness.extraction.types import FoundEntity, TextGraph
-from systems.common.chunking import ChunkParams, iter_chunks
-from systems.common.extraction.graph_assembly import assemble
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.chunking import Chunk, ChunkParams, iter_chunks
+from systems.common.knowledge_graph import assemble
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
 from systems.community.global_search import in_batches
 from systems.community.params import AnswerParams, IndexParams
-from systems.community.reports import bounded_number, read_report
-from systems.community.rule_based_reports import report_by_rules
-from systems.community.search_result import within
+from systems.community.reports import bounded_number, read_report, report_by_rules
 from systems.community.stored_index import Report, ReportedRelation
 from systems.community.system import SPEC
-from systems.community.triplet_extraction import Edge, Node, SourcedTriplet, edges_of, nodes_of
+from systems.community.text_units import TextUnits, within
+from systems.community.triplet_extraction import store
 
 WHOLE = {
     "title": "Tidewright",
@@ -172,25 +171,21 @@ def test_every_list_and_string_of_a_schema_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "roles"),
+    ("index", "answer", "roles"),
     [
-        ({"extractor": "nlp", "reports": "rules"}, {"embedder"}),
-        ({"extractor": "nlp"}, {"embedder", "generator"}),
-        ({"reports": "rules"}, {"embedder", "generator"}),
+        ({"extractor": "nlp", "reports": "rules"}, {"mode": "global"}, ("embedder", "generator")),
+        ({"extractor": "nlp"}, {"mode": "local"}, ("embedder generator", "embedder generator")),
+        ({"reports": "rules"}, {"mode": "global"}, ("embedder generator", "generator")),
     ],
 )
-def test_an_index_asks_a_generator_unless_rules_read_and_write(params: dict[str, Any], roles: set[str]) -> None:
-    assert SPEC.roles(IndexParams.model_validate(params), AnswerParams()).index == roles
-
-
-def test_the_parser_is_part_of_an_index_that_it_reads() -> None:
-    assert SPEC.own_weights(IndexParams()) == {}
-    assert SPEC.own_weights(IndexParams(extractor="nlp")).keys() == {"parser"}
-
-
-@pytest.mark.parametrize(("mode", "roles"), [("global", {"generator"}), ("local", {"generator", "embedder"})])
-def test_only_a_local_search_embeds_the_question(mode: str, roles: set[str]) -> None:
-    assert SPEC.roles(IndexParams(), AnswerParams.model_validate({"mode": mode})).answer == roles
+def test_a_generator_is_asked_unless_rules_read_and_write_and_only_a_local_search_embeds(
+    index: dict[str, Any], answer: dict[str, Any], roles: tuple[str, str]
+) -> None:
+    params = IndexParams.model_validate(index), AnswerParams.model_validate(answer)
+    found = SPEC.roles(*params)
+    assert (" ".join(sorted(found.index)), " ".join(sorted(found.answer))) == roles
+    # The parser is part of an index that it reads.
+    assert SPEC.own_weights(params[0]).keys() == ({"parser"} if "extractor" in index else set())
 
 
 def test_a_missing_package_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,50 +207,66 @@ def test_a_list_is_cut_before_the_first_context_that_is_too_much() -> None:
 CHUNKS = list(iter_chunks([Document(doc_id=str(n), text=f"Text {n}.") for n in range(7)], ChunkParams()))
 
 
-def graph(*found: TextGraph) -> KnowledgeGraph:
-    return assemble(CHUNKS[: len(found)], found)
+class Kept:
+    """nano-graphrag's stores of a graph and its vectors, in memory."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Any] = {}
+        self.edges: dict[tuple[str, str], Any] = {}
+
+    async def upsert_node(self, name: str, data: dict[str, Any]) -> None:
+        self.nodes[name] = data
+
+    async def upsert_edge(self, source: str, target: str, data: dict[str, Any]) -> None:
+        self.edges[source, target] = data
+
+    async def upsert(self, data: dict[str, Any]) -> None:
+        self.content = [entry["content"] for entry in data.values()]
+
+
+async def kept(chunks: Sequence[Chunk], *found: TextGraph) -> tuple[Kept, list[str]]:
+    """What is stored of these findings, and the ids of the text units."""
+    stores, units = Kept(), TextUnits.of(chunks)
+    await store(assemble(chunks[: len(found)], found), units, stores, stores)
+    return stores, units.in_order()
 
 
 def stating(*triplets: tuple[str, str, str]) -> TextGraph:
     return TextGraph(triplets=tuple(Triplet(*triplet) for triplet in triplets))
 
 
-def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
+async def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
     built, owns = ("Tidewright", "Built", "Gull Sound"), ("Tidewright", "is owner-of", "Brennick Yard")
-    nodes = nodes_of(
-        graph(stating(owns, built), stating(built), TextGraph(entities=(FoundEntity("Oake", "Person"),)))
-    )
-    first, second, third = (chunk.chunk_id for chunk in CHUNKS[:3])
-    built_it = SourcedTriplet(Triplet(*built)._replace(relation="built"))
-    owns_it = SourcedTriplet(Triplet(*owns)._replace(relation="is owner of"))
-    assert nodes == [
-        Node("Brennick Yard", "", (owns_it,), (first,)),
-        Node("Gull Sound", "", (built_it,), (first, second)),
-        Node("Oake", "Person", (), (third,)),
-        Node("Tidewright", "", (built_it, owns_it), (first, second)),
-    ]
+    oake = TextGraph(entities=(FoundEntity("Oake", "Person"),))
+    stores, (first, second, third, *_) = await kept(CHUNKS, stating(owns, built), stating(built), oake)
+    built_it, owns_it = "Tidewright built Gull Sound", "Tidewright is owner of Brennick Yard"
+    assert {
+        name: (one["entity_type"], one["description"], one["source_id"]) for name, one in stores.nodes.items()
+    } == {
+        "Brennick Yard": ("UNKNOWN", owns_it, first),
+        "Gull Sound": ("UNKNOWN", built_it, f"{first}<SEP>{second}"),
+        "Oake": ("Person", "", third),
+        "Tidewright": ("UNKNOWN", f"{built_it}. {owns_it}", f"{first}<SEP>{second}"),
+    }
+    assert stores.content[2:] == ["Oake", f"Tidewright: {built_it}. {owns_it}"]
 
 
-def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
+async def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
     found = [stating(("Zed", "pays", "Abe"), ("Abe", "owes", "Zed")), stating(("abe", "owes", "Zed"))]
-    assert edges_of(graph(*found)) == [
-        Edge(
-            "Abe",
-            "Zed",
-            (SourcedTriplet(Triplet("Abe", "owes", "Zed")), SourcedTriplet(Triplet("Zed", "pays", "Abe"))),
-            (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
-        )
-    ]
+    stores, (first, second, *_) = await kept(CHUNKS, *found)
+    assert stores.edges.keys() == {("Abe", "Zed")}
+    edge = stores.edges["Abe", "Zed"]
+    assert (edge["weight"], edge["source_id"]) == (2.0, f"{first}<SEP>{second}")
+    assert edge["description"] == "Abe owes Zed. Zed pays Abe"
+    assert json.loads(edge["triplets"]) == [["Abe", "owes", "Zed"], ["Zed", "pays", "Abe"]]
 
 
-def test_a_statement_names_each_document_that_states_it_once_and_no_more_than_three() -> None:
+async def test_a_statement_names_each_document_that_states_it_once_and_no_more_than_three() -> None:
     dates = [("Post", "2024-03-01T09"), ("Post", "2024-03-01T10"), ("", ""), ("Daily\n", ""), ("", "2024-04-01")]
     told = [
         Document(doc_id=str(n), text=f"Text {n}.", title=f"T{n}", metadata={"source": one, "published_at": date})
         for n, (one, date) in enumerate(dates)
     ]
     chunks = list(iter_chunks(told, ChunkParams()))
-    (edge,) = edges_of(assemble(chunks, [stating(("Abe", "owes", "Zed"))] * len(chunks)))
-    (statement,) = edge.stated
-    assert statement.origins == ("Post, 2024-03-01", "T2", "Daily", "2024-04-01")
-    assert statement.text == "Abe owes Zed (Post, 2024-03-01; T2; Daily; 1 more)"
+    stores, _ = await kept(chunks, *[stating(("Abe", "owes", "Zed"))] * len(chunks))
+    assert stores.edges["Abe", "Zed"]["description"] == "Abe owes Zed (Post, 2024-03-01; T2; Daily; 1 more)"

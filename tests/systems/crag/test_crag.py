@@ -13,8 +13,7 @@ from runtimes import BareRuntime, Chat
 from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction, Query
 from systems.common.passages import PassageParams
-from systems.crag.params import AnswerParams
-from systems.crag.system import CragSystem
+from systems.crag.system import AnswerParams, CragSystem
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -214,13 +214,7 @@ async def test_the_direct_baseline_offers_what_the_model_names_in_the_place_wher
     assert told(found, "step") == []
 
 
-async def test_the_direct_baseline_without_a_readable_list_names_no_evidence(tmp_path: Path) -> None:
-    model = Model()
-    assert offered(await ask(tmp_path, model, evidence="direct")) == []
-
-
 async def test_the_graph_is_walked_as_far_as_it_may_be(tmp_path: Path) -> None:
-    # One hop from Ingrid Solvane lies Tidewright Power, two hops Gull Sound, three Port Aldery.
     # One hop from her lies Tidewright Power, two hops Gull Sound, which another document mentions too.
     step, passages = "Ingrid Solvane", {}
     for hops in (1, 2, 3):

@@ -14,8 +14,7 @@ from runtimes import Asked, BareRuntime, Chat
 from harness.core.errors import ConfigError
 from harness.core.records import Prediction, Query
 from systems.common.graph_search.entity_graph import EntityGraph, synonyms
-from systems.hipporag.params import AnswerParams, IndexParams
-from systems.hipporag.system import HippoRagSystem
+from systems.hipporag.system import AnswerParams, HippoRagSystem, IndexParams
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from harness.llm_utils.answer_contract import answer_messages
 from systems.common.passages import PassageParams
 from systems.hyde.system import AnswerParams, HydeSystem
 from systems.naive import system as naive
-from systems.naive.params import AnswerParams as NaiveAnswerParams
+from systems.naive.system import AnswerParams as NaiveAnswerParams
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -123,27 +123,20 @@ async def test_the_trace_says_which_entities_were_found(indexed: BareRuntime) ->
 
 
 @pytest.mark.parametrize(
-    ("params", "roles"),
-    [({}, {"embedder", "generator"}), ({"extractor": "langchain"}, {"embedder", "generator"}),
-     ({"extractor": "nlp"}, {"embedder"})],
-)  # fmt: skip
-def test_the_generator_determines_the_graph_unless_no_model_extracts_it(
-    params: dict[str, str], roles: set[str]
-) -> None:
-    assert SPEC.roles(GraphIndexParams.model_validate(params), GraphSearchParams()).index == roles
-
-
-@pytest.mark.parametrize(
-    ("mode", "roles"),
+    ("index", "mode", "index_roles", "answer_roles"),
     [
-        ("hybrid", {"embedder", "generator"}),
-        ("triplets", {"generator"}),
-        ("triplets+text", {"generator"}),
+        ({}, "hybrid", {"embedder", "generator"}, {"embedder", "generator"}),
+        ({"extractor": "langchain"}, "triplets", {"embedder", "generator"}, {"generator"}),
+        ({"extractor": "nlp"}, "triplets+text", {"embedder"}, {"generator"}),
     ],
 )
-def test_only_a_search_by_meaning_embeds_the_question(mode: str, roles: set[str]) -> None:
+def test_a_generator_is_asked_unless_rules_extract_and_only_a_search_by_meaning_embeds_the_question(
+    index: dict[str, str], mode: str, index_roles: set[str], answer_roles: set[str]
+) -> None:
     params = GraphSearchParams.model_validate({**THESIS, "mode": mode})
-    assert SPEC.roles(GraphIndexParams(), params).answer == roles
+    roles = SPEC.roles(GraphIndexParams.model_validate(index), params)
+    assert roles.index == index_roles
+    assert roles.answer == answer_roles
     by_meaning = params.model_copy(update={"rank": "meaning"})
     assert SPEC.roles(GraphIndexParams(), by_meaning).answer == {"embedder", "generator"}
 

@@ -1,7 +1,5 @@
 """A built index, and the runtime around it."""
 
-from pathlib import Path
-
 import pytest
 from runtimes import BareRuntime, Chat
 
@@ -12,14 +10,6 @@ from tests.systems.lightrag.scripted import answer_by_rule, build
 def chat() -> Chat:
     """Answers by the rules of `scripted`."""
     return Chat(answer_by_rule)
-
-
-@pytest.fixture
-def bare(tmp_path: Path, chat: Chat) -> BareRuntime:
-    """With nothing indexed."""
-    folder = tmp_path / "index"
-    folder.mkdir()
-    return BareRuntime(folder, chat)
 
 
 @pytest.fixture

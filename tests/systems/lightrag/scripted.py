@@ -9,29 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harbour_corpus import CORPUS, NAME, QUERY, STATEMENT
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.core.records import Document, IndexStats, Query
+from harness.core.records import Document, IndexStats
 from systems.lightrag.params import AnswerParams, IndexParams
 from systems.lightrag.system import LightRAGSystem
 
-_NAME = r"[A-Z]\w+(?: [A-Z]\w+)*"
-_STATEMENT = re.compile(rf"({_NAME}) (\w+) ({_NAME})\.")
-
-TEXTS = {
-    "array": "Tidewright Power built Gull Sound. Ingrid Solvane leads Tidewright Power.",
-    "grid": "Gull Sound feeds Coldharrow Grid. Marten Oake runs Coldharrow Grid. Marten Oake met Ingrid Solvane.",
-    "again": "Tidewright Power built Gull Sound. Tidewright Power owns Brennick Yard.",
-    "theatre": "Bronze Lamp staged Salt Opera. Wendeline Marsh wrote Salt Opera.",
-    "lonely": "Nothing here is a statement of the kind that can be found.",
-}
-CORPUS = [
-    Document(doc_id=name, text=text, title=f"On {name}", metadata={"source": "The Harbour Post"})
-    for name, text in TEXTS.items()
-]
 REPEATED = [Document(doc_id=f"yard{n}", text=f"Yard{n} Alpha joined Tidewright Power.") for n in range(10)]
 """Each describes one company in other words: more than the library keeps without joining them."""
-QUERY = Query(query_id="q", text="Who leads Tidewright Power, which built Gull Sound?")
 MODES = ("naive", "local", "global", "hybrid", "mix")
 
 
@@ -40,7 +26,7 @@ def answer_by_rule(asked: Asked) -> str:
     properties = (asked.json_schema or {}).get("properties", {})
     if "low_level_keywords" in properties:
         question = asked.text.rsplit("Who", 1)[-1].split("---Output---")[0]
-        low = re.findall(_NAME, question)
+        low = re.findall(NAME, question)
         return json.dumps({"high_level_keywords": ["leads", "built"], "low_level_keywords": low})
     if "missed" in asked.messages[-1].content:
         return "{}" if properties else "<|COMPLETE|>"
@@ -52,7 +38,7 @@ def answer_by_rule(asked: Asked) -> str:
 
 
 def _records(prompt: str, as_json: bool) -> str:
-    found = _STATEMENT.findall(prompt.rsplit("---Input Text---", 1)[-1].split("---Output---", maxsplit=1)[0])
+    found = STATEMENT.findall(prompt.rsplit("---Input Text---", 1)[-1].split("---Output---", maxsplit=1)[0])
     names = dict.fromkeys(name for head, _, tail in found for name in (head, tail))
     first = next(iter(names), "")
     if as_json:

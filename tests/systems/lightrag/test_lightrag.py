@@ -3,25 +3,48 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from harbour_corpus import QUERY, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import MissingDependency, ModelUnavailable
-from harness.core.records import Document, Query
+from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from systems.lightrag import library
-from systems.lightrag.chunk_choice import pick_nearest
+from systems.lightrag.library import pick_nearest
 from tests.systems.lightrag import scripted
-from tests.systems.lightrag.scripted import MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
+from tests.systems.lightrag.scripted import MODES, REPEATED, answer_by_rule, build, opened
 
 # The first of them in a process waits for LightRAG's import for seconds.
 ROOT = Path(__file__).resolve().parents[3]
+
+
+async def answered(runtime: BareRuntime, asked: Query = QUERY, **params: Any) -> Prediction:
+    """The answer of the opened index."""
+    system = await opened(runtime, **params)
+    try:
+        return await system.answer(asked)
+    finally:
+        system.close()
+
+
+def except_for(words: str, reply: Callable[[Asked], str]) -> Chat:
+    """Answers by rule, but prompts with these words by `reply`."""
+    return Chat(lambda asked: reply(asked) if words in asked.text else answer_by_rule(asked))
+
+
+def raising(error: Exception) -> Callable[[Asked], str]:
+    def reply(_: Asked) -> str:
+        raise error
+
+    return reply
 
 
 @pytest.mark.slow
@@ -43,10 +66,8 @@ async def test_the_index_counts_what_it_holds_in_both_forms(
 async def test_each_mode_finds_what_it_says(runtime: BareRuntime, chat: Chat) -> None:
     kinds, calls = {}, {}
     for mode in MODES:
-        system = await opened(runtime, mode=mode)
         chat.calls.clear()
-        prediction = await system.answer(QUERY)
-        system.close()
+        prediction = await answered(runtime, mode=mode)
         kinds[mode] = {context.kind for context in prediction.contexts}
         calls[mode] = len(chat.calls)
         for context in prediction.contexts:
@@ -63,9 +84,8 @@ async def test_each_mode_finds_what_it_says(runtime: BareRuntime, chat: Chat) ->
 
 @pytest.mark.slow
 async def test_relations_and_entities_name_the_documents_that_state_them(runtime: BareRuntime) -> None:
-    system = await opened(runtime, mode="hybrid")
-    found = {context.text: context.doc_ids for context in (await system.answer(QUERY)).contexts}
-    system.close()
+    prediction = await answered(runtime, mode="hybrid")
+    found = {context.text: context.doc_ids for context in prediction.contexts}
     assert found["Tidewright Power built Gull Sound. (The Harbour Post)"] == ("array", "again")
     assert found["Ingrid Solvane leads Tidewright Power. (The Harbour Post)"] == ("array",)
 
@@ -97,9 +117,7 @@ async def test_questions_that_are_under_way_at_once_are_counted_each_for_itself(
 @pytest.mark.slow
 async def test_without_a_generator_the_question_stands_in_for_its_keywords(runtime: BareRuntime) -> None:
     runtime.chat = None
-    system = await opened(runtime, mode="hybrid")
-    prediction = await system.answer(QUERY)
-    system.close()
+    prediction = await answered(runtime, mode="hybrid")
     assert prediction.answer is None
     assert {context.kind for context in prediction.contexts} == {"triplet", "passage"}
 
@@ -127,9 +145,9 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
     )
     corpus = [Document(doc_id=f"d{number}", text=text) for number, text in enumerate(texts)]
     assert (await build(bare, corpus)).chunks == 6
-    system = await opened(bare, mode="naive")
-    found = (await system.answer(Query(query_id="q", text="A lt b c x SEP y drawing id z amp"))).contexts
-    system.close()
+    found = (
+        await answered(bare, mode="naive", asked=Query(query_id="q", text="A lt b c x SEP y drawing id z amp"))
+    ).contexts
     assert len(found) > 3
     for context in found:
         assert context.span is not None
@@ -142,12 +160,10 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
 async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counted(
     bare: BareRuntime, extraction: str
 ) -> None:
-    def reply(asked: Asked) -> str:
-        whole = answer_by_rule(asked)
-        first_relation = whole.find("relation")
-        return whole[:first_relation] if "Marten Oake runs" in asked.text else whole
+    def begun(asked: Asked) -> str:
+        return answer_by_rule(asked).partition("relation")[0]
 
-    bare.chat = Chat(reply)
+    bare.chat = except_for("Marten Oake runs", begun)
     stats = await build(bare, extraction=extraction, max_gleaning=0)
     assert (stats.failed_chunks, stats.chunks, stats.nodes) == (0, 5, 9)
     assert stats.notes == ("1 replies of extraction are truncated: LightRAG used their readable part",)
@@ -156,10 +172,7 @@ async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counte
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["[" * 100_000, '{"a":' * 100_000, '{"entities":' * 50_000, '"', "\x00{"])
 async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, broken: str) -> None:
-    def reply(asked: Asked) -> str:
-        return broken if "Marten Oake runs" in asked.text else answer_by_rule(asked)
-
-    bare.chat = Chat(reply)
+    bare.chat = except_for("Marten Oake runs", lambda _: broken)
     stats = await build(bare, extraction="json", max_gleaning=0)
     assert (stats.failed_chunks, stats.nodes) == (1, 7)
 
@@ -169,12 +182,8 @@ async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, br
 async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
     bare: BareRuntime, fails: bool
 ) -> None:
-    def reply(asked: Asked) -> str:
-        if fails and "Description List" in asked.text:
-            raise OSError("the line is dead")
-        return answer_by_rule(asked)
-
-    bare.chat = chat = Chat(reply)
+    failing = raising(OSError("the line is dead"))
+    bare.chat = chat = except_for("Description List", failing if fails else answer_by_rule)
     stats = await build(bare, REPEATED)
     joined = [call for call in chat.calls if "Description List" in call.text]
     assert (stats.nodes, stats.failed_chunks, len(joined)) == (11, 0, 1)
@@ -183,20 +192,13 @@ async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_jo
         "the first failure: OSError: the line is dead",
     )
     assert stats.notes == (lost if fails else ())
-    system = await opened(bare, mode="local")
-    texts = [context.text for context in (await system.answer(QUERY)).contexts]
-    system.close()
+    texts = [context.text for context in (await answered(bare, mode="local")).contexts]
     assert any("A summary." in text for text in texts) != fails
 
 
 @pytest.mark.slow
 async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntime) -> None:
-    def reply(asked: Asked) -> str:
-        if "Marten Oake runs" in asked.text:
-            raise ModelUnavailable("the key was refused", "set another")
-        return answer_by_rule(asked)
-
-    bare.chat = Chat(reply)
+    bare.chat = except_for("Marten Oake runs", raising(ModelUnavailable("the key was refused", "set another")))
     with pytest.raises(ModelUnavailable, match="the key was refused"):
         await build(bare)
 
@@ -204,10 +206,8 @@ async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntim
 @pytest.mark.slow
 async def test_keywords_that_cannot_be_read_are_an_error_and_no_abstention(runtime: BareRuntime) -> None:
     runtime.chat = Chat(lambda _: "no JSON at all")
-    system = await opened(runtime)
     with pytest.raises(Unreadable):
-        await system.answer(QUERY)
-    system.close()
+        await answered(runtime)
 
 
 @pytest.mark.slow
@@ -292,22 +292,19 @@ async def test_it_picks_what_the_library_picks() -> None:
     assert await pick_nearest(**given) == await theirs(**given)
 
 
-@pytest.mark.parametrize("installed", ["1.4.9", "1.6.0", "2.0"])
-def test_another_version_is_one_line_before_anything_is_paid(
-    installed: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("missing", "installed", "said"),
+    [
+        ("", "1.4.9", "1.4.9 is installed"),
+        ("", "1.6.0", "1.6.0 is installed"),
+        ("nano_vectordb", "1.5.0", "not installed: nano_vectordb"),
+        ("lightrag.operate", "1.5.0", "another package called lightrag"),
+    ],
+)
+def test_a_package_that_will_not_do_is_one_line_before_anything_is_paid(
+    missing: str, installed: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "version", lambda _: installed)
-    with pytest.raises(MissingDependency, match=f"{installed} is installed"):
-        library.require()
-
-
-def test_a_package_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "find_spec", lambda name: None if name == "nano_vectordb" else object())
-    with pytest.raises(MissingDependency, match="not installed: nano_vectordb"):
-        library.require()
-
-
-def test_another_package_of_that_name_is_told_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "find_spec", lambda name: None if name == "lightrag.operate" else object())
-    with pytest.raises(MissingDependency, match="another package called lightrag"):
+    monkeypatch.setattr(library, "find_spec", lambda name: None if name == missing else object())
+    with pytest.raises(MissingDependency, match=said):
         library.require()

@@ -14,8 +14,7 @@ from harness.llm_utils.answer_contract import answer_messages
 from harness.models.fake_model import bag_of_words
 from systems.common.chunking import iter_chunks
 from systems.common.passages import PassageParams
-from systems.naive.params import AnswerParams
-from systems.naive.system import SPEC, NaiveSystem
+from systems.naive.system import SPEC, AnswerParams, NaiveSystem
 
 CORPUS = [
     Document(

@@ -20,9 +20,8 @@ from systems.common.prompts.sub_questions import (
     sub_question_messages,
 )
 from systems.naive import system as naive
-from systems.naive.params import AnswerParams as NaiveAnswerParams
-from systems.recursive.params import AnswerParams
-from systems.recursive.system import SPEC, RecursiveSystem
+from systems.naive.system import AnswerParams as NaiveAnswerParams
+from systems.recursive.system import SPEC, AnswerParams, RecursiveSystem
 
 INDEX = PassageParams(chunk_size=300, chunk_overlap=30)
 QUESTION = "Which company supplied the equipment at Hallin Junction?"
@@ -127,18 +126,20 @@ def test_it_stops_when_a_round_brings_no_new_passage(stored: Path, embedder: Emb
     assert prediction.answer == "reply"
 
 
-def test_it_stops_when_the_model_says_that_nothing_is_missing(stored: Path, embedder: Embedder) -> None:
-    prediction = answered(BareRuntime(stored, asking(listing()), embedder))
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (listing(), "nothing missing"),
+        ("I have {no} idea.", "no question in the reply: 'I have {no} idea.'"),
+    ],
+)
+def test_it_stops_when_the_model_asks_nothing_and_the_trace_says_why(
+    stored: Path, embedder: Embedder, reply: str, reason: str
+) -> None:
+    prediction = answered(BareRuntime(stored, asking(reply), embedder))
     assert embedder.queries == [QUESTION]
-    assert [step.name for step in prediction.trace] == ["round 1", "stop"]
-    assert prediction.trace[-1].content == "nothing missing"
-    assert prediction.answer == "reply"
-
-
-def test_a_reply_without_a_question_ends_the_search_and_the_trace_says_so(stored: Path) -> None:
-    prediction = answered(BareRuntime(stored, asking("I have {no} idea.")))
-    assert prediction.trace[-1].content == "no question in the reply: 'I have {no} idea.'"
-    assert prediction.answer == "reply"
+    assert [(step.name) for step in prediction.trace] == ["round 1", "stop"]
+    assert (prediction.trace[-1].content, prediction.answer) == (reason, "reply")
 
 
 def test_contexts_are_the_union_of_the_rounds_each_passage_once_in_the_order_it_was_found(stored: Path) -> None:

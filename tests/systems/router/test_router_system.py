@@ -10,12 +10,12 @@ from harness.config import load_config
 from harness.core.errors import ConfigError
 from harness.core.records import IndexStats, Prediction, Query, Step
 from harness.protocols import GENERATES, NO_ROLE, Route
+from harness.protocols import Params as IndexParams
 from harness.runner.executing.execute import RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
-from systems.router.params import AnswerParams, IndexParams
-from systems.router.system import SPEC, RouterSystem
+from systems.router.system import SPEC, AnswerParams, RouterSystem
 
 COMPARES, ASKS_NAME, OF_TIME = "Is A the same as B?", "Who bought the mill?", "Has A changed since the report?"
 FIRST, SECOND = Route(system="first"), Route(system="second", answer={"top_k": 3})

@@ -14,10 +14,8 @@ from harness.extraction.entity_names import entity_id
 from harness.extraction.types import FoundEntity, TextGraph
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
 from systems.common.extraction.bounded import BoundedExtractor
-from systems.common.extraction.extractor import Focus
-from systems.common.extraction.graph_assembly import assemble
-from systems.common.extraction.nlp import NlpOfChunks
-from systems.common.graph_types import Entity, KnowledgeGraph
+from systems.common.extraction.extractor import Focus, NlpOfChunks
+from systems.common.knowledge_graph import Entity, KnowledgeGraph, assemble
 from systems.common.prompts.triplets import MAX_TRIPLETS
 
 SOLVANE = Triplet("Ingrid Solvane", "runs", "Tidewright Power")

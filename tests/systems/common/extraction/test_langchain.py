@@ -204,19 +204,3 @@ def test_the_metered_model_has_no_synchronous_way_around_the_meter() -> None:
     with pytest.raises(NotImplementedError, match="asynchronously"):
         MeteredChatModel(chat=chat, max_tokens=10).invoke("hello")
     assert chat.calls == []
-
-
-async def test_structured_output_without_the_raw_message_is_the_object_or_the_error() -> None:
-    from pydantic import BaseModel
-
-    from systems.common.langchain_chat import MeteredChatModel
-
-    class City(BaseModel):
-        name: str
-
-    replies = iter(['{"name": "Kiruna"}', "Kiruna"])
-    structured = MeteredChatModel(chat=Chat(lambda _: next(replies)), max_tokens=10).with_structured_output(City)
-
-    assert await structured.ainvoke("a city") == City(name="Kiruna")
-    with pytest.raises(ValueError, match="no JSON object"):
-        await structured.ainvoke("a city")

@@ -12,7 +12,7 @@ from hostile_cypher import AT_THE_BOUND, HEAVY
 from harness.core.records import Document
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed, GraphStore, Sources
-from systems.common.graph_types import KnowledgeGraph
+from systems.common.knowledge_graph import KnowledgeGraph
 
 NewStore = Callable[[Path], GraphStore]
 CHUNKS = chunks_of(

@@ -14,7 +14,7 @@ from graph_samples import EDGES, directions, expected, graph, random_graph, text
 from harness.core.errors import MissingDependency
 from systems.common.graph_stores.contract import GraphSize, GraphStore
 from systems.common.graph_stores.open_store import StoreKind, open_store
-from systems.common.graph_types import Entity, KnowledgeGraph, Mention
+from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention
 
 NewStore = Callable[[Path], GraphStore]
 

@@ -20,8 +20,8 @@ from systems.common.cypher import graph_schema
 from systems.common.cypher.statement import ReadStatement
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed
+from systems.common.graph_stores.entity_name_search import query_words, words
 from systems.common.graph_stores.ladybug import LadybugStore
-from systems.common.graph_stores.name_words import query_words, words
 from systems.common.graph_stores.threaded_calls import Calls
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
