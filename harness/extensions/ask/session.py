@@ -212,10 +212,8 @@ class RunsToAsk:
                 alike = (one.server for one, other in beside if other.answering.get("generator") == generator)
                 opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
                 systems.append(stack.enter_context(opening))
-            yield [
-                AskedRun(live, system, self.prices, judging)
-                for live, system in zip(self.runs, systems, strict=True)
-            ]
+            opened = zip(self.runs, systems, strict=True)
+            yield [AskedRun(live, system, self.prices, judging) for live, system in opened]
 
 
 def runs_to_ask(

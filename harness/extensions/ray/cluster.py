@@ -139,10 +139,6 @@ class RayCluster:
     def n_workers(self) -> int:
         return sum(machine.cpus for machine in self.machines)
 
-    def n_workers_of(self, wanted: int | None) -> int:
-        """Concurrent workers: as many as wanted, limited by the processors."""
-        return min(wanted or self.n_workers, self.n_workers)
-
     def start(self) -> ActorConnection:
         """A worker on the machine with most room. Raises WorkerLost if the machine was lost meanwhile,
         HarnessError if all machines or the cluster were.
@@ -224,6 +220,7 @@ def check_answers(address: str) -> None:
 @contextmanager
 def _joined(address: str | None) -> Iterator[None]:
     import ray
+    from ray.job_config import JobConfig
 
     with ExitStack() as ends:
         own: dict[str, Any] = {}
@@ -234,27 +231,19 @@ def _joined(address: str | None) -> Iterator[None]:
             own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
             # Ray makes its folder accessible to everybody, so it gets one inside ours.
             own["_temp_dir"] = f"{ends.enter_context(private)}/ray"
+        # Otherwise Ray puts the current folder first on the import path of its workers.
+        job = JobConfig(_client_job=True)
         ends.callback(ray.shutdown)
-        _connect(address, **own)
+        stops = signal.getsignal(signal.SIGTERM)
+        try:
+            ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise _refused(address, error) from error
+        finally:
+            # Ray replaces the handler of the signal that stops a run.
+            with suppress(ValueError):
+                signal.signal(signal.SIGTERM, stops)
         yield
-
-
-def _connect(address: str | None, **own: Any) -> None:
-    import ray
-    from ray.job_config import JobConfig
-
-    # Otherwise Ray puts the current folder first on the import path of its workers.
-    job = JobConfig(_client_job=True)
-    stops = signal.getsignal(signal.SIGTERM)
-    try:
-        ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        ray.shutdown()
-        raise _refused(address, error) from error
-    finally:
-        # Ray replaces the handler of the signal that stops a run.
-        with suppress(ValueError):
-            signal.signal(signal.SIGTERM, stops)
 
 
 def _refused(address: str | None, error: Exception) -> HarnessError:
@@ -349,7 +338,8 @@ class RayExecutor:
 def join_cluster(settings: RunnerConfig, results: Path, reporter: Reporter) -> Iterator[RayExecutor]:
     """Connect to the cluster at `ray_address`; see `ExecutorSpec.join`."""
     with ray_cluster(settings.ray_address, results, reporter.say) as cluster:
-        yield RayExecutor(cluster, cluster.n_workers_of(settings.workers), results)
+        n_workers = min(settings.workers or cluster.n_workers, cluster.n_workers)
+        yield RayExecutor(cluster, n_workers, results)
 
 
 SPEC = ExecutorSpec("ray", join_cluster, needs_own_process=True)

@@ -185,9 +185,9 @@ class RemoteWorker:
             self.events.close()
             os.close(self._pipe)
             raise
-        work = ((self._carry_out, self._connection), (self._carry_in, self._connection))
         self._threads = [
-            threading.Thread(target=target, args=(connection,), daemon=True) for target, connection in work
+            threading.Thread(target=carry, args=(self._connection,), daemon=True)
+            for carry in (self._carry_out, self._carry_in)
         ]
         for thread in self._threads:
             thread.start()
@@ -248,7 +248,8 @@ class RemoteWorker:
                 while True:
                     received = connection.receive()
                     if received.log:
-                        self._print(received.log)
+                        with suppress(OSError):
+                            os.write(self._log_fd, received.log)
                     *lines, pending = (pending + received.events).split(b"\n")
                     for line in lines:
                         self._take(line, pipe)
@@ -265,17 +266,9 @@ class RemoteWorker:
         if event.kind == "asks" and event.call is not None:
             self._session.take(event.call)
         else:
-            _write_all(pipe, line + b"\n")
-
-    def _print(self, log: bytes) -> None:
-        with suppress(OSError):
-            os.write(self._log_fd, log)
-
-
-def _write_all(pipe: IO[bytes], line: bytes) -> None:
-    left = memoryview(line)
-    while left:
-        left = left[pipe.write(left) :]
+            left = memoryview(line + b"\n")
+            while left:
+                left = left[pipe.write(left) :]
 
 
 class ActorConnection:

@@ -16,7 +16,7 @@ from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
 from harness.extensions.ray.remote_extractors import RemoteReaders
 from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker
-from harness.extensions.ray.worker_pool import Listener, WorkerPool, WorkQueue
+from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue, raise_first_error
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
@@ -60,24 +60,17 @@ def run_spread(
         n_side_by_side = 1 if served else min(len(cells), 2 * n_workers)
         with ThreadPoolExecutor(n_side_by_side) as pool:
             running = [pool.submit(run, cell) for cell in cells]
-            with _stopping(workers, running):
+            try:
                 wait(running, return_when=FIRST_EXCEPTION)
                 for cell in running:
                     if cell.done():
                         cell.result()
+            except BaseException:  # Ctrl-C too.
+                workers.stop()
+                for cell in running:
+                    cell.cancel()
+                raise
         return [cell.result() for cell in running]
-
-
-@contextmanager
-def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
-    """Any exception within the block, Ctrl-C included, ends the other workers."""
-    try:
-        yield
-    except BaseException:
-        workers.stop()
-        for cell in running:
-            cell.cancel()
-        raise
 
 
 @dataclass
@@ -152,12 +145,12 @@ class SpreadExecution(Execution):
 
     def _launcher(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
         """A launcher for the workers of a phase, which also serves their model calls."""
-        run_id = self.run.run_id
-        tell = Listener(
-            lambda line: self.reporter.say(f"{run_id}: {line}"),
-            lambda line: self.reporter.warn(f"{run_id}: {line}"),
+        return self.workers.launcher(
+            self.job(phase, ()),
+            self.run,
+            lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
+            lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
         )
-        return self.workers.launcher(self.job(phase, ()), self.run, tell)
 
 
 class _Shards:
@@ -183,10 +176,7 @@ class _Shards:
                     shards.append(pool.submit(self._work))
             wait(shards, return_when=FIRST_EXCEPTION)
             self._queue.close()
-        errors = [error for shard in shards if (error := shard.exception()) is not None]
-        if errors:
-            # An error that the user can fix explains more than those it caused.
-            raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+        raise_first_error(shards)
 
     def _work(self) -> None:
         """Work in a slot of the pool, which is returned."""

@@ -16,7 +16,7 @@ from harness.core.records import Cost, Score, Usage
 from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
 from harness.extensions.ray.remote_worker import StartWorker
-from harness.extensions.ray.worker_pool import TurnWorker, WorkerPool, WorkQueue
+from harness.extensions.ray.worker_pool import TurnWorker, WorkerPool, WorkQueue, raise_first_error
 from harness.models.budget import Allowance
 from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels
@@ -190,10 +190,7 @@ class _Work:
 
     def check(self) -> None:
         """Raise the error that stopped a worker permanently."""
-        errors = [error for thread in self._threads if thread.done() and (error := thread.exception())]
-        if errors:
-            # An error that the user can fix explains more than those it caused.
-            raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+        raise_first_error(self._threads)
 
     def take(self, place: int) -> _Shard | None:
         """The shard that begins with the query at that position, once it is scored."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from harness.core.errors import MissingDependency, install
+from harness.core.errors import need
 from harness.display import Quantity, Table, format_value, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
 from harness.extensions.reproduce.paper import PaperRuns
@@ -100,10 +100,9 @@ def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str
 
 def network(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """The triplets of a table (columns source, relation, target) as a graph."""
-    try:
-        import networkx as nx
-    except ImportError as error:
-        raise MissingDependency("this figure needs networkx", install("evaluator-kg")) from error
+    need("evaluator-kg", "networkx")
+    import networkx as nx
+
     graph = nx.DiGraph()
     for _, source, relation, target, *_ in table.rows:
         graph.add_edge(printable(str(source), 24), printable(str(target), 24), name=printable(str(relation), 24))

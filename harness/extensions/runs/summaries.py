@@ -96,34 +96,27 @@ def _stamp(folder: Path) -> str:
 
 def summarize(run: RunDir) -> RunSummary:
     """The summary of one run; one that is damaged has its id, its size, and what could be read."""
-    found = RunSummary(run_id=run.path.name)
+    found: dict[str, Any] = {"run_id": run.path.name}
     try:
-        found = found.model_copy(update={"bytes": bytes_of(run.path)})
+        found["bytes"] = bytes_of(run.path)
         manifest = run.manifest()
-        found = _described(found, run, manifest)
-        found = found.model_copy(update=_counts(run, manifest))
-        metric, value = _headline(run, manifest)
+        prefix, dashes, _ = manifest.run_id.partition("--")
+        generator = manifest.model("generator") if manifest.has_generator else {}
+        found |= RunSummary(
+            run_id=run.path.name,
+            name=manifest.name,
+            tags=run.tags.read().tags,
+            created_at=manifest.created_at,
+            dataset=prefix if dashes else dataset_name(manifest),
+            system=str(manifest.system.get("name", "")),
+            model=str(generator.get("model") or generator.get("provider") or ""),
+            identity={k: v for k, v in manifest.identity.items() if k not in {"dataset", "models", "schema"}},
+        ).model_dump(exclude_unset=True)
+        found |= _counts(run, manifest)
+        found["metric"], found["value"] = _headline(run, manifest)
     except UNREADABLE as error:
-        return found.model_copy(update={"damage": getattr(error, "what", f"{type(error).__name__}: {error}")})
-    return found.model_copy(update={"metric": metric, "value": value})
-
-
-def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
-    generator = manifest.model("generator")
-    prefix, dashes, _ = manifest.run_id.partition("--")
-    return base.model_copy(
-        update={
-            "name": manifest.name,
-            "tags": run.tags.read().tags,
-            "created_at": manifest.created_at,
-            "dataset": prefix if dashes else dataset_name(manifest),
-            "system": str(manifest.system.get("name", "")),
-            "model": str(generator.get("model") or generator.get("provider") or "")
-            if manifest.has_generator
-            else "",
-            "identity": {k: v for k, v in manifest.identity.items() if k not in {"dataset", "models", "schema"}},
-        }
-    )
+        found["damage"] = getattr(error, "what", f"{type(error).__name__}: {error}")
+    return RunSummary(**found)
 
 
 def _counts(run: RunDir, manifest: Manifest) -> dict[str, Any]:
