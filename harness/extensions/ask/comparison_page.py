@@ -103,8 +103,6 @@ def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | No
 
 
 class _Requests:
-    """What the script of the page asks for."""
-
     def __init__(self, session: ComparisonSession, uploaded: UploadedDocuments | None) -> None:
         self._session, self._uploaded = session, uploaded
 
@@ -155,21 +153,15 @@ class _Requests:
 
 
 class SentDocument(Record):
-    """A document dropped on the page."""
-
     name: str = Field(max_length=1_000)
     content: Base64Bytes
 
 
 class SentQuestion(Record):
-    """A question typed on the page."""
-
     question: str
 
 
 class SentVote(Record):
-    """A vote given on the page."""
-
     id: str
     choice: Choice
 

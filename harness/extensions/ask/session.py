@@ -40,8 +40,6 @@ def is_of_judge(setting: str) -> bool:
 
 @dataclass(frozen=True)
 class JudgedLive:
-    """One score of an answer."""
-
     measure: Measure
     score: Score
     usage: dict[str, Usage]
@@ -119,8 +117,6 @@ def _live(spec: EvaluatorSpec, params: object) -> tuple[Measure, ...]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its answer."""
-
     run_id: str
     question: str
     record: RunRecord

@@ -110,7 +110,6 @@ def as_value(measured: LoadFile) -> dict[str, Any]:
 
 
 def level_table(tests: Sequence[LoadTest], title: str) -> Table:
-    """A row for each level."""
     rows = tuple((_short_name(level), *_entries(test, level)) for test in tests for level in test.levels)
     return Table("load", title, _HEADER, rows, _NOTE)
 

@@ -102,7 +102,6 @@ class _Samples:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Sample within the block."""
         thread = threading.Thread(target=self._sample, daemon=True)
         thread.start()
         try:
@@ -240,8 +239,6 @@ class LoadSession:
 
 
 class _Measuring:
-    """An opened system, and what is needed to measure it."""
-
     def __init__(
         self,
         session: LoadSession,
@@ -267,7 +264,6 @@ class _Measuring:
         return asked.latency_s, asked.outcome.model_s if asked.outcome and asked.is_answered else None
 
     def run(self, level: Level, usual_s: float) -> None:
-        """Measure a level."""
         size, units = self._session.size, _units(level, self._session.size)
         self._begun = time.monotonic(), self._samples.mark(), n_stops()
 

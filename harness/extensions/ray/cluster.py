@@ -58,8 +58,6 @@ _MOST_OBJECTS = 100 << 20
 
 @dataclass(frozen=True)
 class Installed:
-    """What is installed on a machine."""
-
     project: str
     """Version of this project."""
     code: str
@@ -116,8 +114,6 @@ def _code_digest() -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """One node of a cluster."""
-
     node_id: str
     host: str
     cpus: int
@@ -204,7 +200,6 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
 
 
 def check_answers(address: str) -> None:
-    """Raise an error if nothing listens there."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
@@ -256,7 +251,6 @@ def _refused(address: str | None, error: Exception) -> HarnessError:
 
 
 def _machines() -> list[Machine]:
-    """Machines that are available and have a processor for a worker."""
     import ray
 
     return [
@@ -318,19 +312,15 @@ def inspect_here(path: str) -> tuple[Installed, str | None]:
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """See `harness.runner.executor.Executor`."""
-
     cluster: RayCluster
     n_workers: int
     results: Path
 
     def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
-        """Index and answer the cells concurrently on the cluster."""
         start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
         return run_spread(cells, context, start, self.n_workers, ends_within_s=ends_within_s)
 
     def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
-        """Scores with the evaluators that use a model or weights."""
         return SpreadScoring(plan, self.results, self.cluster.start, self.n_workers, warn)
 
 

@@ -145,8 +145,6 @@ StartWorker = Callable[[], WorkerConnection]
 
 
 class RemoteLauncher:
-    """Starts remote workers, whose model calls are made by the call server of this process."""
-
     def __init__(self, make: StartWorker, server: RemoteCallServer) -> None:
         self._make, self._server = make, server
 
@@ -272,8 +270,6 @@ class RemoteWorker:
 
 
 class ActorConnection:
-    """See `WorkerConnection`."""
-
     def __init__(self, node_id: str, host: str, say: Callable[[str], None], left: Callable[[bool], None]) -> None:
         """Start a worker on that node and wait for it. `left(is_lost)` is called once, when it ends."""
         import ray

@@ -75,8 +75,6 @@ def run_spread(
 
 @dataclass
 class SpreadExecution(Execution):
-    """See `Execution`; its lock and its model server belong to this process."""
-
     workers: WorkerPool = field(kw_only=True)
     launch: LaunchWorker = field(kw_only=True, default=start_process)
 
@@ -124,7 +122,6 @@ class SpreadExecution(Execution):
 
     @contextmanager
     def _readers(self, launcher: RemoteLauncher) -> Iterator[None]:
-        """Lets other workers read texts while the index is built."""
         job = ExtractionJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
@@ -134,7 +131,6 @@ class SpreadExecution(Execution):
             yield
 
     def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
-        """Run one worker to its end, with another if it is lost."""
         for _ in range(_MOST_LOST):
             outcome = super()._supervise(phase, todo, on_event)
             if not outcome.is_lost:

@@ -87,8 +87,6 @@ class SpreadScoring:
 
 
 class _Elsewhere:
-    """See `Scoring`."""
-
     def __init__(self, scorers: "_Scorers", models: EvaluationModels, tell: Tell) -> None:
         self._scorers, self._models, self._tell = scorers, models, tell
         self._costs: list[Cost] = []
@@ -116,15 +114,12 @@ class _Elsewhere:
         return self._paid
 
     def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
-        """See `Scoring`; the processor time is that of the workers."""
         del cpu_s
         return cost_together(self._costs, wall_s)
 
 
 @dataclass(frozen=True)
 class _Shard:
-    """A worker's scores of some queries."""
-
     n_queries: int
     scores: list[Score]
     cost: Cost

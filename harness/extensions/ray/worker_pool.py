@@ -50,7 +50,6 @@ class WorkQueue:
             return [self._left.popleft() for _ in range(min(len(self._left), max(self._at_once, share)))]
 
     def give_back(self, todo: Sequence[QueryTask]) -> None:
-        """Return the unanswered queries of a shard."""
         with self._lock:
             self._left.extendleft(reversed(todo))
 
@@ -118,7 +117,6 @@ class WorkerPool:
         return self._budget.spent
 
     def stop(self) -> None:
-        """Start no more workers, and end the running ones."""
         self._is_ending = True
         for connection in tuple(self._connections):
             connection.kill()

@@ -55,7 +55,6 @@ def _bar(axes: Axes, x: float, width: float, entry: Quantity, colour: str) -> No
 
 
 def _numeric(table: Table) -> list[int]:
-    """The columns with numbers."""
     return [at for at in range(1, len(table.header)) if _quantities(table, at)]
 
 

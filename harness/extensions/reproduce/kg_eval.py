@@ -71,7 +71,6 @@ def _run(runs: PaperRuns, data: str) -> RunDir:
 
 
 def _beside_ragas(data: str, runs: PaperRuns) -> Table:
-    """Spearman's correlation of KG-based scores with RAGAS, by dimension."""
     columns = measured_columns([_run(runs, data)])
     rows: list[tuple[Entry, ...]] = [
         (_spoken(pair), *(spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
@@ -81,7 +80,6 @@ def _beside_ragas(data: str, runs: PaperRuns) -> Table:
 
 
 def _beside_people(runs: PaperRuns) -> Table:
-    """Spearman's correlation of KG-based scores and RAGAS with the mean label of an answer, by dimension."""
     found = [_run(runs, data) for data in _DATA]
     given = _scripted_labels(found) if runs.models == "scripted" else _labels(found)
     if not given:

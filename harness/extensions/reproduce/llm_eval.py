@@ -166,7 +166,6 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
 
 
 def _comparison(runs: PaperRuns) -> Table:
-    """Means and sample standard deviations of LLM-eval's metrics and RAGAS's."""
     values = scored_values(_run(runs).scores())
     rows: list[tuple[Entry, ...]] = []
     for name, measures in _METRICS.items():

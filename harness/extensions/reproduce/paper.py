@@ -64,8 +64,6 @@ class NotMade(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PaperRuns:
-    """The finished runs of a paper's configs."""
-
     groups: Sequence[Group]
     """The runs, those over the same queries together."""
     work: Path
@@ -124,8 +122,6 @@ def spearman(columns: ValueColumns, one: str, other: str) -> Entry:
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure of a paper."""
-
     number: str
     """The paper's own, and the name of its files: `table-5.2`, `figure-1a`."""
     title: str
@@ -155,7 +151,6 @@ class Paper:
 
 
 def load_paper(name: str) -> Paper:
-    """A paper by name. ConfigError: there is none, with the nearest."""
     if name not in PAPERS:
         raise ConfigError(f"no paper called {name!r}", f"{nearest(name, PAPERS)}; papers: {', '.join(PAPERS)}")
     paper: Paper = import_module(f"harness.extensions.reproduce.{name}").PAPER
@@ -168,6 +163,5 @@ def item_table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str
 
 
 def numbers_of(table: Table) -> list[float]:
-    """All numbers of a table."""
     entries = (entry for row in table.rows for entry in row)
     return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]

@@ -38,7 +38,6 @@ def _view(runs: PaperRuns) -> RunView:
 
 
 def _weights(runs: PaperRuns) -> Table:
-    """The weights of the confidence, as they were set."""
     own = next((one.params for one in _view(runs).evaluations if one.evaluator == "rag_eval"), {})
     weights = own.get("weights")
     if not isinstance(weights, Sequence):
@@ -140,7 +139,6 @@ def _statements(runs: PaperRuns) -> Table:
 
 
 def _shown_answers(runs: PaperRuns) -> Table:
-    """What a user sees: answer, sources and confidence."""
     rows: list[tuple[Entry, ...]] = []
     for question, prediction, confidence in _answers(runs):
         sources = next((step.content for step in prediction.trace if step.name == "sources"), "")

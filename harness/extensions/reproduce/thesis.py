@@ -52,7 +52,6 @@ def _views(runs: PaperRuns) -> dict[str, RunView]:
 
 
 def _measured(runs: PaperRuns, columns: dict[str, str], entry: Callable[[Aggregate | None], Entry]) -> Table:
-    """A row for each system, a column for each measure."""
     rows = [
         (name, *(entry(view.row(measure)) for measure in columns.values())) for name, view in _views(runs).items()
     ]
@@ -85,7 +84,6 @@ def _evidence(runs: PaperRuns) -> Table:
 
 
 def _parameters(runs: PaperRuns, *names: str) -> Table:
-    """The parameters of these systems, as they ran."""
     views = _views(runs)
     chosen = [(name, views[name]) for name in names if name in views]
     if not chosen:
@@ -114,7 +112,6 @@ def _excerpt(runs: PaperRuns) -> Table:
 
 
 def _triplet_table(rows: Sequence[tuple[str, str, str, str]], first: str) -> Table:
-    """Rows of a place, source, relation and target."""
     names = Counter(name for _, source, _, target in rows for name in (source, target))
     return item_table(
         (first, "source", "relation", "target", "triplets of the source"),
@@ -177,7 +174,6 @@ def _entity_node(runs: PaperRuns) -> Table:
 
 
 def _resources(system: str, runs: PaperRuns) -> Table:
-    """CPU and RAM of the machine in per cent over the seconds of the answers."""
     view = _views(runs).get(system)
     if view is None:
         raise NotMade(f"no run of {system}")

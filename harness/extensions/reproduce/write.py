@@ -31,8 +31,6 @@ _SCRIPTED = "A scripted model answered: these files show that everything is made
 
 @dataclass(frozen=True)
 class MadeItem:
-    """A table or figure, or why there is none."""
-
     item: Item
     table: Table | None
     drawing: Drawing | None = None

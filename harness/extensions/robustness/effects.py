@@ -199,7 +199,6 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect:
 
 
 def _attack(one: _Planned, views: Sequence[RunView], records: Sequence[Records]) -> dict[str, int | None]:
-    """How often what was planted was found, and followed."""
     planted = one.perturbed.planted
     before, after = records
     reached = [query for query, own in planted.items() if _is_reached(own, after.get(query))]

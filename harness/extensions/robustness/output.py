@@ -184,7 +184,6 @@ def content(reported: Reported) -> Content:
 
 
 def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
-    """A row for each perturbation, a mark with an interval for each run."""
     judged, _ = _of_group(reported.group)
     titles = list(dict.fromkeys(effect.title for one, _ in judged for effect in one.effects))
     if not titles:

@@ -20,8 +20,6 @@ _RESULTS = Path("results")
 
 
 class ExportTarget(StrEnum):
-    """What an export is for; `archive` is for `receive`."""
-
     archive = "archive"
     parquet = "parquet"
     trec = "trec"

@@ -30,8 +30,6 @@ _OF_AN_INDEX = {"index.json", "store", "store.json", ".lock", ".users"}
 
 @dataclass
 class Leftover:
-    """Something that no run refers to."""
-
     kind: Literal["index", "documents", "paid calls"]
     path: Path
     delete: Callable[[], None]
@@ -132,8 +130,6 @@ def _calls(results: Path, *, any_run: bool) -> Iterator[Leftover]:
 
 @dataclass(frozen=True)
 class Removal:
-    """A run to be removed."""
-
     run: RunDir
     keeps_calls: bool
     """Whether its journal stays: it has calls, as far as known, and nobody asked to delete them."""

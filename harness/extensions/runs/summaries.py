@@ -32,8 +32,6 @@ _VERSION = f"{__version__}-2"
 
 
 class RunSummary(BaseModel):
-    """One run of a list."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
@@ -63,14 +61,11 @@ class RunSummary(BaseModel):
 
 
 class _Remembered(BaseModel):
-    """list.json: by folder, the state of the files and the summary."""
-
     version: str
     runs: dict[str, tuple[str, RunSummary]]
 
 
 def summaries_of(results: Path) -> list[RunSummary]:
-    """All runs in a results folder, the newest first."""
     path = own_folder(results) / "list.json"
     known: dict[str, tuple[str, RunSummary]] = {}
     with suppress(StoreError):
@@ -188,7 +183,6 @@ class _Means:
 def chosen(
     summaries: Sequence[RunSummary], *, tags: Iterable[str] = (), dataset: str | None, system: str | None
 ) -> list[RunSummary]:
-    """The runs with all of these tags, of that data set and system."""
     return [
         one
         for one in summaries
