@@ -103,11 +103,12 @@ class _Elsewhere:
                 await asyncio.sleep(_LOOKS_S)
                 work.check()
                 while (shard := work.take(n_handed_over)) is not None:
-                    n_handed_over += shard.n_queries
-                    self._costs.append(shard.cost)
-                    self._paid = usage_together([self._paid, shard.paid])
+                    n_scored, scores, cost, paid = shard
+                    n_handed_over += n_scored
+                    self._costs.append(cost)
+                    self._paid = usage_together([self._paid, paid])
                     self._tell(n_handed_over, len(queries), f"answers, {work.n_workers} workers")
-                    yield shard.scores
+                    yield list(scores)
 
     @property
     def paid(self) -> Mapping[str, Usage]:
@@ -118,12 +119,8 @@ class _Elsewhere:
         return cost_together(self._costs, wall_s)
 
 
-@dataclass(frozen=True)
-class _Shard:
-    n_queries: int
-    scores: list[Score]
-    cost: Cost
-    paid: dict[str, Usage]
+_Shard = tuple[int, Sequence[Score], Cost, Mapping[str, Usage]]
+"""A worker's scores of so many queries, what they cost, and what was paid."""
 
 
 class _Scorers:
@@ -200,8 +197,8 @@ class _Work:
             self._scorers.give_back(scorer)
             if event is not None and event.cost is not None:
                 self._n_lost = 0
-                shard = _Shard(len(todo), list(event.scores), event.cost, event.usage)
-                self._scored[self._places[todo[0].query_id]] = shard
+                place = self._places[todo[0].query_id]
+                self._scored[place] = len(todo), event.scores, event.cost, event.usage
             else:
                 self._lose(todo, outcome)
 

@@ -92,11 +92,15 @@ def robustness_of(
     for view, name in _measured(runs, known_prices, measure):
         config, cell = _again(view.run, trust=trust)
         for by in perturbations:
-            params = PerturbedParams(of="", by=by, seed=seed, share=share, texts=texts(by, cell))
             try:
-                planned.append(_plan(view, name, config, cell, params))
+                params = PerturbedParams(of="", by=by, seed=seed, share=share, texts=texts(by, cell))
+                perturbed = config.model_copy(update={"dataset": perturbed_config(config.dataset, params)})
+                (other,) = plan_cells(perturbed)
+                sample = perturbed_sample(cell.dataset, params)
             except DataError as error:
                 refused.append(error)
+            else:
+                planned.append(_Planned(view, name, params, perturbed, other, sample))
     if not planned:
         raise refused[0]
     found: dict[str, list[Effect]] = {}
@@ -111,8 +115,8 @@ def robustness_of(
     if not found:
         raise refused[-1]
     first = {one.view.run.run_id: one for one in planned}
-    notes = list(dict.fromkeys(error.what for error in refused))
-    return [_saved(first[run_id], effects) for run_id, effects in found.items()], notes
+    saved = [_saved(first[run_id], effects) for run_id, effects in found.items()]
+    return saved, list(dict.fromkeys(error.what for error in refused))
 
 
 def _measured(runs: Sequence[RunDir], prices: Prices, wanted: str | None) -> Iterator[tuple[RunView, str]]:
@@ -136,12 +140,6 @@ def _again(run: RunDir, *, trust: bool) -> tuple[BenchConfig, Cell]:
         what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
         raise ConfigError(what, "run its config again, and measure that run")
     return config, cell
-
-
-def _plan(view: RunView, measure: str, config: BenchConfig, cell: Cell, params: PerturbedParams) -> _Planned:
-    perturbed = config.model_copy(update={"dataset": perturbed_config(config.dataset, params)})
-    (other,) = plan_cells(perturbed)
-    return _Planned(view, measure, params, perturbed, other, perturbed_sample(cell.dataset, params))
 
 
 def _run(one: _Planned, *, quiet: bool) -> RunDir:

@@ -2,7 +2,7 @@
 seconds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -178,13 +178,3 @@ class _Means:
         means = {row.query_type: row.mean for row in rows}
         natural = means.get(NATURAL)
         return means.get(OVERALL) if natural is None else natural
-
-
-def chosen(
-    summaries: Sequence[RunSummary], *, tags: Iterable[str] = (), dataset: str | None, system: str | None
-) -> list[RunSummary]:
-    return [
-        one
-        for one in summaries
-        if set(tags) <= set(one.tags) and dataset in {None, one.dataset} and system in {None, one.system}
-    ]
