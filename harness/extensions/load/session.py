@@ -155,7 +155,7 @@ class LoadSession:
             reject_untrusted_system(self.run, live)
         self.models = self.run.manifest().identity["models"]
         self._prices: Prices = prices_of_runs([self.run], prices)
-        self.live = _with_room(live, MOST_AT_ONCE if rates else max(users))
+        self.live = _with_room(live, MOST_AT_ONCE if rates else max(users, default=1))
         self.queries = [row.query for row in self.run.iter_sample()]
         if not self.queries:
             raise ConfigError(f"{self.run.run_id} has no queries to ask", "name another run")
