@@ -7,7 +7,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from harness.core.errors import StoreError
 from harness.display import Content, Drawing, Table, printable
 from harness.display.plotting import NewFigure
 from harness.protocols import Measure
@@ -24,7 +26,8 @@ from harness.report.sweeps import draw_sweeps, sweep_tables
 from harness.report.tables import costs, runs, scores
 from harness.report.tables.costs import break_even_tables
 from harness.report.verdict.findings import Findings
-from harness.report.view import Group
+from harness.report.view import Group, RunView
+from harness.store import RunDir
 
 ANSWER, NOTES = "answer", "notes"
 """The two sections with which a chapter begins: every form shows them in its own way."""
@@ -45,6 +48,7 @@ ANCHORS = frozenset({"explorer", "failed", "headline", "main", "status", "terms"
 """Ids of the page that sections must not use."""
 _FINE = "Nothing: every run finished, every query was answered and every score was computed."
 _OTHERS = "Other measures"
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,22 @@ class SectionSpec:
     """Whether a terminal shows it with `--full`."""
     notes: Callable[[Group], Iterable[str]] = lambda _group: ()
     """notes(group): sentences that belong to the verdict, such as where a run breaks; reads the runs only."""
+
+
+def saved_beside_runs(
+    group: Group, read: Callable[[RunDir], S | None]
+) -> tuple[list[tuple[RunView, S]], list[str]]:
+    """What a command saved beside each run that has it, and why it cannot be read beside others."""
+    found, damage = [], []
+    for view in group.views:
+        try:
+            saved = read(view.run)
+        except StoreError as error:
+            damage.append(printable(str(error), 300))
+            continue
+        if saved is not None:
+            found.append((view, saved))
+    return found, damage
 
 
 SECTIONS = PluginKind("rag_harness.sections", "report section", lambda: SectionSpec, is_asked_for=False)

@@ -84,8 +84,8 @@ def n_even(totals: Array) -> int:
 def ratio_of_sums(sums: Array, totals: Array) -> Studentized:
     """`sums` over `totals`: one row per independent part (a query, a cluster), one column per estimate.
 
-    Skewness is that of the parts' own means, pooled by size, times that of their sizes: with parts of unlike size the
-    cubes of the residuals are those of the largest part alone, whose sign says nothing of the others.
+    Skewness is that of the parts' own means, pooled by size, times that of their sizes: with parts of unlike size
+    the cubes of the residuals are those of the largest part alone, whose sign says nothing of the others.
     """
     n, whole = len(totals), totals.sum()
     means, sizes = sums.sum(axis=0) / whole, totals / whole

@@ -1,12 +1,13 @@
 """Whole runs through the command line, with workers in real processes and the scripted model."""
 
-import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLine, CommandLineHere
+from serving import serving
 from smoke_index import Indexed
 
 from harness.models.fake_model import FakeScript
@@ -34,16 +35,6 @@ def indexed(here: CommandLineHere, with_index: Indexed) -> CommandLineHere:
 
 @pytest.fixture
 def serve() -> Iterator[Any]:
-    """serve(script, key=None) -> a running FakeServer; all are stopped afterwards."""
-    running: list[FakeServer] = []
-
-    def start(script: FakeScript | None = None, key: str | None = None) -> FakeServer:
-        server = FakeServer(script or FakeScript(), key=key)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        running.append(server)
-        return server
-
-    yield start
-    for server in running:
-        server.shutdown()
-        server.server_close()
+    """serve(script) -> a running FakeServer; all are stopped afterwards."""
+    with ExitStack() as stack:
+        yield lambda script=None: stack.enter_context(serving(FakeServer(script or FakeScript())))

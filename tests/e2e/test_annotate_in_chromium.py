@@ -1,15 +1,13 @@
 """The page of labels in a real browser, by its keys: what is said there is kept, what is hostile is text."""
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from chromium import Seen, wait_until
+from chromium import served, wait_until
 from labelled_runs import HOSTILE, labelled_run
 
 from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
-from harness.extensions.web.server import open_page
 from harness.store.annotations import read_annotations
 
 if TYPE_CHECKING:
@@ -24,13 +22,7 @@ def test_keys_label_note_and_take_back_and_the_next_session_goes_on(
     run = labelled_run(tmp_path, n=3, said={f"q{number:03d}": HOSTILE for number in range(3)})
     drawn = draw_answers([run], 1.0, 0, "ada")
     first, second, third = (one.item_id for one in drawn.items)
-    context, seen = chromium_browser.new_context(viewport={"width": 390, "height": 800}), Seen()
-    with open_session(drawn, "ada") as desk, open_page(annotation_page(desk)) as server:
-        serving = threading.Thread(target=server.serve)
-        serving.start()
-        page = context.new_page()
-        seen.watch(page)
-        page.goto(server.url)
+    with open_session(drawn, "ada") as desk, served(chromium_browser, annotation_page(desk)) as page:
         page.wait_for_selector(f"body[data-ready='{first}']")
         assert page.locator("#answer").inner_text() == HOSTILE
         assert page.locator("img").count() == 0
@@ -58,13 +50,6 @@ def test_keys_label_note_and_take_back_and_the_next_session_goes_on(
         page.wait_for_selector(f"body[data-ready='{third}']")
         page.get_by_role("button", name="Done").click()
         wait_until(page, "document.getElementById('progress').innerText.includes('can be closed')")
-        assert not page.evaluate("window.ran")
-        serving.join()
-    context.close()
-    assert seen.errors == []
-    assert [
-        url for url in seen.requests if not url.startswith((f"http://127.0.0.1:{server.port}/", "data:"))
-    ] == []
     said = {one.dimension: (one.label, one.cannot_tell, one.note) for one in read_annotations(run)}
     assert said == {
         None: (None, False, "odd 12"),

@@ -1,7 +1,6 @@
 """A budget in real processes: stopped before it is passed, resumed by the same command, nothing paid twice."""
 
 import json
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
+from waiting import wait_for
 
 from harness.core.errors import EXIT_BUDGET
 from harness.core.records import Usage
@@ -19,6 +19,7 @@ from harness.store.call_journal import paid_by_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
+RUN = ("run", "--config", str(SMOKE), "--json", "--quiet")
 BY_HEART = ("--system", "closed-book")
 """One call a query, and no index to build: the least that a budget can stop."""
 
@@ -27,7 +28,7 @@ Outcome = tuple[int, dict[str, Any], str]
 
 def run(cli: CommandLine, *words: str) -> Outcome:
     """(exit code, the run, standard error)."""
-    done = cli.call("run", "--config", str(SMOKE), "--json", "--quiet", *words)
+    done = cli.call(*RUN, *words)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)["runs"][0], done.stderr
 
@@ -45,11 +46,6 @@ def paid(results: Path) -> int:
     journals = [*results.glob("*/calls.sqlite")]
     total = sum((usage for path in journals for usage in paid_by_runs(path).values()), Usage())
     return total.input_tokens + total.output_tokens
-
-
-def priced(server: FakeServer, role: str = "generator") -> list[str]:
-    """A server whose model has a price."""
-    return over_http(role, server, model="gpt-4o-mini")
 
 
 @pytest.mark.usefixtures("workers_here")
@@ -85,7 +81,8 @@ def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(here: CommandLineHe
 @pytest.mark.usefixtures("workers_here")
 def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(here: CommandLineHere, serve: Any) -> None:
     server = serve()
-    words = ["--system", "kg", *priced(server), "--records-only"]
+    kg = ("--system", "kg", "--records-only")
+    words = [*kg, *over_http("generator", server, model="gpt-4o-mini")]
     code, made, said = run(here, *words, "--set", "budget.usd=0.003")
     assert (code, made["status"], made["n_ok"]) == (EXIT_BUDGET, "stopped", 0)
     assert "of $0.003; 0 of 8 queries answered" in said
@@ -95,13 +92,10 @@ def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(here: Comman
     assert n_first > 0
     code, made, _ = run(here, *words, "--set", "budget.usd=1")
     assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
-    with_budget = calls(server)
-
-    other = CommandLineHere(here.folder / "other", here.env)
+    other, fresh = CommandLineHere(here.folder / "other", here.env), serve()
     other.folder.mkdir()
-    fresh = serve()
-    run(other, "--system", "kg", *priced(fresh), "--records-only")
-    assert with_budget == calls(fresh)
+    run(other, *kg, *over_http("generator", fresh, model="gpt-4o-mini"))
+    assert calls(server) == calls(fresh)
 
 
 def test_a_model_without_a_price_is_refused_before_anything_starts(here: CommandLineHere, serve: Any) -> None:
@@ -127,30 +121,18 @@ def test_the_time_ends_a_run_and_the_same_command_goes_on(here: CommandLineHere,
 
 def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, serve: Any) -> None:
     server = serve(FakeScript(latency_s=2.0))
-    words = [
-        *over_http("generator", server),
-        *BY_HEART,
-        "--set",
-        "limits.concurrency=2",
-        "--set",
-        "budget.tokens=3000",
-    ]
-    command = cli.command("run", "--config", str(SMOKE), "--json", "--quiet", "--records-only", *words)
-    process = subprocess.Popen(
-        command, cwd=cli.folder, env=cli.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 120
-    while calls(server) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    limits = ("--set", "limits.concurrency=2", "--set", "budget.tokens=3000")
+    words = [*over_http("generator", server), *BY_HEART, *limits, "--records-only"]
+    process = cli.begin(*RUN, *words, stderr=subprocess.DEVNULL)
+    wait_for(lambda: calls(server) >= 2)
     time.sleep(1)
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
     time.sleep(3)
     # Those under way were served and never journaled: they count with what they may have taken.
-    assert calls(server) >= 2
     assert served(server) <= paid(cli.results) <= 3000
     server.model.script = FakeScript()
-    assert run(cli, *words, "--records-only")[0] == EXIT_BUDGET
+    assert run(cli, *words)[0] == EXIT_BUDGET
     assert served(server) <= paid(cli.results) <= 3000
 
 
@@ -160,14 +142,8 @@ def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(
 ) -> None:
     generator, judge = serve(), serve()
     asking = over_http("judge", judge)
-    words = [
-        *over_http("generator", generator),
-        "--set",
-        "models.embedder.provider=minilm",
-        *asking,
-        "--set",
-        "evaluators=[answer, rag_eval]",
-    ]
+    settings = ("--set", "models.embedder.provider=minilm", "--set", "evaluators=[answer, rag_eval]")
+    words = [*over_http("generator", generator), *asking, *settings]
     _, made, _ = run(here, *words, "--records-only")
     limit = served(generator) + 15_000
     code, made, said = run(here, *words, "--set", f"budget.tokens={limit}")
@@ -176,10 +152,9 @@ def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(
     assert 0 < served(judge) <= 15_000, said
     directory = RunDir(Path(made["path"]))
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer"]
-    done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", f"budget.tokens={limit}")
-    assert done.returncode == EXIT_BUDGET
-    assert served(generator, judge) <= limit
-    done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", "budget.tokens=10000000")
-    assert done.returncode == 0, done.stderr
+    for tokens, code in ((limit, EXIT_BUDGET), (10_000_000, 0)):
+        assert served(generator, judge) <= limit
+        done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", f"budget.tokens={tokens}")
+        assert done.returncode == code, done.stderr
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer", "rag_eval"]
     assert served(generator, judge) == paid(here.results)

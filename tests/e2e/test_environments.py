@@ -59,14 +59,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "graph": ("graph", RUN, "{query}", "--pair", "context_relevancy", "-o", "{here}/graph", *GRAPH, *RESULTS),
 }
 OUTPUTS = (
-    "new.yaml",
-    "compared",
-    "new",
-    "sheet.csv",
-    "correlated",
-    "sensed",
-    "made.jsonl",
-    "review.csv",
+    *("new.yaml", "compared", "new", "sheet.csv", "correlated", "sensed", "made.jsonl", "review.csv"),
     "policy.yaml",
 )
 INPUTS = ("own.yaml", "answers.jsonl", "asked.jsonl")
@@ -117,12 +110,8 @@ def strange_documents(folder: str) -> None:
 
 
 NO_HOME = {"HOME": None, "USER": None, "LOGNAME": None}
-UNWRITABLE = {
-    "HOME": "{here}/closed",
-    "XDG_CACHE_HOME": None,
-    "RAG_HARNESS_CACHE": None,
-    "TMPDIR": "{here}/closed",
-}
+CLOSED = "{here}/closed"
+UNWRITABLE = {"HOME": CLOSED, "XDG_CACHE_HOME": None, "RAG_HARNESS_CACHE": None, "TMPDIR": CLOSED}
 LONG = "z" * 300
 ENVIRONMENTS: dict[str, Environment] = {
     "user without a name": Environment(NO_HOME, become=without_name),
@@ -181,9 +170,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     sampled = SMOKE.read_text().replace("per_type: 2", "per_type: 4")
     (folder / "own.yaml").write_text(f"{sampled}evaluators: [answer, retrieval]\n")
     (folder / "docs").mkdir()
-    (folder / "docs" / "wall.txt").write_text(
-        "Ada Lovelace built the harbour wall in 1931. It is 400 metres long."
-    )
+    text = "Ada Lovelace built the harbour wall in 1931. It is 400 metres long."
+    (folder / "docs" / "wall.txt").write_text(text)
     asked = {"question": "Who built the wall?", "answer": "Ada Lovelace"}
     (folder / "asked.jsonl").write_text(json.dumps({**asked, "evidence": [{"quote": "Ada Lovelace built"}]}))
     with WorkersHere():

@@ -105,9 +105,8 @@ def test_where_lower_is_better_a_zero_is_right(open_explorer: OpenExplorer) -> N
 
 
 def test_a_graded_measure_is_compared_and_never_right_or_wrong(open_explorer: OpenExplorer) -> None:
-    page = open_explorer(
-        *two_runs({"a": (0.2, 0.7), "b": (0.7, 0.2), "c": (0.75, 0.2), "d": (0.5, 0.5)}, "token_f1")
-    )
+    values = {"a": (0.2, 0.7), "b": (0.7, 0.2), "c": (0.75, 0.2), "d": (0.5, 0.5)}
+    page = open_explorer(*two_runs(values, "token_f1"))
     assert page.locator(".ex-field-relation option:disabled").count() == 5
     choose(page, "relation", "A better than B")
     choose(page, "order", "A ahead of B first")
@@ -158,18 +157,15 @@ def test_gold_facts_are_marked_whatever_the_white_space_and_gold_documents_named
     open_explorer: OpenExplorer,
 ) -> None:
     text = "Before. The bridge was clo sed in\u00a02031. After."
-    asked = [
-        Asked("q1", evidence=(Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="Gone.")))
-    ]
+    evidence = (Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="Gone."))
     said = Said(contexts=(context("nothing here", "x"), context(text, "gold doc")))
-    page = open_explorer(asked, [Answers("kg", records({"q1": said}))])
+    page = open_explorer([Asked("q1", evidence=evidence)], [Answers("kg", records({"q1": said}))])
     open_query(page)
     assert page.locator("mark").all_text_contents() == ["The bridge was clo sed in\u00a02031."]
     assert page.locator(".ex-contexts .ex-pre").nth(1).text_content() == text
     assert page.locator(".ex-doc-gold").all_text_contents() == ["gold gold doc"]
-    facts = page.locator(".ex-facts li").all_text_contents()
-    assert "kg: context 2" in facts[0]
-    assert "not in kg" in facts[1]
+    first, second = page.locator(".ex-facts li").all_text_contents()
+    assert "kg: context 2" in first and "not in kg" in second
 
 
 def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_explorer: OpenExplorer) -> None:
@@ -181,16 +177,9 @@ def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_
     assert page.locator(".ex-triplet").text_content() == "Acme -[OWNS]-> Lagos (port)"
     column = page.locator(".ex-column").text_content() or ""
     for part in (
-        "Trace (1 step)",
-        "what is Acme?",
-        "Evidence the system offers (1)",
-        "Time: 1.5 s",
-        "0.5 s more waiting for limits of a provider, 2 s in all",
-        "1 call answered from the journal",
-        "generate",
-        "1,200",
-        "'yes' against 'yes'",
-        "failedjudge down",
+        *("Trace (1 step)", "what is Acme?", "Evidence the system offers (1)", "Time: 1.5 s", "generate", "1,200"),
+        *("0.5 s more waiting for limits of a provider, 2 s in all", "1 call answered from the journal"),
+        *("'yes' against 'yes'", "failedjudge down"),
     ):
         assert part in column
     assert page.locator(".ex-field-measure option").all_text_contents() == ["answers right"]
@@ -277,11 +266,10 @@ def sorted_runs() -> tuple[list[Asked], list[Answers]]:
     said, runs = records({name: Said() for name in WHY}), []
     for system, wrong in (("kg", {"q1", "q2"}), ("naive", {"q2"})):
         labels = {name: label if name in wrong else "" for name, label in WHY.items()}
-        scores = [score(name, float(not label)) for name, label in labels.items()]
-        scores += [
-            score(name, float(bool(label)), "wrong_answers", label=label, why=f"at rank 7 of {system}")
-            for name, label in labels.items()
-        ]
+        why, scores = f"at rank 7 of {system}", []
+        for name, label in labels.items():
+            scores += [score(name, float(not label))]
+            scores += [score(name, float(bool(label)), "wrong_answers", label=label, why=why)]
         runs.append(Answers(system, said, scores))
     return [Asked(name, query_type=kind) for name, kind in zip(WHY, ("odd", "even", "odd"), strict=True)], runs
 
@@ -300,7 +288,9 @@ def test_queries_are_filtered_by_why_an_answer_is_wrong_and_of_which_system(open
     ]
 
 
-def test_a_query_has_an_address_that_opens_it_again_whatever_is_filtered(open_explorer: OpenExplorer) -> None:
+def test_a_query_has_an_address_that_opens_it_whatever_is_filtered_and_one_without_a_query_says_so(
+    open_explorer: OpenExplorer,
+) -> None:
     page = open_explorer(*sorted_runs())
     open_query(page, 2)
     link = page.locator(".ex-link").get_attribute("href")
@@ -317,9 +307,5 @@ def test_a_query_has_an_address_that_opens_it_again_whatever_is_filtered(open_ex
     page.reload()
     page.wait_for_selector("dialog[open] .ex-column")
     assert page.locator("dialog").get_attribute("data-query") == "q3"
-
-
-def test_an_address_of_a_query_that_is_not_there_says_so(open_explorer: OpenExplorer) -> None:
-    page = open_explorer(*sorted_runs())
     page.evaluate("location.hash = '#q=%3Cimg src=x%3E&in=g7&a=99'")
     page.wait_for_function("document.querySelector('.ex-count').textContent.includes('has no query <img src=x>')")

@@ -1,13 +1,10 @@
 """Pages on which a person decides, over questions, answers and documents of somebody who means harm."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from chromium import Seen
+from chromium import served
 from hostile_texts import HOSTILE_TEXTS, check_page
 from labelled_runs import labelled_run
 
@@ -16,34 +13,11 @@ from harness.extensions.annotation.labelling_session import annotation_page, dra
 from harness.extensions.testset.question_records import Candidate, QuestionCheck, WorkFolder, WorkState, rows_text
 from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_session import review_page
-from harness.extensions.web.pages import LocalPage
-from harness.extensions.web.server import open_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.slow
-
-
-@contextmanager
-def shown(browser: "Browser", served: LocalPage) -> "Iterator[Page]":
-    """The page on a phone; in the end it asked nobody else for anything, and complained of nothing."""
-    context, seen = browser.new_context(viewport={"width": 390, "height": 800}), Seen()
-    with open_page(served) as server:
-        serving = threading.Thread(target=server.serve)
-        serving.start()
-        page = context.new_page()
-        seen.watch(page)
-        try:
-            page.goto(server.url)
-            yield page
-        finally:
-            context.close()
-            server.shutdown()
-            serving.join()
-    assert (seen.errors, seen.dialogs) == ([], [])
-    ours = (f"http://127.0.0.1:{server.port}/", "data:")
-    assert [url for url in seen.requests if not url.startswith(ours)] == []
 
 
 def test_a_question_file_of_such_texts_is_reviewed(chromium_browser: "Browser", tmp_path: Path) -> None:
@@ -73,7 +47,7 @@ def test_a_question_file_of_such_texts_is_reviewed(chromium_browser: "Browser", 
     work.check_out()
     state = WorkState(asked={}, source="", file_digest="", is_complete=True)
     work.write(state, rejected, documents.values(), rows_text(rows))
-    with shown(chromium_browser, review_page(Review(file, "ada"))) as page:
+    with served(chromium_browser, review_page(Review(file, "ada"))) as page:
         for row_id in [row["id"] for row in rows] + [one.id for one in rejected]:
             page.wait_for_selector(f"body[data-ready='{row_id}']")
             page.evaluate("document.querySelector('details').open = true")
@@ -88,7 +62,7 @@ def test_answers_of_such_texts_are_labelled(chromium_browser: "Browser", tmp_pat
     said = {f"q{at:03d}": text for at, text in enumerate(HOSTILE_TEXTS)}
     run = labelled_run(tmp_path, n=len(said), said=said, is_quoted=True)
     drawn = draw_answers([run], 1.0, 0, "ada")
-    with open_session(drawn, "ada") as desk, shown(chromium_browser, annotation_page(desk)) as page:
+    with open_session(drawn, "ada") as desk, served(chromium_browser, annotation_page(desk)) as page:
         for item in drawn.items:
             page.wait_for_selector(f"body[data-ready='{item.item_id}']")
             check_page(page)

@@ -1,7 +1,5 @@
 """The real local model server is killed while a run uses it: nothing is lost, and no answer is scored for it."""
 
-import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -20,14 +18,6 @@ WORDS = (
 )
 
 
-def kill_server(process: "subprocess.Popen[str]") -> None:
-    for child in psutil.Process(process.pid).children(recursive=True):
-        if "harness.models.llama_server" in " ".join(child.cmdline()):
-            child.send_signal(signal.SIGKILL)
-            return
-    raise AssertionError("no server")
-
-
 def test_a_killed_model_server_ends_the_run_which_resumes(tmp_path: Path) -> None:
     cli = CommandLine(tmp_path)
     process = cli.begin(*WORDS)
@@ -37,7 +27,9 @@ def test_a_killed_model_server_ends_the_run_which_resumes(tmp_path: Path) -> Non
             assert time.monotonic() < deadline
             assert process.poll() is None
             time.sleep(0.1)
-        kill_server(process)
+        children = psutil.Process(process.pid).children(recursive=True)
+        server = next(one for one in children if "harness.models.llama_server" in " ".join(one.cmdline()))
+        server.kill()
         _, err = process.communicate(timeout=300)
     finally:
         process.kill()

@@ -22,17 +22,11 @@ def records_of(made: dict[str, Any]) -> list[RunRecord]:
     return list(RunDir(Path(made["path"])).iter_records())
 
 
-def answers(records: list[RunRecord]) -> list[Any]:
-    return [(record.query_id, record.status, record.prediction, record.cost.usage) for record in records]
-
-
 def test_a_server_that_is_down_is_one_line_and_nothing_is_lost(here: CommandLineHere, serve: Any) -> None:
-    line = here.refused(
-        "run", "--quiet", "--set", "models.generator.provider=ollama", "--set", "models.generator.model=x",
-        "--set", "models.generator.base_url=http://127.0.0.1:9/v1",
-    )  # fmt: skip
-    assert "cannot reach the generator at http://127.0.0.1:9/v1" in line
-    assert "ollama serve" in line
+    settings = ("provider=ollama", "model=x", "base_url=http://127.0.0.1:9/v1")
+    words = [word for one in settings for word in ("--set", f"models.generator.{one}")]
+    line = here.refused("run", "--quiet", *words)
+    assert "cannot reach the generator at http://127.0.0.1:9/v1" in line and "ollama serve" in line
 
 
 def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
@@ -88,11 +82,6 @@ def test_throttling_is_kept_apart_from_latency(indexed: CommandLineHere) -> None
 RUN = ("run", "-c", str(SMOKE), "--quiet")
 
 
-def preflights(results: Path) -> list[Any]:
-    with closing(sqlite3.connect(results / "indexes" / "calls.sqlite")) as journal:
-        return journal.execute("SELECT role, paid_by FROM calls WHERE scope LIKE 'preflight/%'").fetchall()
-
-
 def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_the_run_says_so(
     indexed: CommandLineHere, serve: Any
 ) -> None:
@@ -106,12 +95,13 @@ def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_
     # All that a quiet run says is where its report is.
     page = indexed.folder / done.stdout.rstrip("\n")
     assert page in indexed.results.glob("reports/*/report.html")
-    assert "Not sent to the generator fake, which refuses it: temperature=0.0." in (
-        page.with_name("summary.md").read_text()
-    )
+    summary = page.with_name("summary.md").read_text()
+    assert "Not sent to the generator fake, which refuses it: temperature=0.0." in summary
     # The call before the run, which finds out, and those of its queries.
     assert (server.model.served["calls"], server.model.served["faults"]) == (9, 2)
-    assert preflights(indexed.results) == [("generator", run.run_id)]
+    with closing(sqlite3.connect(indexed.results / "indexes" / "calls.sqlite")) as journal:
+        asked = journal.execute("SELECT role, paid_by FROM calls WHERE scope LIKE 'preflight/%'").fetchall()
+    assert asked == [("generator", run.run_id)]
 
 
 def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(

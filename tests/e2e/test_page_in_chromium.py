@@ -46,9 +46,7 @@ def test_the_first_screen_holds_the_answer_the_leaderboard_and_the_picture(
 ) -> None:
     page = open_file(report, viewport={"width": size[0], "height": size[1]})
     for part in (".headline", ".sentences", ".board tbody tr:last-child", "article figure .drawing"):
-        box = page.locator(part).first.bounding_box()
-        assert box, part
-        assert box["y"] < size[1], part
+        assert (box := page.locator(part).first.bounding_box()) and box["y"] < size[1], part
     sizes = page.evaluate(
         "[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.innerText)"
         ".map(e => parseFloat(getComputedStyle(e).fontSize))"
@@ -64,8 +62,7 @@ def test_the_first_screen_of_twelve_systems_still_has_the_plot_and_the_way_to_fa
     one = chapter(tmp_path, {f"system-{number}": (1, 0) for number in range(12)})
     page = open_file(written(tmp_path, page_html([one], {0: build_explorer(one.group, "g0")})))
     for part in (".headline", ".sentences", ".board tbody tr", "figure .drawing", "a.button"):
-        box = page.locator(f"article {part}").first.bounding_box()
-        assert box, part
+        assert (box := page.locator(f"article {part}").first.bounding_box()), part
         assert box["y"] + box["height"] < 800, part
     assert (page.locator("a.button").first.get_attribute("href") or "").endswith("#failed")
 
@@ -78,10 +75,8 @@ def test_a_phone_scrolls_down_only_and_no_letter_of_a_picture_is_tiny(open_file:
         "[...document.querySelectorAll('figure svg text')].map(e => parseFloat(getComputedStyle(e).fontSize)"
         " * e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width)"
     )
-    assert letters
-    assert min(letters) >= 8.99
-    words = page.locator("#table-accuracy > span").last.bounding_box()
-    assert words
+    assert letters and min(letters) >= 8.99
+    assert (words := page.locator("#table-accuracy > span").last.bounding_box())
     assert words["x"] + words["width"] <= 390, "what is said above a table is read without scrolling"
     assert "answers right" in page.locator(".board caption").inner_text(), "no heading says what the numbers are"
     hero, scroller = page.locator("figure .scroll").first, page.locator("figure .scroll").last
@@ -92,10 +87,8 @@ def test_a_phone_scrolls_down_only_and_no_letter_of_a_picture_is_tiny(open_file:
 
 def test_the_theme_is_the_systems_until_the_button_is_pressed(open_file: Open, report: Path) -> None:
     page = open_file(report, color_scheme="dark")
-    shown = (
-        "[getComputedStyle(document.body).backgroundColor,"
-        " getComputedStyle(document.querySelector('svg text')).fill]"
-    )
+    letters = "getComputedStyle(document.querySelector('svg text')).fill"
+    shown = f"[getComputedStyle(document.body).backgroundColor, {letters}]"
     dark = page.evaluate(shown)
     assert dark == ["rgb(20, 23, 27)", "rgb(230, 233, 237)"]
     page.get_by_role("button", name="Light theme").press("Enter")
@@ -150,9 +143,8 @@ def test_the_keyboard_reaches_every_control_in_order(open_file: Open, report: Pa
     reached = []
     for _ in range(40):
         page.keyboard.press("Tab")
-        reached.append(
-            page.evaluate("(e => e.getAttribute('aria-label') || e.innerText.trim())(document.activeElement)")
-        )
+        name = "(e => e.getAttribute('aria-label') || e.innerText.trim())(document.activeElement)"
+        reached.append(page.evaluate(name))
     order = ["Skip to the results", "Dark theme", "1 note", "How do the other metrics", "What do the terms mean?"]
     places = [next(at for at, text in enumerate(reached) if text.startswith(name)) for name in order]
     assert places == sorted(places)
@@ -236,10 +228,8 @@ def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows
     page.goto("about:blank")
     page.goto(f"{path.as_uri()}#runs")
     page.wait_for_selector("[data-ready]", state="attached")
-    wait_until(
-        page,
-        "scrollY > 0 && Math.abs(document.getElementById('runs').getBoundingClientRect().top) < innerHeight / 2",
-    )
+    top = "document.getElementById('runs').getBoundingClientRect().top"
+    wait_until(page, f"scrollY > 0 && Math.abs({top}) < innerHeight / 2")
     page.goto(f"{path.as_uri()}#table-pairs")
     wait_until(page, "document.getElementById('table-pairs').checkVisibility()")
 

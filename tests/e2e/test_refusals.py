@@ -35,8 +35,7 @@ def test_weights_with_the_wrong_digest_are_refused(here: CommandLineHere) -> Non
     weights.mkdir(parents=True)
     (weights / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf").write_bytes(b"GGUF not really")
     line = here.refused("run", "--quiet")
-    assert "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf" in line
-    assert "sha256" in line
+    assert "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf" in line and "sha256" in line
 
 
 def test_a_taken_port_is_named(here: CommandLineHere) -> None:
@@ -44,12 +43,9 @@ def test_a_taken_port_is_named(here: CommandLineHere) -> None:
     weights.write_bytes(b"GGUF")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        options = {"port": port, "path": str(weights)}
-        line = here.refused(
-            "run", "--quiet", "--set", f"models.generator.options={json.dumps(options)}",
-            "--set", "models.embedder.provider=fake",
-        )  # fmt: skip
-    assert f"port {port} is taken" in line
+        options = f"models.generator.options={json.dumps({'port': port, 'path': str(weights)})}"
+        said = here.refused("run", "--quiet", "--set", options, "--set", "models.embedder.provider=fake")
+    assert f"port {port} is taken" in said
 
 
 @pytest.mark.usefixtures("workers_here")
@@ -92,16 +88,13 @@ def mount(folder: Path, size: str) -> None:
     assert os.system(f"mount -t tmpfs -o {options} tmpfs '{folder}'") == 0
 
 
-KG_ON_NEO4J = ("--system", "naive", "--system", "kg", "--set", "index.store=neo4j")
-
-
 def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
     here: CommandLineHere, serve: Any
 ) -> None:
     server = serve()
-    words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
+    systems = ("--system", "naive", "--system", "kg", "--set", "index.store=neo4j")
+    words = ("run", "--config", str(SMOKE), "--quiet", *systems, *over_http("generator", server))
     line = here.refused(*words, NEO4J_URI="bolt://127.0.0.1:1")
-    assert "bolt://127.0.0.1:1" in line
-    assert "scripts/neo4j start" in line
+    assert "bolt://127.0.0.1:1" in line and "scripts/neo4j start" in line
     assert server.model.served["calls"] == 0
     assert list(here.results.glob("demo--*")) == []

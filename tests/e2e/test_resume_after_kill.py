@@ -17,13 +17,11 @@ from harness.core.records import RunRecord
 from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
-pytestmark = pytest.mark.slow
-
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("system", "kills", "under_way"), [("naive", 3, 2), ("kg", 3, 8)])
 def test_kills_at_random_moments_change_nothing(
@@ -33,26 +31,23 @@ def test_kills_at_random_moments_change_nothing(
     all stages, are made by scripts/research/kill_runs.py.
     """
 
-    def words(base: Any) -> list[str]:
-        embedder = over_http("embedder", base, batch_size=2)
-        generator = over_http("generator", base)
-        return [
-            *("run", "--config", str(SMOKE), "--system", system),
-            *("--json", "--records-only", "--quiet", *SAMPLE, *embedder, *generator),
-        ]
-
     server = serve(FakeScript(latency_s=0.15))
+    words = [
+        *("run", "--config", str(SMOKE), "--system", system, "--json", "--records-only", "--quiet", *SAMPLE),
+        *over_http("embedder", server, batch_size=2),
+        *over_http("generator", server),
+    ]
     whole = CommandLineHere(tmp_path / "whole", {"RAG_HARNESS_CACHE": str(tmp_path / "whole-cache")})
     whole.folder.mkdir()
     with WorkersHere():
-        done = whole.call(*words(server))
+        done = whole.call(*words)
     assert done.returncode == 0, done.stderr
     calls_of_one_run = server.model.served["calls"]
 
     draw = random.Random(20261121)
     for _ in range(kills):
-        kill_somewhere(cli, words(server), draw.uniform(0.3, 6.0), draw)
-    finished = cli.call(*words(server))
+        kill_somewhere(cli, words, draw.uniform(0.3, 6.0), draw)
+    finished = cli.call(*words)
     assert finished.returncode == 0, finished.stderr
 
     (expected_path,) = whole.results.glob("demo--*")
@@ -71,26 +66,18 @@ def test_kills_at_random_moments_change_nothing(
     assert paid_again <= under_way * kills
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("workers_here")
-def test_a_finished_run_is_not_run_again(indexed: CommandLineHere, serve: Any) -> None:
+def test_a_finished_run_is_not_run_again_and_a_torn_last_record_is_answered_from_the_journal(
+    indexed: CommandLineHere, serve: Any
+) -> None:
     server = serve()
     words = over_http("generator", server)
     first = indexed.run(*words)
-    served = dict(server.model.served)
+    run, served = RunDir(Path(first["path"])), dict(server.model.served)
+    before = what_was_answered(run)
     again = indexed.run(*words)
     assert (again["run_id"], again["status"], again["n_ok"]) == (first["run_id"], "done", 8)
     assert server.model.served == served
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("workers_here")
-def test_a_torn_last_record_is_cut_and_answered_from_the_journal(indexed: CommandLineHere, serve: Any) -> None:
-    server = serve()
-    words = over_http("generator", server)
-    run = RunDir(Path(indexed.run(*words)["path"]))
-    before = what_was_answered(run)
-    served = dict(server.model.served)
     records = run.path / "records.jsonl"
     records.write_bytes(records.read_bytes()[:-40])
     (run.path / "done.json").unlink()
@@ -103,7 +90,6 @@ def test_a_torn_last_record_is_cut_and_answered_from_the_journal(indexed: Comman
     assert replayed == [0] * 7 + [2]
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("workers_here")
 def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: CommandLineHere) -> None:
     run = RunDir(Path(indexed.run()["path"]))
@@ -117,7 +103,6 @@ def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: Comma
     assert (indexed.run()["n_ok"], len(run.records())) == (8, 8)
 
 
-@pytest.mark.long
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.5))
     words = ["run", "--config", str(SMOKE), "--json", "--records-only", *over_http("generator", server)]
@@ -136,6 +121,3 @@ def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, s
     finished = cli.call(*words)
     assert finished.returncode == 0
     assert '"n_ok": 8' in finished.stdout
-
-
-# Whole folders of results with one damaged file: no traceback, and nothing used without a word.

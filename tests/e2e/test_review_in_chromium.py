@@ -1,19 +1,17 @@
 """The page of a review in a real browser, by its keys: what is decided there is kept, what is hostile is text."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from chromium import Seen, wait_until
+from chromium import served, wait_until
 from question_reviews import DOCUMENTS, FACT, ROWS, rows_in
 
 from harness.core.records import Document
 from harness.extensions.testset.question_records import rows_text
 from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_session import review_page
-from harness.extensions.web.server import PageServer, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,30 +39,11 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(file: Path) -> Iterator[PageServer]:
-    with open_page(review_page(Review(file, "ada", {**DOCUMENTS, HOSTILE: EVIL}))) as server:
-        serving = threading.Thread(target=server.serve)
-        serving.start()
-        yield server
-        server.shutdown()
-        serving.join()
-
-
-@pytest.fixture
-def opened_page(chromium_browser: "Browser", server: PageServer) -> "Iterator[Page]":
-    context, seen = chromium_browser.new_context(), Seen()
-    page = context.new_page()
-    seen.watch(page)
-    page.goto(server.url)
-    page.wait_for_selector("body[data-ready='a']")
-    yield page
-    assert not page.evaluate("window.ran")
-    context.close()
-    assert seen.dialogs == []
-    assert [
-        url for url in seen.requests if not url.startswith((f"http://127.0.0.1:{server.port}/", "data:"))
-    ] == []
-    assert [error for error in seen.errors if "400 (Bad Request)" not in error] == []
+def opened_page(chromium_browser: "Browser", file: Path) -> "Iterator[Page]":
+    content = review_page(Review(file, "ada", {**DOCUMENTS, HOSTILE: EVIL}))
+    with served(chromium_browser, content, refuses=True) as page:
+        page.wait_for_selector("body[data-ready='a']")
+        yield page
 
 
 def press(page: "Page", key: str, then: str) -> None:
@@ -128,7 +107,6 @@ def test_what_others_change_in_the_file_is_shown_and_a_collision_is_said(opened_
 
 
 def test_a_phone_scrolls_down_only_and_done_says_that_the_page_can_be_closed(opened_page: "Page") -> None:
-    opened_page.set_viewport_size({"width": 390, "height": 800})
     assert opened_page.evaluate("document.documentElement.scrollWidth") <= 390
     opened_page.get_by_role("button", name="Done").click()
     wait_until(opened_page, "document.getElementById('progress').innerText.includes('can be closed')")

@@ -79,53 +79,37 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """With what a run without a generator and a notebook need."""
-    extras = "system-naive,provider-minilm,evaluator-retrieval,report,notebook"
-    return install(tmp_path_factory.mktemp("whole"), f"{wheel}[{extras}]")
-
-
-@pytest.fixture(scope="module")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Without any extra."""
     return install(tmp_path_factory.mktemp("bare"), str(wheel))
 
 
 @pytest.fixture(scope="module")
-def testing(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """With what the tests of somebody's plug-in need."""
-    return install(tmp_path_factory.mktemp("testing"), f"{wheel}[testing]")
-
-
-def test_it_is_called_what_the_index_does_not_know(wheel: Path) -> None:
-    assert wheel.name.startswith("rag_bench_harness-")
+def whole(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """With what a run without a generator and a notebook need."""
+    extras = "system-naive,provider-minilm,evaluator-retrieval,report,notebook"
+    return install(tmp_path_factory.mktemp("whole"), f"{wheel}[{extras}]")
 
 
 def test_without_an_extra_the_commands_are_there_and_say_what_is_missing(bare: Installed) -> None:
     assert re.fullmatch(r"rag-harness \d+\.\d+\.\d+\n", bare.says("rag-harness", "--version"))
-    assert "naive" in bare.says("rag-harness", "list", "systems")
     refused = bare.call("rag-harness", "run", "--set", "models.generator.provider=none")
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
     assert "pip install 'rag-bench-harness[" in line
     checked = bare.call("rag-harness", "doctor")
     assert checked.returncode == 2
-    assert re.search(
-        r"missing +extra bench: .*no chromadb.*pip install 'rag-bench-harness\[bench\]'", checked.stdout
-    )
+    missing = r"missing +extra bench: .*no chromadb.*pip install 'rag-bench-harness\[bench\]'"
+    assert re.search(missing, checked.stdout)
 
 
 def test_every_list_and_plan_works_without_an_extra(bare: Installed) -> None:
     for kind in ("systems", "datasets", "evaluators", "measures", "providers"):
         assert json.loads(bare.says("rag-harness", "list", kind, "--json"))
-    planned = json.loads(bare.says("rag-harness", "plan", "-c", "configs/bench/smoke.yaml", "--json"))
-    assert [cell["status"] for cell in planned["cells"]] == ["missing"]
-
-
-def test_its_first_config_plans_without_an_extra(bare: Installed) -> None:
     assert "wrote rag-harness.yaml" in bare.says("rag-harness", "init")
-    planned = json.loads(bare.says("rag-harness", "plan", "-c", "rag-harness.yaml", "--json"))
-    assert [cell["status"] for cell in planned["cells"]] == ["missing"]
+    for config in ("configs/bench/smoke.yaml", "rag-harness.yaml"):
+        planned = json.loads(bare.says("rag-harness", "plan", "-c", config, "--json"))
+        assert [cell["status"] for cell in planned["cells"]] == ["missing"]
 
 
 @pytest.mark.parametrize("kind", ["system", "dataset", "evaluator"])
@@ -162,14 +146,12 @@ def test_a_shell_completes_it(bare: Installed) -> None:
     assert "estimate" in bare.call("rag-harness", _RAG_HARNESS_COMPLETE="complete_bash", **typed).stdout
 
 
-def test_the_contracts_of_plug_ins_travel_with_it(testing: Installed) -> None:
+def test_the_contracts_of_plug_ins_travel_with_it(wheel: Path, tmp_path: Path) -> None:
+    testing = install(tmp_path, f"{wheel}[testing]")
     (testing.cwd / "test_contract.py").write_text(CONTRACTS)
     # All clauses are held against other plug-ins; here those of a system that start one process.
-    some = ("-k", "TestDemo or TestAnswer or answering")
-    said = testing.says(
-        "python", "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", *some, "test_contract.py"
-    )
-    assert re.search(r"\d{2,} passed", said)
+    words = ("-q", "-W", "error", "-p", "no:asyncio", "-k", "TestDemo or TestAnswer or answering")
+    assert re.search(r"\d{2,} passed", testing.says("python", "-m", "pytest", *words, "test_contract.py"))
 
 
 def test_without_their_extra_the_contracts_say_what_is_missing(bare: Installed) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,8 @@ import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
+
+    from harness.extensions.web.pages import LocalPage
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "chromium"
 UNTESTED = "could not test report.html in a browser"
@@ -51,6 +55,12 @@ class Seen:
         assert self.dialogs == []
         assert [url for url in self.requests if url not in opened and not url.startswith("blob:null/")] == []
 
+    def check_served(self, port: int | None, *, refuses: bool) -> None:
+        """Only that server was asked for anything, and nothing failed but what it refused."""
+        assert [error for error in self.errors if not refuses or "400 (Bad Request)" not in error] == []
+        assert self.dialogs == []
+        assert [one for one in self.requests if not one.startswith((f"http://127.0.0.1:{port}/", "data:"))] == []
+
 
 def executable() -> str:
     """Path of Chromium; empty if there is none."""
@@ -69,34 +79,15 @@ def chromium_browser() -> Iterator[Browser]:
         if os.environ.get("CI") == "true":
             pytest.fail(why)
         pytest.skip(why)
-    with launched(found) as browser:
-        yield browser
+    from playwright.sync_api import sync_playwright
 
-
-def launched(found: str) -> _Launched:
-    """The browser within the `with` block, with a new user data folder."""
-    return _Launched(found)
-
-
-class _Launched:
-    def __init__(self, found: str) -> None:
-        self._found = found
-
-    def __enter__(self) -> Browser:
-        from playwright.sync_api import sync_playwright
-
-        self._playwright = sync_playwright().start()
-        arguments = [*_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    arguments = [*_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=arguments)
         try:
-            self._browser = self._playwright.chromium.launch(executable_path=self._found, args=arguments)
-        except BaseException:
-            self._playwright.stop()
-            raise
-        return self._browser
-
-    def __exit__(self, *_: object) -> None:
-        self._browser.close()
-        self._playwright.stop()
+            yield browser
+        finally:
+            browser.close()
 
 
 @pytest.fixture
@@ -117,6 +108,30 @@ def open_file(chromium_browser: Browser) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     seen.check(opened)
+
+
+@contextmanager
+def served(browser: Browser, content: LocalPage, *, refuses: bool = False) -> Iterator[Page]:
+    """A page of ours on a phone; in the end it asked nobody else for anything, ran nothing that it shows, and
+    complained of nothing. `refuses`: but that its server refused what it sent.
+    """
+    from harness.extensions.web.server import open_page
+
+    context, seen = browser.new_context(viewport={"width": 390, "height": 800}), Seen()
+    with open_page(content) as server:
+        serving = threading.Thread(target=server.serve)
+        serving.start()
+        page = context.new_page()
+        seen.watch(page)
+        try:
+            page.goto(server.url)
+            yield page
+            assert not page.evaluate("window.ran")
+        finally:
+            context.close()
+            server.shutdown()
+            serving.join()
+    seen.check_served(server.port, refuses=refuses)
 
 
 def wait_until(page: Page, true: str) -> None:

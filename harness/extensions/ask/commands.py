@@ -132,18 +132,13 @@ def try_systems(
 
       rag-harness compare demo--naive demo--kg    (with the votes)
     """
-    from harness.extensions.ask.comparison_page import TryOptions, try_on_page
+    from functools import partial
 
-    options = TryOptions(
-        judge=judge,
-        trust=trust,
-        config=config,
-        settings=tuple(settings or ()),
-        prices=prices,
-        results=results,
-        quiet=quiet,
-    )
-    try_on_page(runs or [], docs, port, options)
+    from harness.extensions.ask.comparison_page import try_on_page
+    from harness.extensions.ask.session import runs_to_ask
+
+    to_ask = partial(runs_to_ask, judge=judge, config=config, prices=prices)
+    try_on_page(runs or (), docs, port, to_ask, settings=settings or (), trust=trust, results=results, quiet=quiet)
 
 
 ASK = CommandSpec("ask", lambda _runtime: ask, "understand")

@@ -1,9 +1,8 @@
 """Runs `rag-harness try`: the page on which two systems answer side by side."""
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +19,7 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.support import support_of
 from harness.extensions.ask.comparison_session import AskedPair, Choice, ComparisonSession, PageReporter
 from harness.extensions.ask.output import answer_of, cost_line, judged_text
-from harness.extensions.ask.session import Asked, RunsToAsk, is_of_judge, runs_to_ask
+from harness.extensions.ask.session import Asked, RunsToAsk, is_of_judge
 from harness.extensions.ask.uploaded_documents import (
     LARGEST_FILE,
     UploadedDocuments,
@@ -31,88 +30,60 @@ from harness.extensions.web import serve_page
 from harness.extensions.web.pages import LONGEST_BODY, LocalPage, framed, parsed_body
 from harness.report.terminal import plain
 from harness.runner.live_run_check import run_named
-from harness.store import RunDir
 
 _ASSETS = Path(__file__).parent / "assets"
 _LONGEST_PASSAGE = 20_000
 
 
-@dataclass(frozen=True)
-class TryOptions:
-    """The options of the command."""
-
-    judge: str | None
-    trust: bool
-    config: Path | None
-    settings: tuple[str, ...]
-    prices: Path | None
-    results: Path
-    quiet: bool
-
-
-def try_on_page(names: Sequence[str], docs: Path | None, port: int, options: TryOptions) -> None:
+def try_on_page(
+    names: Sequence[str],
+    docs: Path | None,
+    port: int,
+    to_ask: Callable[..., RunsToAsk],
+    *,
+    settings: Sequence[str],
+    trust: bool,
+    results: Path,
+    quiet: bool,
+) -> None:
     """Serve the page for two runs, or for two systems over a folder or over what is dropped on the page, until
-    Ctrl-C or Done. ConfigError, before anything is started, if they cannot be asked.
+    Ctrl-C or Done. ConfigError, before anything is started, if they cannot be asked. `to_ask`: `runs_to_ask` with
+    the judge and the prices of the command.
     """
     count_stops()
-    reporter = PageReporter(quiet=options.quiet)
+    reporter = PageReporter(quiet=quiet)
+    if names and (len(names) != 2 or docs is not None):
+        what = f"the page compares two runs, not {len(names)}" if docs is None else "runs and --docs are given"
+        raise ConfigError(what, "name two runs, or none and --docs FOLDER")
     with ExitStack() as stack:
         # Ended like by Ctrl-C, so that no document is left behind.
         stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         work = Path(stack.enter_context(TemporaryDirectory(prefix="rag-harness-try-")))
         uploaded = UploadedDocuments(work / "documents")
         if names:
-            chosen, results = _named(names, docs, options), options.results
+            runs = [run_named(results, name) for name in names]
+            chosen = to_ask(runs, settings=settings, trust=trust, results=results)
             session = ComparisonSession(lambda: chosen, results, reporter)
         else:
-            default_config([one for one in options.settings if not is_of_judge(one)])
+            own = [one for one in settings if not is_of_judge(one)]
+            default_config(own)
             if docs is not None:
                 check_documents(docs)
-            results = options.results / "try"
+            tried = results / "try"
 
-            def choose() -> RunsToAsk:
+            def indexed() -> RunsToAsk:
                 folder = uploaded.folder if docs is None else docs
-                return _indexed(folder, work, results, options, session)
+                runs = index_documents(folder, work, tried, own, reporter, session.building)
+                # The servers and files that these runs name are those of this command line.
+                return to_ask(runs, settings=list(filter(is_of_judge, settings)), trust=True, results=tried)
 
-            session = ComparisonSession(choose, results, reporter)
+            session = ComparisonSession(indexed, tried, reporter)
         stack.enter_context(closing(session))
         takes_documents = not names and docs is None
         page = comparison_page(session, uploaded if takes_documents else None)
         serve_page(page, port, begin=None if takes_documents else session.prepare)
         if votes := session.votes:
             open_console().print(plain(f"{votes}\n{session.compare_command}"), soft_wrap=True)
-
-
-def _named(names: Sequence[str], docs: Path | None, options: TryOptions) -> RunsToAsk:
-    if len(names) != 2 or docs is not None:
-        what = f"the page compares two runs, not {len(names)}" if docs is None else "runs and --docs are given"
-        raise ConfigError(what, "name two runs, or none and --docs FOLDER")
-    runs = [run_named(options.results, name) for name in names]
-    return _chosen(runs, options.settings, options.results, options, trust=options.trust)
-
-
-def _indexed(
-    folder: Path, work: Path, results: Path, options: TryOptions, session: ComparisonSession
-) -> RunsToAsk:
-    own = [one for one in options.settings if not is_of_judge(one)]
-    runs = index_documents(folder, work, results, own, session.reporter, session.building)
-    judging = [one for one in options.settings if is_of_judge(one)]
-    # The servers and files that these runs name are those of this command line.
-    return _chosen(runs, judging, results, options, trust=True)
-
-
-def _chosen(
-    runs: Sequence[RunDir], settings: Sequence[str], results: Path, options: TryOptions, *, trust: bool
-) -> RunsToAsk:
-    return runs_to_ask(
-        runs,
-        judge=options.judge,
-        config=options.config,
-        settings=settings,
-        trust=trust,
-        prices=options.prices,
-        results=results,
-    )
 
 
 def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | None) -> LocalPage:
@@ -132,8 +103,6 @@ def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | No
 
 
 class _Requests:
-    """What the script of the page asks for."""
-
     def __init__(self, session: ComparisonSession, uploaded: UploadedDocuments | None) -> None:
         self._session, self._uploaded = session, uploaded
 
@@ -184,21 +153,15 @@ class _Requests:
 
 
 class SentDocument(Record):
-    """A document dropped on the page."""
-
     name: str = Field(max_length=1_000)
     content: Base64Bytes
 
 
 class SentQuestion(Record):
-    """A question typed on the page."""
-
     question: str
 
 
 class SentVote(Record):
-    """A vote given on the page."""
-
     id: str
     choice: Choice
 

@@ -104,7 +104,6 @@ class ComparisonSession:
 
     @property
     def compare_command(self) -> str:
-        """The command that prints the votes."""
         names = [run.live.run.run_id for run in self._runs]
         return f"rag-harness compare {shlex.join([*names, '--results', str(self._results)])}"
 

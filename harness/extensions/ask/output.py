@@ -113,7 +113,6 @@ def _supporting(asked: Asked, *, texts: bool) -> Text:
 
 
 def answer_of(asked: Asked) -> str:
-    """The answer, or why there is none."""
     record = asked.record
     if record.prediction is None:
         why = f": {record.failure.kind}: {record.failure.message}" if record.failure else ""

@@ -40,8 +40,6 @@ def is_of_judge(setting: str) -> bool:
 
 @dataclass(frozen=True)
 class JudgedLive:
-    """One score of an answer."""
-
     measure: Measure
     score: Score
     usage: dict[str, Usage]
@@ -119,8 +117,6 @@ def _live(spec: EvaluatorSpec, params: object) -> tuple[Measure, ...]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its answer."""
-
     run_id: str
     question: str
     record: RunRecord
@@ -212,10 +208,8 @@ class RunsToAsk:
                 alike = (one.server for one, other in beside if other.answering.get("generator") == generator)
                 opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
                 systems.append(stack.enter_context(opening))
-            yield [
-                AskedRun(live, system, self.prices, judging)
-                for live, system in zip(self.runs, systems, strict=True)
-            ]
+            opened = zip(self.runs, systems, strict=True)
+            yield [AskedRun(live, system, self.prices, judging) for live, system in opened]
 
 
 def runs_to_ask(

@@ -61,7 +61,6 @@ class UploadedDocuments:
         self._sizes[safe] = len(content)
 
     def clear(self) -> None:
-        """Delete all documents."""
         for name in self.names:
             (self.folder / name).unlink(missing_ok=True)
             del self._sizes[name], self._given[name]

@@ -53,22 +53,26 @@ def load(
 
       rag-harness load demo--naive --set budget.usd=1
     """
+    from harness.core.current_process import count_stops
     from harness.extensions.load.levels import MOST_AT_ONCE, LevelSize
-    from harness.extensions.load.output import load_run, parse_loads
-    from harness.extensions.load.session import LoadOptions
+    from harness.extensions.load.output import measure_and_print, parse_loads
+    from harness.extensions.load.session import LoadSession
 
     users = parse_loads("--concurrency", concurrency or ("" if rate else "1,2,4,8"), MOST_AT_ONCE, whole=True)
-    options = LoadOptions(
+    rates = parse_loads("--rate", rate or "", 10_000)
+    count_stops()
+    session = LoadSession(
+        run,
         users=tuple(map(int, users)),
-        rates=parse_loads("--rate", rate or "", 10_000),
+        rates=rates,
         size=LevelSize(20 if queries is None and seconds is None else queries, seconds),
         trust=trust,
-        settings=tuple(settings or ()),
+        settings=settings or (),
         prices=prices,
         results=results,
         quiet=quiet,
     )
-    raise typer.Exit(load_run(run, options, as_json=as_json))
+    raise typer.Exit(measure_and_print(session, as_json=as_json))
 
 
 LOAD = CommandSpec("load", lambda _runtime: load, "decide")

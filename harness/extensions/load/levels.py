@@ -32,8 +32,6 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a query, and where its time went."""
-
     failure: str
     """The kind of failure; empty: answered."""
     model_s: float

@@ -143,8 +143,6 @@ class LoadTest(Record):
 
 
 class LoadFile(Record):
-    """The content of load.json."""
-
     run_id: Line
     closed: LoadTest | None = None
     open: LoadTest | None = None
@@ -166,12 +164,10 @@ def read_load(run: RunDir) -> LoadFile | None:
 
 
 def write_load(run: RunDir, measured: LoadFile) -> None:
-    """Replace load.json."""
     write_json(run.path / "load.json", measured)
 
 
 def summarised(level: Level, seconds: float, resources: Mapping[str, float]) -> LoadLevel:
-    """The record of a level."""
     asked = level.measured
     answered = [one for one in asked if one.is_answered]
     parts = [(one, one.outcome) for one in answered if one.outcome]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.cli.console import complain, open_console
-from harness.core.current_process import count_stops
 from harness.core.errors import (
     EXIT_BUDGET,
     EXIT_DONE,
@@ -20,19 +19,18 @@ from harness.core.errors import (
     ConfigError,
     HarnessError,
     RunInterrupted,
-    StoreError,
 )
 from harness.display import Content, Drawing, Entry, Quantity, Table, counted, printable, short_number
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, NewFigure
 from harness.extensions.load.findings import fit_law, saturation, sentences
 from harness.extensions.load.load_file import MOST_LEVELS, LoadFile, LoadLevel, LoadTest, read_load
 from harness.report.figures.marks import alt_of, legend, name_of, style_of
-from harness.report.sections import Reported, SectionSpec
+from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.terminal import BRIEF_WIDTH, plain, print_table
-from harness.report.view import RunView
+from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
-    from harness.extensions.load.session import LoadOptions, LoadSession
+    from harness.extensions.load.session import LoadSession
 
 _GB = 1e-9
 _NOTE = (
@@ -65,12 +63,8 @@ def parse_loads(option: str, text: str, most: int, *, whole: bool = False) -> tu
     return tuple(sorted(found))
 
 
-def load_run(name: str, options: LoadOptions, *, as_json: bool) -> int:
+def measure_and_print(session: LoadSession, *, as_json: bool) -> int:
     """Measure, and print what was measured, also if an error or Ctrl-C ended it. Returns the exit code."""
-    from harness.extensions.load.session import LoadSession
-
-    count_stops()
-    session = LoadSession(name, options)
     try:
         session.measure()
     except (KeyboardInterrupt, HarnessError) as error:
@@ -116,7 +110,6 @@ def as_value(measured: LoadFile) -> dict[str, Any]:
 
 
 def level_table(tests: Sequence[LoadTest], title: str) -> Table:
-    """A row for each level."""
     rows = tuple((_short_name(level), *_entries(test, level)) for test in tests for level in test.levels)
     return Table("load", title, _HEADER, rows, _NOTE)
 
@@ -148,7 +141,7 @@ def _two(value: float | None, scale: float = 1.0) -> Quantity:
 
 def content(reported: Reported) -> Content:
     """A table for each run that was measured, and what it means; nothing without measurements."""
-    found, items = _measured(reported)
+    found, items = _measured(reported.group)
     items += [f"{printable(view.shown)}: {' '.join(sentences(own))}" for view, own in found]
     tables = [level_table(own.tests, f"Under load: {printable(view.shown)}") for view, own in found]
     return Content(items=items, tables=tables)
@@ -156,7 +149,7 @@ def content(reported: Reported) -> Content:
 
 def draw(reported: Reported, new_figure: NewFigure) -> Iterator[Drawing]:
     """Throughput and latency by users, and by arrivals."""
-    found, _ = _measured(reported)
+    found, _ = _measured(reported.group)
     closed = [(view, own.closed) for view, own in found if own.closed and own.closed.levels]
     opened = [(view, own.open) for view, own in found if own.open and own.open.levels]
     if closed:
@@ -165,18 +158,9 @@ def draw(reported: Reported, new_figure: NewFigure) -> Iterator[Drawing]:
         yield _drawing(opened, new_figure, "per_s", "arrivals a second", "grey: as fast as they arrive")
 
 
-def _measured(reported: Reported) -> tuple[list[tuple[RunView, LoadFile]], list[str]]:
-    """The runs with measurements, and what is wrong with those of others."""
-    found, wrong = [], []
-    for view in reported.group.views:
-        try:
-            own = read_load(view.run)
-        except StoreError as error:
-            wrong.append(printable(str(error), 300))
-            continue
-        if own and own.tests:
-            found.append((view, own))
-    return found, wrong
+def _measured(group: Group) -> tuple[list[tuple[RunView, LoadFile]], list[str]]:
+    found, damage = saved_beside_runs(group, read_load)
+    return [(view, own) for view, own in found if own.tests], damage
 
 
 def _drawing(

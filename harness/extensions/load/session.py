@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -58,20 +58,6 @@ _LONGEST_REASON = 400
 M = TypeVar("M", bound=ModelConfig)
 
 
-@dataclass(frozen=True)
-class LoadOptions:
-    """The options of the command."""
-
-    users: tuple[int, ...]
-    rates: tuple[float, ...]
-    size: LevelSize
-    trust: bool = False
-    settings: tuple[str, ...] = ()
-    prices: Path | None = None
-    results: Path = Path("results")
-    quiet: bool = False
-
-
 class _TimedCall(NamedTuple):
     """An answered call; times are of time.monotonic."""
 
@@ -115,7 +101,6 @@ class _Samples:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Sample within the block."""
         thread = threading.Thread(target=self._sample, daemon=True)
         thread.start()
         try:
@@ -144,40 +129,48 @@ class _Samples:
 
 
 class LoadSession:
-    """The measurement of one run. `measured` and load.json hold what was measured so far."""
+    """The measurement of one run. `made` is what it measured so far, which is also in load.json, beside the last
+    measurement of the other kind.
+    """
 
-    def __init__(self, name: str, options: LoadOptions) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        users: tuple[int, ...],
+        rates: tuple[float, ...],
+        size: LevelSize,
+        trust: bool,
+        settings: Sequence[str],
+        prices: Path | None,
+        results: Path,
+        quiet: bool,
+    ) -> None:
         """HarnessError, before anything is started or paid, if its system cannot be opened, or is not trusted."""
-        self.run = run_named(options.results, name)
+        self.run, self.size, self._results, self._quiet = run_named(results, name), size, results, quiet
+        self.levels = [*(Level(users=one) for one in users), *(Level(per_s=rate) for rate in rates)]
         live = live_run(self.run)
-        if not options.trust:
+        if not trust:
             reject_untrusted_system(self.run, live)
-        self.options, self.models = options, self.run.manifest().identity["models"]
-        self._prices: Prices = prices_of_runs([self.run], options.prices)
-        self.live = _with_room(live, options)
+        self.models = self.run.manifest().identity["models"]
+        self._prices: Prices = prices_of_runs([self.run], prices)
+        self.live = _with_room(live, MOST_AT_ONCE if rates else max(users, default=1))
         self.queries = [row.query for row in self.run.iter_sample()]
         if not self.queries:
             raise ConfigError(f"{self.run.run_id} has no queries to ask", "name another run")
         # The same mixed order at each level.
         random.Random(0).shuffle(self.queries)  # noqa: S311 - an order, no secret
-        self.spending = BudgetTracker(_budget_of(self.run, options.settings), self._prices, options.results, ())
+        self.spending = BudgetTracker(_budget_of(self.run, settings), self._prices, results, ())
         self.spending.check_prices({role: self.models[role] for role in live.answering})
-        self.measured = LoadFile(run_id=self.run.manifest().run_id)
+        self.made = LoadFile(run_id=self.run.manifest().run_id)
+        self._kept = self.made
         # Each kind replaces the last measurement of its kind, and a damaged file is replaced.
         with suppress(StoreError):
-            made = {"closed": options.users, "open": options.rates}
-            left_out = {kind: None for kind, loads in made.items() if loads}
-            self.measured = (read_load(self.run) or self.measured).model_copy(update=left_out)
+            left_out = {kind: None for kind, loads in (("closed", users), ("open", rates)) if loads}
+            self._kept = (read_load(self.run) or self.made).model_copy(update=left_out)
         self._alone_s: float | None = None
         self.used: dict[str, Usage] = {}
         """Tokens of all queries by model role, also of the warm-up."""
-
-    @property
-    def made(self) -> LoadFile:
-        """What this command measured."""
-        made = {"closed": self.options.users, "open": self.options.rates}
-        left_out = {kind: None for kind, loads in made.items() if not loads}
-        return self.measured.model_copy(update=left_out)
 
     @property
     def usd(self) -> float | None:
@@ -189,10 +182,10 @@ class LoadSession:
 
         BudgetExhausted, or another HarnessError if no further query can be answered.
         """
-        reporter = Reporter(quiet=self.options.quiet)
+        reporter = Reporter(quiet=self._quiet)
         # The output of systems goes to a log, and progress still to the terminal.
         reporter.console.file = reporter.console.file
-        folder, journal = self.options.results / FOLDER, _LoadJournal()
+        folder, journal = self._results / FOLDER, _LoadJournal()
         refuse_link(folder)
         self.spending.begin()
         budget = self.spending.budget(self.models)
@@ -210,9 +203,7 @@ class LoadSession:
 
     def _measure_all(self, measuring: "_Measuring") -> None:
         usual_s, self._alone_s = measuring.alone()
-        levels = [Level(users=users) for users in self.options.users]
-        levels += [Level(per_s=rate) for rate in self.options.rates]
-        for level in levels:
+        for level in self.levels:
             try:
                 measuring.run(level, usual_s)
             except KeyboardInterrupt:
@@ -227,12 +218,12 @@ class LoadSession:
     def _keep(self, level: Level, summary: LoadLevel | None, ended: str = "") -> None:
         """Add a level to load.json, unless nothing in it was measured."""
         kind = "closed" if level.users is not None else "open"
-        test: LoadTest = getattr(self.measured, kind) or self._new_test()
+        test: LoadTest = getattr(self.made, kind) or self._new_test()
         levels = (*test.levels, summary) if summary else test.levels
         if levels:
-            test = test.model_copy(update={"levels": levels, "ended": ended})
-            self.measured = self.measured.model_copy(update={kind: test})
-            write_load(self.run, self.measured)
+            update = {kind: test.model_copy(update={"levels": levels, "ended": ended})}
+            self.made, self._kept = (one.model_copy(update=update) for one in (self.made, self._kept))
+            write_load(self.run, self._kept)
 
     def _new_test(self) -> LoadTest:
         generator = self.live.generator if "generator" in self.live.answering else None
@@ -247,8 +238,6 @@ class LoadSession:
 
 
 class _Measuring:
-    """An opened system, and what is needed to measure it."""
-
     def __init__(
         self,
         session: LoadSession,
@@ -262,9 +251,7 @@ class _Measuring:
         self._samples, self._bar, self._numbers = samples, bar, itertools.count()
         self._begun = 0.0, 0, 0
         """When the level under way began, its first sample, and how often the process was suspended until then."""
-        options = session.options
-        self._total = sum(_units(users, None, options.size) for users in options.users)
-        self._total += sum(_units(None, rate, options.size) for rate in options.rates)
+        self._total = sum(_units(level, session.size) for level in session.levels)
         self._done = 0
 
     def alone(self) -> tuple[float, float | None]:
@@ -276,8 +263,7 @@ class _Measuring:
         return asked.latency_s, asked.outcome.model_s if asked.outcome and asked.is_answered else None
 
     def run(self, level: Level, usual_s: float) -> None:
-        """Measure a level."""
-        size, units = self._session.options.size, _units(level.users, level.per_s, self._session.options.size)
+        size, units = self._session.size, _units(level, self._session.size)
         self._begun = time.monotonic(), self._samples.mark(), n_stops()
 
         def tell() -> None:
@@ -299,8 +285,9 @@ class _Measuring:
         if n_stops() != stops:
             ended = "the process was suspended meanwhile, so its times are too long"
         level.ended = ended or level.ended
-        measured = bool(level.measured)
-        return summarised(level, time.monotonic() - began, self._samples.since(mark)) if measured else None
+        if not level.measured:
+            return None
+        return summarised(level, time.monotonic() - began, self._samples.since(mark))
 
     def _in_loop(self, work: Coroutine[Any, Any, object]) -> None:
         """Do work in the loop of the system, until the budget's time is over."""
@@ -345,11 +332,13 @@ class _Measuring:
         )
 
 
-def _units(users: int | None, per_s: float | None, size: LevelSize) -> int:
+def _units(level: Level, size: LevelSize) -> int:
     """Queries of a level, or seconds if it is limited by these alone: for the progress bar."""
     if size.queries is None:
         return math.ceil(size.seconds or 0.0)
-    return users + size.of_closed(users) if users is not None else sum(size.of_open(per_s or 1.0))
+    if level.users is not None:
+        return level.users + size.of_closed(level.users)
+    return sum(size.of_open(level.per_s or 1.0))
 
 
 @contextmanager
@@ -363,17 +352,15 @@ def _frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _with_room(live: LiveRun, options: LoadOptions) -> LiveRun:
-    """The run with as many parallel model calls as there are users. `max_concurrency` is a setting of a benchmark,
-    and no part of the system. A local engine keeps it: its queue may be here or there.
+def _with_room(live: LiveRun, most: int) -> LiveRun:
+    """The run with as many parallel model calls as there are queries at once. `max_concurrency` is a setting of a
+    benchmark, and no part of the system. A local engine keeps it: its queue may be here or there.
     """
 
     def raised(model: M | None) -> M | None:
         if model is None or provider_of(model).serve is not None:
             return model
-        most = MOST_AT_ONCE if options.rates else max(options.users)
-        most = max(most, model.max_concurrency)
-        return model.model_copy(update={"max_concurrency": most})
+        return model.model_copy(update={"max_concurrency": max(most, model.max_concurrency)})
 
     return replace(live, generator=raised(live.generator), embedder=raised(live.embedder))
 

@@ -58,8 +58,6 @@ _MOST_OBJECTS = 100 << 20
 
 @dataclass(frozen=True)
 class Installed:
-    """What is installed on a machine."""
-
     project: str
     """Version of this project."""
     code: str
@@ -116,8 +114,6 @@ def _code_digest() -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """One node of a cluster."""
-
     node_id: str
     host: str
     cpus: int
@@ -138,10 +134,6 @@ class RayCluster:
     @property
     def n_workers(self) -> int:
         return sum(machine.cpus for machine in self.machines)
-
-    def n_workers_of(self, wanted: int | None) -> int:
-        """Concurrent workers: as many as wanted, limited by the processors."""
-        return min(wanted or self.n_workers, self.n_workers)
 
     def start(self) -> ActorConnection:
         """A worker on the machine with most room. Raises WorkerLost if the machine was lost meanwhile,
@@ -208,7 +200,6 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
 
 
 def check_answers(address: str) -> None:
-    """Raise an error if nothing listens there."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
@@ -224,6 +215,7 @@ def check_answers(address: str) -> None:
 @contextmanager
 def _joined(address: str | None) -> Iterator[None]:
     import ray
+    from ray.job_config import JobConfig
 
     with ExitStack() as ends:
         own: dict[str, Any] = {}
@@ -234,27 +226,19 @@ def _joined(address: str | None) -> Iterator[None]:
             own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
             # Ray makes its folder accessible to everybody, so it gets one inside ours.
             own["_temp_dir"] = f"{ends.enter_context(private)}/ray"
+        # Otherwise Ray puts the current folder first on the import path of its workers.
+        job = JobConfig(_client_job=True)
         ends.callback(ray.shutdown)
-        _connect(address, **own)
+        stops = signal.getsignal(signal.SIGTERM)
+        try:
+            ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise _refused(address, error) from error
+        finally:
+            # Ray replaces the handler of the signal that stops a run.
+            with suppress(ValueError):
+                signal.signal(signal.SIGTERM, stops)
         yield
-
-
-def _connect(address: str | None, **own: Any) -> None:
-    import ray
-    from ray.job_config import JobConfig
-
-    # Otherwise Ray puts the current folder first on the import path of its workers.
-    job = JobConfig(_client_job=True)
-    stops = signal.getsignal(signal.SIGTERM)
-    try:
-        ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        ray.shutdown()
-        raise _refused(address, error) from error
-    finally:
-        # Ray replaces the handler of the signal that stops a run.
-        with suppress(ValueError):
-            signal.signal(signal.SIGTERM, stops)
 
 
 def _refused(address: str | None, error: Exception) -> HarnessError:
@@ -267,7 +251,6 @@ def _refused(address: str | None, error: Exception) -> HarnessError:
 
 
 def _machines() -> list[Machine]:
-    """Machines that are available and have a processor for a worker."""
     import ray
 
     return [
@@ -329,19 +312,15 @@ def inspect_here(path: str) -> tuple[Installed, str | None]:
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """See `harness.runner.executor.Executor`."""
-
     cluster: RayCluster
     n_workers: int
     results: Path
 
     def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
-        """Index and answer the cells concurrently on the cluster."""
         start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
         return run_spread(cells, context, start, self.n_workers, ends_within_s=ends_within_s)
 
     def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
-        """Scores with the evaluators that use a model or weights."""
         return SpreadScoring(plan, self.results, self.cluster.start, self.n_workers, warn)
 
 
@@ -349,7 +328,8 @@ class RayExecutor:
 def join_cluster(settings: RunnerConfig, results: Path, reporter: Reporter) -> Iterator[RayExecutor]:
     """Connect to the cluster at `ray_address`; see `ExecutorSpec.join`."""
     with ray_cluster(settings.ray_address, results, reporter.say) as cluster:
-        yield RayExecutor(cluster, cluster.n_workers_of(settings.workers), results)
+        n_workers = min(settings.workers or cluster.n_workers, cluster.n_workers)
+        yield RayExecutor(cluster, n_workers, results)
 
 
 SPEC = ExecutorSpec("ray", join_cluster, needs_own_process=True)

@@ -145,8 +145,6 @@ StartWorker = Callable[[], WorkerConnection]
 
 
 class RemoteLauncher:
-    """Starts remote workers, whose model calls are made by the call server of this process."""
-
     def __init__(self, make: StartWorker, server: RemoteCallServer) -> None:
         self._make, self._server = make, server
 
@@ -185,9 +183,9 @@ class RemoteWorker:
             self.events.close()
             os.close(self._pipe)
             raise
-        work = ((self._carry_out, self._connection), (self._carry_in, self._connection))
         self._threads = [
-            threading.Thread(target=target, args=(connection,), daemon=True) for target, connection in work
+            threading.Thread(target=carry, args=(self._connection,), daemon=True)
+            for carry in (self._carry_out, self._carry_in)
         ]
         for thread in self._threads:
             thread.start()
@@ -248,7 +246,8 @@ class RemoteWorker:
                 while True:
                     received = connection.receive()
                     if received.log:
-                        self._print(received.log)
+                        with suppress(OSError):
+                            os.write(self._log_fd, received.log)
                     *lines, pending = (pending + received.events).split(b"\n")
                     for line in lines:
                         self._take(line, pipe)
@@ -265,22 +264,12 @@ class RemoteWorker:
         if event.kind == "asks" and event.call is not None:
             self._session.take(event.call)
         else:
-            _write_all(pipe, line + b"\n")
-
-    def _print(self, log: bytes) -> None:
-        with suppress(OSError):
-            os.write(self._log_fd, log)
-
-
-def _write_all(pipe: IO[bytes], line: bytes) -> None:
-    left = memoryview(line)
-    while left:
-        left = left[pipe.write(left) :]
+            left = memoryview(line + b"\n")
+            while left:
+                left = left[pipe.write(left) :]
 
 
 class ActorConnection:
-    """See `WorkerConnection`."""
-
     def __init__(self, node_id: str, host: str, say: Callable[[str], None], left: Callable[[bool], None]) -> None:
         """Start a worker on that node and wait for it. `left(is_lost)` is called once, when it ends."""
         import ray

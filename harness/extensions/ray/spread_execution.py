@@ -16,7 +16,7 @@ from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
 from harness.extensions.ray.remote_extractors import RemoteReaders
 from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker
-from harness.extensions.ray.worker_pool import Listener, WorkerPool, WorkQueue
+from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue, raise_first_error
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
@@ -55,15 +55,26 @@ def run_spread(
         served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
         n_side_by_side = 1 if served else min(len(cells), 2 * n_workers)
         with ThreadPoolExecutor(n_side_by_side) as pool:
+<<<<<<< HEAD
             running = [pool.submit(run_cell, cell, context) for cell in cells]
             with _stopping(workers, running):
+=======
+            running = [pool.submit(run, cell) for cell in cells]
+            try:
+>>>>>>> exts
                 wait(running, return_when=FIRST_EXCEPTION)
                 for cell in running:
                     if cell.done():
                         cell.result()
+            except BaseException:  # Ctrl-C too.
+                workers.stop()
+                for cell in running:
+                    cell.cancel()
+                raise
         return [cell.result() for cell in running]
 
 
+<<<<<<< HEAD
 @contextmanager
 def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
     """Any exception within the block, Ctrl-C included, ends the other workers."""
@@ -82,6 +93,12 @@ class SpreadExecution(Execution):
 
     workers: WorkerPool
     launch: LaunchWorker = start_process
+=======
+@dataclass
+class SpreadExecution(Execution):
+    workers: WorkerPool = field(kw_only=True)
+    launch: LaunchWorker = field(kw_only=True, default=start_process)
+>>>>>>> exts
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo` in shards; other workers take over what a lost one had not answered."""
@@ -127,7 +144,6 @@ class SpreadExecution(Execution):
 
     @contextmanager
     def _readers(self, launcher: RemoteLauncher) -> Iterator[None]:
-        """Lets other workers read texts while the index is built."""
         job = ExtractionJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
@@ -137,7 +153,6 @@ class SpreadExecution(Execution):
             yield
 
     def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
-        """Run one worker to its end, with another if it is lost."""
         for _ in range(_MOST_LOST):
             outcome = super()._supervise(phase, todo, on_event)
             if not outcome.is_lost:
@@ -148,12 +163,12 @@ class SpreadExecution(Execution):
 
     def _launcher(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
         """A launcher for the workers of a phase, which also serves their model calls."""
-        run_id = self.run.run_id
-        tell = Listener(
-            lambda line: self.reporter.say(f"{run_id}: {line}"),
-            lambda line: self.reporter.warn(f"{run_id}: {line}"),
+        return self.workers.launcher(
+            self.job(phase, ()),
+            self.run,
+            lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
+            lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
         )
-        return self.workers.launcher(self.job(phase, ()), self.run, tell)
 
 
 class _Shards:
@@ -179,10 +194,7 @@ class _Shards:
                     shards.append(pool.submit(self._work))
             wait(shards, return_when=FIRST_EXCEPTION)
             self._queue.close()
-        errors = [error for shard in shards if (error := shard.exception()) is not None]
-        if errors:
-            # An error that the user can fix explains more than those it caused.
-            raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+        raise_first_error(shards)
 
     def _work(self) -> None:
         """Work in a slot of the pool, which is returned."""

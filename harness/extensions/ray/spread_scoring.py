@@ -16,7 +16,7 @@ from harness.core.records import Cost, Score, Usage
 from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
 from harness.extensions.ray.remote_worker import StartWorker
-from harness.extensions.ray.worker_pool import TurnWorker, WorkerPool, WorkQueue
+from harness.extensions.ray.worker_pool import TurnWorker, WorkerPool, WorkQueue, raise_first_error
 from harness.models.budget import Allowance
 from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels
@@ -87,8 +87,6 @@ class SpreadScoring:
 
 
 class _Elsewhere:
-    """See `Scoring`."""
-
     def __init__(self, scorers: "_Scorers", models: EvaluationModels, tell: Tell) -> None:
         self._scorers, self._models, self._tell = scorers, models, tell
         self._costs: list[Cost] = []
@@ -105,30 +103,24 @@ class _Elsewhere:
                 await asyncio.sleep(_LOOKS_S)
                 work.check()
                 while (shard := work.take(n_handed_over)) is not None:
-                    n_handed_over += shard.n_queries
-                    self._costs.append(shard.cost)
-                    self._paid = usage_together([self._paid, shard.paid])
+                    n_scored, scores, cost, paid = shard
+                    n_handed_over += n_scored
+                    self._costs.append(cost)
+                    self._paid = usage_together([self._paid, paid])
                     self._tell(n_handed_over, len(queries), f"answers, {work.n_workers} workers")
-                    yield shard.scores
+                    yield list(scores)
 
     @property
     def paid(self) -> Mapping[str, Usage]:
         return self._paid
 
     def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
-        """See `Scoring`; the processor time is that of the workers."""
         del cpu_s
         return cost_together(self._costs, wall_s)
 
 
-@dataclass(frozen=True)
-class _Shard:
-    """A worker's scores of some queries."""
-
-    n_queries: int
-    scores: list[Score]
-    cost: Cost
-    paid: dict[str, Usage]
+_Shard = tuple[int, Sequence[Score], Cost, Mapping[str, Usage]]
+"""A worker's scores of so many queries, what they cost, and what was paid."""
 
 
 class _Scorers:
@@ -190,10 +182,7 @@ class _Work:
 
     def check(self) -> None:
         """Raise the error that stopped a worker permanently."""
-        errors = [error for thread in self._threads if thread.done() and (error := thread.exception())]
-        if errors:
-            # An error that the user can fix explains more than those it caused.
-            raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+        raise_first_error(self._threads)
 
     def take(self, place: int) -> _Shard | None:
         """The shard that begins with the query at that position, once it is scored."""
@@ -208,8 +197,8 @@ class _Work:
             self._scorers.give_back(scorer)
             if event is not None and event.cost is not None:
                 self._n_lost = 0
-                shard = _Shard(len(todo), list(event.scores), event.cost, event.usage)
-                self._scored[self._places[todo[0].query_id]] = shard
+                place = self._places[todo[0].query_id]
+                self._scored[place] = len(todo), event.scores, event.cost, event.usage
             else:
                 self._lose(todo, outcome)
 

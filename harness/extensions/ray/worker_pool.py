@@ -5,11 +5,12 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
 
+from harness.core.errors import HarnessError
 from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, WorkerConnection
 from harness.models.budget import Allowance, Amount, Budget
 from harness.models.providers import provider_of
@@ -49,7 +50,6 @@ class WorkQueue:
             return [self._left.popleft() for _ in range(min(len(self._left), max(self._at_once, share)))]
 
     def give_back(self, todo: Sequence[QueryTask]) -> None:
-        """Return the unanswered queries of a shard."""
         with self._lock:
             self._left.extendleft(reversed(todo))
 
@@ -67,6 +67,15 @@ class WorkQueue:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
+
+
+def raise_first_error(workers: Sequence["Future[None]"]) -> None:
+    """The error that ended one of these workers, if any: one that the user can fix explains more than those it
+    caused.
+    """
+    errors = [error for worker in workers if worker.done() and (error := worker.exception()) is not None]
+    if errors:
+        raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
 
 class PoolStopped(Exception):
@@ -108,7 +117,6 @@ class WorkerPool:
         return self._budget.spent
 
     def stop(self) -> None:
-        """Start no more workers, and end the running ones."""
         self._is_ending = True
         for connection in tuple(self._connections):
             connection.kill()
@@ -129,19 +137,17 @@ class WorkerPool:
         self.check()
         if not wait_s:
             return self._slots.acquire(blocking=False)
-        self._count(1)
+        with self._counting:
+            self._n_waiting += 1
         try:
             return self._slots.acquire(timeout=wait_s)
         finally:
-            self._count(-1)
+            with self._counting:
+                self._n_waiting -= 1
 
     @property
     def is_waited_for(self) -> bool:
         return self._n_waiting > 0
-
-    def _count(self, waiting: int) -> None:
-        with self._counting:
-            self._n_waiting += waiting
 
     def give_slot(self) -> None:
         self._slots.release()
@@ -155,11 +161,13 @@ class WorkerPool:
         finally:
             self.give_slot()
 
-    def launcher(self, job: Job, run: RunDir, tell: "Listener") -> AbstractContextManager[RemoteLauncher]:
+    def launcher(
+        self, job: Job, run: RunDir, say: Callable[[str], None], warn: Callable[[str], None]
+    ) -> AbstractContextManager[RemoteLauncher]:
         """A launcher for workers of this job. This process makes their calls with the job's models, servers and
-        prices; the job's journal is open until the end of the block.
+        prices; the job's journal is open until the end of the block. `say` and `warn` get messages about calls.
         """
-        return self.launcher_with(lambda _loop: self._open(job, run, tell))
+        return self.launcher_with(lambda _loop: self._open(job, run, say, warn))
 
     @contextmanager
     def launcher_with(
@@ -183,11 +191,13 @@ class WorkerPool:
             connection.kill()
         return connection
 
-    def _open(self, job: Job, run: RunDir, tell: "Listener") -> RemoteCallServer:
+    def _open(
+        self, job: Job, run: RunDir, say: Callable[[str], None], warn: Callable[[str], None]
+    ) -> RemoteCallServer:
         results, builds = Path(job.results), job.phase == "index"
         path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
         call_context = CallContext(
-            Journal(path, payer=job.run_id, shared=builds, tell=tell.warn),
+            Journal(path, payer=job.run_id, shared=builds, tell=warn),
             job.servers if builds else {},
             dialects=Dialects.under(results),
             begun_in=run.dialects(),
@@ -195,7 +205,7 @@ class WorkerPool:
             budget=self._budget,
             prices=job.prices,
             limiters=self._limiters,
-            say=tell.say,
+            say=say,
         )
         # Encoders run in the worker itself.
         models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
@@ -206,14 +216,6 @@ class WorkerPool:
         except BaseException:
             call_context.close()
             raise
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Receives messages about model calls."""
-
-    say: Callable[[str], None]
-    warn: Callable[[str], None]
 
 
 class TurnWorker(Supervisor):

@@ -11,8 +11,6 @@ from harness.protocols import CommandSpec
 
 
 class PaperModels(StrEnum):
-    """Which models answer and judge."""
-
     published = "published"
     local = "local"
     scripted = "scripted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from harness.core.errors import MissingDependency, install
+from harness.core.errors import need
 from harness.display import Quantity, Table, format_value, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
 from harness.extensions.reproduce.paper import PaperRuns
@@ -55,7 +55,6 @@ def _bar(axes: Axes, x: float, width: float, entry: Quantity, colour: str) -> No
 
 
 def _numeric(table: Table) -> list[int]:
-    """The columns with numbers."""
     return [at for at in range(1, len(table.header)) if _quantities(table, at)]
 
 
@@ -100,10 +99,9 @@ def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str
 
 def network(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """The triplets of a table (columns source, relation, target) as a graph."""
-    try:
-        import networkx as nx
-    except ImportError as error:
-        raise MissingDependency("this figure needs networkx", install("evaluator-kg")) from error
+    need("evaluator-kg", "networkx")
+    import networkx as nx
+
     graph = nx.DiGraph()
     for _, source, relation, target, *_ in table.rows:
         graph.add_edge(printable(str(source), 24), printable(str(target), 24), name=printable(str(relation), 24))

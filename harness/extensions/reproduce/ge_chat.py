@@ -48,7 +48,6 @@ def _mean(values: Mapping[str, float], queries: set[str]) -> Entry:
 
 
 def _method(runs: PaperRuns) -> Table:
-    """The constants of the method, as they were set."""
     view = runs.view("evidence", answer_evidence="graph")
     own = flatten(view.manifest.system)
     weight = float(str(own.get("answer.length_weight")))

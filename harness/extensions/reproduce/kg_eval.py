@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
+from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import EvaluateOptions, open_answer
-from harness.core.errors import ConfigError
+from harness.api.evaluating import open_answer
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.kg.evaluator import built
 from harness.evaluators.kg.graph_files import QueryGraph, make_graph
@@ -21,20 +21,20 @@ from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.correlation_columns import (
     HumanLabel,
     LabelSheet,
-    ValueColumns,
     measured_columns,
     with_labels,
 )
-from harness.extensions.meta_evaluation.correlations import correlated_pair
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
-from harness.extensions.meta_evaluation.sensitivity import (
-    SensitivityOptions,
-    SensitivityResult,
-    measure_sensitivity,
-)
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
-from harness.protocols import AnswerChoice
+from harness.extensions.reproduce.paper import (
+    Item,
+    NotMade,
+    Paper,
+    PaperRuns,
+    changed_answers,
+    item_table,
+    spearman,
+)
 from harness.store import RunDir
 from harness.store.annotations import read_annotations
 
@@ -70,18 +70,16 @@ def _run(runs: PaperRuns, data: str) -> RunDir:
     raise NotMade(f"no run over {data}")
 
 
-def _beside_ragas(runs: PaperRuns, data: str) -> Table:
-    """Spearman's correlation of KG-based scores with RAGAS, by dimension."""
+def _beside_ragas(data: str, runs: PaperRuns) -> Table:
     columns = measured_columns([_run(runs, data)])
     rows: list[tuple[Entry, ...]] = [
-        (_spoken(pair), *(_spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
+        (_spoken(pair), *(spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
         for pair in PAIRS
     ]
     return item_table(("dimension", *_KG), rows, f"Spearman's correlation with RAGAS over the answers to {data}.")
 
 
 def _beside_people(runs: PaperRuns) -> Table:
-    """Spearman's correlation of KG-based scores and RAGAS with the mean label of an answer, by dimension."""
     found = [_run(runs, data) for data in _DATA]
     given = _scripted_labels(found) if runs.models == "scripted" else _labels(found)
     if not given:
@@ -90,7 +88,7 @@ def _beside_people(runs: PaperRuns) -> Table:
     columns = with_labels(measured_columns(found), LabelSheet(found[0].path, tuple(given), 0))
     for pair, place in PAIRS.items():
         names = [*(name.format(pair) for name in _KG.values()), _RAGAS[pair]]
-        rows.append((_spoken(pair), *(_spearman(columns, name, place.dimension) for name in names)))
+        rows.append((_spoken(pair), *(spearman(columns, name, place.dimension) for name in names)))
     people = len({label.annotator for label in given})
     note = f"Spearman's correlation with the labels of {people} people."
     if runs.models == "scripted":
@@ -119,19 +117,10 @@ def _scripted_labels(found: Sequence[RunDir]) -> list[HumanLabel]:
     ]
 
 
-def _spearman(columns: ValueColumns, one: str, other: str) -> Entry:
-    if not {one, other} <= columns.values.keys():
-        return "not scored"
-    pair = correlated_pair(columns, one, other)
-    if pair.found is None:
-        return pair.why_not
-    rho = pair.found.spearman
-    return Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")
-
-
 def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
     """The scores of each answer that was replaced by its reference, or by the answer to another query."""
-    sensed = _sensed(runs, data)
+    changes = PerturbationChoice(swaps=("wrong_answer",))
+    sensed = changed_answers(runs, _run(runs, data), ("kg", "ragas"), changes)
     ((_, wrong),) = sensed.runs.swapped
     values = scored_values((wrong if is_wrong else sensed.runs.base).scores())
     columns = {
@@ -151,34 +140,11 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
     return item_table(("query", *columns), rows, f"Means: {'; '.join(means)}.")
 
 
-def _sensed(runs: PaperRuns, data: str) -> SensitivityResult:
-    key = f"sensitivity {data}"
-    if key not in runs.made:
-        evaluate = EvaluateOptions(runs.config, ("kg", "ragas"), runs.settings, None, runs.work, runs.quiet)
-        options = SensitivityOptions(PerturbationChoice(swaps=("wrong_answer",)), evaluate)
-        try:
-            sensed = measure_sensitivity(_run(runs, data), options)
-        except ConfigError as error:
-            raise NotMade(error.what) from error
-        if sensed.evaluation.stopped:
-            raise NotMade("the scoring of replaced answers was interrupted")
-        runs.made[key] = sensed
-    found = runs.made[key]
-    assert isinstance(found, SensitivityResult)  # noqa: S101 - made above
-    return found
-
-
+@cache
 def _graph(runs: PaperRuns) -> tuple[str, QueryGraph]:
     """The graph of the first query for which both texts have triplets and an entity is reached, and what it is."""
-    found = runs.made.get("graph") or _first_graph(runs)
-    runs.made["graph"] = found
-    assert isinstance(found, tuple)  # noqa: S101 - made here
-    return found
-
-
-def _first_graph(runs: PaperRuns) -> tuple[str, QueryGraph]:
     for run, pair, query in _reaching(runs):
-        choice = AnswerChoice(str(run.path), query, "kg", 0, runs.config, runs.settings, runs.work, runs.quiet)
+        choice = runs.answer(run, query, "kg")
         with open_answer(choice) as answer, closing(built("kg", answer.params, answer.runtime)) as evaluator:
             found = asyncio.run(make_graph(evaluator, answer, pair))
         sides = found.graph.inputs, found.graph.contexts
@@ -236,15 +202,6 @@ def _spoken(pair: str) -> str:
     return pair.replace("_", " ")
 
 
-def _on(data: str, make: Callable[..., Table], **more: bool) -> Callable[[PaperRuns], Table]:
-    return lambda runs: make(runs, data, **more)
-
-
-def _substitution(number: str, title: str, data: str, *, is_wrong: bool) -> Item:
-    make = _on(data, _substituted, is_wrong=is_wrong)
-    return Item(number, f"scores of {title} as answers, {data}", make, drawing.histograms)
-
-
 # A coefficient needs ten answers.
 _SMALL = {
     "matrix": {
@@ -263,14 +220,19 @@ PAPER = Paper(
     settings={"local": _SMALL, "scripted": _SMALL},
     items=(
         *(
-            Item(number, f"KG-based scores and RAGAS, {data}", _on(data, _beside_ragas), drawing.bars)
-            for number, data in (("figure-1a", "UDA-QA"), ("figure-1b", "MS MARCO"))
+            Item(number, f"KG-based scores and RAGAS, {data}", partial(_beside_ragas, data), drawing.bars)
+            for number, data in zip(("figure-1a", "figure-1b"), _DATA, strict=True)
         ),
         Item("figure-1c", "KG-based scores, RAGAS and people", _beside_people, drawing.bars),
-        _substitution("figure-1d", "reference answers", "UDA-QA", is_wrong=False),
-        _substitution("figure-1e", "reference answers", "MS MARCO", is_wrong=False),
-        _substitution("figure-1f", "wrong answers", "UDA-QA", is_wrong=True),
-        _substitution("figure-1g", "wrong answers", "MS MARCO", is_wrong=True),
+        *(
+            Item(
+                f"figure-1{letter}",
+                f"scores of {'wrong' if is_wrong else 'reference'} answers as answers, {data}",
+                partial(_substituted, data=data, is_wrong=is_wrong),
+                drawing.histograms,
+            )
+            for letter, (is_wrong, data) in zip("defg", product((False, True), _DATA), strict=True)
+        ),
         Item("figure-2a", "a graph", _construction, partial(_draw_graph, is_matched=False), True),
         Item("figure-2b", "its paths and communities", _matching, partial(_draw_graph, is_matched=True), True),
     ),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.api.evaluating import open_answer
@@ -15,18 +16,17 @@ from harness.evaluators.score_preconditions import reference_answer, score_witho
 from harness.evaluators.triplet import TripletParams
 from harness.evaluators.triplet.published import PublishedJudging
 from harness.extensions.meta_evaluation.answers_as_run import scored_values
-from harness.extensions.meta_evaluation.correlation_columns import measured_columns
+from harness.extensions.meta_evaluation.correlation_columns import ValueColumns, measured_columns
 from harness.extensions.meta_evaluation.correlations import (
     HIGH,
     LOW,
     column_spread,
-    correlated_pair,
     group_means,
 )
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table, spearman
 from harness.llm_utils.structured_output import Unreadable
-from harness.protocols import AnswerChoice, OpenedAnswer
+from harness.protocols import OpenedAnswer
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -59,16 +59,12 @@ def _decomposition(runs: PaperRuns) -> Table:
     for query, record in list(run.records().items())[:_MOST_TRIED]:
         if record.prediction is None:
             continue
-        choice = AnswerChoice(
-            str(run.path), query[0], "triplet", 0, runs.config, runs.settings, runs.work, runs.quiet
-        )
-        with open_answer(choice) as answer:
+        with open_answer(runs.answer(run, query[0], "triplet")) as answer:
             params = answer.params
             assert isinstance(params, TripletParams)  # noqa: S101 - the params of this evaluator
             measure = next(one for one in answer.case.measures if one.reads == {"answer", "contexts"})
             if score_without_reading(answer.case, measure):
                 continue
-
             try:
                 found = asyncio.run(_facts(answer, params))
             except (NotApplicable, Unreadable):
@@ -106,13 +102,19 @@ def _entry(runs: PaperRuns) -> Table:
     raise NotMade("no query was answered")
 
 
-def _groups(runs: PaperRuns, name: str) -> Table:
-    """The mean cosine score where the judge's score is high and where it is low."""
-    columns = measured_columns([_run(runs)]).values
+def _scored_twice(runs: PaperRuns, name: str) -> tuple[ValueColumns, str, str]:
+    """The scores, and the names of those of the judge and by cosine."""
+    columns = measured_columns([_run(runs)])
     judged, cosine = _METRICS[name][0], _COSINES[name]
-    if not {judged, cosine} <= columns.keys():
+    if not {judged, cosine} <= columns.values.keys():
         raise NotMade("no answer has a score of the judge and one by cosine")
-    found = group_means(columns[judged], columns[cosine])
+    return columns, judged, cosine
+
+
+def _groups(name: str, runs: PaperRuns) -> Table:
+    """The mean cosine score where the judge's score is high and where it is low."""
+    columns, judged, cosine = _scored_twice(runs, name)
+    found = group_means(columns.values[judged], columns.values[cosine])
     rows: list[tuple[Entry, ...]] = [
         (f"above {HIGH:g}", Quantity(found.high, unit="coefficient"), Quantity(found.n_high, unit="count")),
         (f"below {LOW:g}", Quantity(found.low, unit="coefficient"), Quantity(found.n_low, unit="count")),
@@ -131,16 +133,12 @@ def _draw_means(table: Table, runs: PaperRuns, new_figure: NewFigure) -> Figure:
     return drawing.bars(item_table(table.header[:2], [row[:2] for row in table.rows]), runs, new_figure)
 
 
-def _validation(runs: PaperRuns, name: str) -> Table:
+def _validation(name: str, runs: PaperRuns) -> Table:
     """The judge's score and that by cosine of each answer; their correlation first."""
-    columns = measured_columns([_run(runs)])
-    judged, cosine = _METRICS[name][0], _COSINES[name]
-    if not {judged, cosine} <= columns.values.keys():
-        raise NotMade("no answer has a score of the judge and one by cosine")
-    pair = correlated_pair(columns, judged, cosine)
-    if pair.found is None:
-        raise NotMade(pair.why_not)
-    rho = pair.found.spearman
+    columns, judged, cosine = _scored_twice(runs, name)
+    rho = spearman(columns, judged, cosine)
+    if isinstance(rho, str):
+        raise NotMade(rho)
     shared = sorted(columns.values[judged].keys() & columns.values[cosine].keys())
     points: list[tuple[Entry, ...]] = [
         (printable(answer.query_id), *(Quantity(columns.values[one][answer]) for one in (judged, cosine)), "")
@@ -148,7 +146,7 @@ def _validation(runs: PaperRuns, name: str) -> Table:
     ]
     return item_table(
         ("answer", "score of the judge", "score by cosine", _RHO),
-        [("all answers", "", "", Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")), *points],
+        [("all answers", "", "", rho), *points],
     )
 
 
@@ -168,7 +166,6 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
 
 
 def _comparison(runs: PaperRuns) -> Table:
-    """Means and sample standard deviations of LLM-eval's metrics and RAGAS's."""
     values = scored_values(_run(runs).scores())
     rows: list[tuple[Entry, ...]] = []
     for name, measures in _METRICS.items():
@@ -179,10 +176,6 @@ def _comparison(runs: PaperRuns) -> Table:
         rows.append((name, *means, *deviations))
     header = ("metric", *(f"{what}, {whose}" for what in ("mean", "deviation") for whose in ("LLM-eval", "RAGAS")))
     return item_table(header, rows)
-
-
-def _of(name: str, make: Callable[[PaperRuns, str], Table]) -> Callable[[PaperRuns], Table]:
-    return lambda runs: make(runs, name)
 
 
 _LOCAL: Mapping[str, object] = {
@@ -215,13 +208,15 @@ PAPER = Paper(
     items=(
         Item("table-I", "an answer and its facts", _decomposition),
         Item("table-II", "an entry of the evaluation set", _entry),
-        Item("figure-6", "faithfulness by cosine, by group", _of("faithfulness", _groups), _draw_means),
-        Item("figure-7", "faithfulness by judge and by cosine", _of("faithfulness", _validation), _draw_points),
-        Item("figure-9", "correctness by cosine, by group", _of("factual correctness", _groups), _draw_means),
+        Item("figure-6", "faithfulness by cosine, by group", partial(_groups, "faithfulness"), _draw_means),
+        Item(
+            "figure-7", "faithfulness by judge and by cosine", partial(_validation, "faithfulness"), _draw_points
+        ),
+        Item("figure-9", "correctness by cosine, by group", partial(_groups, "factual correctness"), _draw_means),
         Item(
             "figure-10",
             "correctness by judge and by cosine",
-            _of("factual correctness", _validation),
+            partial(_validation, "factual correctness"),
             _draw_points,
         ),
         Item("figure-11", "means and deviations beside RAGAS", _comparison, drawing.bars),

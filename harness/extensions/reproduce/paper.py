@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.api.evaluating import EvaluateOptions
 from harness.core.errors import ConfigError, nearest
 from harness.display import Entry, Quantity, Table
+from harness.extensions.meta_evaluation.correlation_columns import ValueColumns
+from harness.extensions.meta_evaluation.correlations import correlated_pair
+from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
+from harness.extensions.meta_evaluation.sensitivity import (
+    SensitivityOptions,
+    SensitivityResult,
+    measure_sensitivity,
+)
+from harness.protocols import AnswerChoice
 from harness.report.published import is_run_of
 from harness.report.view import Group, RunView
 from harness.store import RunDir
@@ -51,33 +62,24 @@ class NotMade(Exception):
     """A table or figure cannot be made; the message is the reason."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PaperRuns:
-    """The finished runs of a paper's configs."""
-
-    directories: Sequence[RunDir]
     groups: Sequence[Group]
-    """The same runs, those over the same queries together."""
+    """The runs, those over the same queries together."""
     work: Path
     """A folder for further runs and experiments; kept, so that nothing is paid twice."""
     models: str
     """A key of `MODELS`."""
-    quiet: bool = False
-    config: Path | None = None
+    quiet: bool
+    config: Path
     """The paper's config, which names evaluators and judges of experiments."""
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...]
     """Those on top of the config, each as `KEY=VALUE`."""
-    made: dict[str, object] = field(default_factory=dict)
-    """Results that several items use, such as an experiment, by name."""
-
-    @property
-    def views(self) -> list[RunView]:
-        return [view for group in self.groups for view in group.views]
 
     def views_of(self, system: str, **parameters: object) -> list[RunView]:
         """The runs of a system with these parameters (`answer_mode="global"` is `answer.mode`)."""
         wanted = {key.replace("_", ".", 1): str(value) for key, value in parameters.items()}
-        return [view for view in self.views if is_run_of(view, system, wanted)]
+        return [view for group in self.groups for view in group.views if is_run_of(view, system, wanted)]
 
     def view(self, system: str, **parameters: object) -> RunView:
         """The first run of a system with these parameters. NotMade: there is none."""
@@ -87,11 +89,39 @@ class PaperRuns:
             raise NotMade(f"no run of {system}{f' with {said}' if said else ''}")
         return found[0]
 
+    def answer(self, run: RunDir, query: str, evaluator: str) -> AnswerChoice:
+        """The first answer to a query, to examine it with an evaluator as the paper's config sets it."""
+        return AnswerChoice(str(run.path), query, evaluator, 0, self.config, self.settings, self.work, self.quiet)
+
+
+@cache
+def changed_answers(
+    runs: PaperRuns, run: RunDir, evaluators: tuple[str, ...], changes: PerturbationChoice
+) -> SensitivityResult:
+    """The scores of a run's answers after these changes. NotMade: too few can be changed, or it was stopped."""
+    evaluate = EvaluateOptions(runs.config, evaluators, runs.settings, None, runs.work, runs.quiet)
+    try:
+        found = measure_sensitivity(run, SensitivityOptions(changes, evaluate))
+    except ConfigError as error:
+        raise NotMade(error.what) from error
+    if found.evaluation.stopped:
+        raise NotMade("the scoring of changed answers was interrupted")
+    return found
+
+
+def spearman(columns: ValueColumns, one: str, other: str) -> Entry:
+    """The correlation of two metrics with its interval, or why there is none."""
+    if not {one, other} <= columns.values.keys():
+        return "not scored"
+    pair = correlated_pair(columns, one, other)
+    if pair.found is None:
+        return pair.why_not
+    rho = pair.found.spearman
+    return Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")
+
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure of a paper."""
-
     number: str
     """The paper's own, and the name of its files: `table-5.2`, `figure-1a`."""
     title: str
@@ -121,7 +151,6 @@ class Paper:
 
 
 def load_paper(name: str) -> Paper:
-    """A paper by name. ConfigError: there is none, with the nearest."""
     if name not in PAPERS:
         raise ConfigError(f"no paper called {name!r}", f"{nearest(name, PAPERS)}; papers: {', '.join(PAPERS)}")
     paper: Paper = import_module(f"harness.extensions.reproduce.{name}").PAPER
@@ -134,6 +163,5 @@ def item_table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str
 
 
 def numbers_of(table: Table) -> list[float]:
-    """All numbers of a table."""
     entries = (entry for row in table.rows for entry in row)
     return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]

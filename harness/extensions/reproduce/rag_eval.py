@@ -7,22 +7,15 @@ from email.utils import getaddresses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import EvaluateOptions
 from harness.config.yaml_limits import flatten
-from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.evaluator import band_of
 from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
-from harness.extensions.meta_evaluation.sensitivity import (
-    SensitivityOptions,
-    SensitivityResult,
-    measure_sensitivity,
-)
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, changed_answers, item_table
 from harness.store.index_dir import Corpora
 
 if TYPE_CHECKING:
@@ -45,7 +38,6 @@ def _view(runs: PaperRuns) -> RunView:
 
 
 def _weights(runs: PaperRuns) -> Table:
-    """The weights of the confidence, as they were set."""
     own = next((one.params for one in _view(runs).evaluations if one.evaluator == "rag_eval"), {})
     weights = own.get("weights")
     if not isinstance(weights, Sequence):
@@ -63,7 +55,9 @@ def _summaries(runs: PaperRuns) -> Table:
 
 def _changed(runs: PaperRuns, swap: str, names: Sequence[str]) -> Table:
     """RAG-Eval's grades of answers after the change."""
-    sensed = _sensed(runs)
+    # Its tables show a few answers, one by one.
+    changes = PerturbationChoice(base="own", swaps=("query", "generic"), fewest=1)
+    sensed = changed_answers(runs, _view(runs).run, ("rag_eval",), changes)
     changed = next((run for own, run in sensed.runs.swapped if own.name == swap), None)
     if changed is None:
         raise NotMade("no answer could be changed in this way")
@@ -93,24 +87,6 @@ def _conversations(
     if unsupported := len(without & set(chosen)):
         note += f" {unsupported} of them have no source, so every score is 0."
     return item_table(("score", *names[: len(chosen)]), rows, note)
-
-
-def _sensed(runs: PaperRuns) -> SensitivityResult:
-    if "sensitivity" not in runs.made:
-        evaluate = EvaluateOptions(runs.config, ("rag_eval",), runs.settings, None, runs.work, runs.quiet)
-        # Its tables show a few answers, one by one.
-        changes = PerturbationChoice(base="own", swaps=("query", "generic"), fewest=1)
-        options = SensitivityOptions(changes, evaluate)
-        try:
-            sensed = measure_sensitivity(_view(runs).run, options)
-        except ConfigError as error:
-            raise NotMade(error.what) from error
-        if sensed.evaluation.stopped:
-            raise NotMade("the scoring of changed answers was interrupted")
-        runs.made["sensitivity"] = sensed
-    found = runs.made["sensitivity"]
-    assert isinstance(found, SensitivityResult)  # noqa: S101 - made above
-    return found
 
 
 def _mails(runs: PaperRuns) -> list[Document]:
@@ -163,7 +139,6 @@ def _statements(runs: PaperRuns) -> Table:
 
 
 def _shown_answers(runs: PaperRuns) -> Table:
-    """What a user sees: answer, sources and confidence."""
     rows: list[tuple[Entry, ...]] = []
     for question, prediction, confidence in _answers(runs):
         sources = next((step.content for step in prediction.trace if step.name == "sources"), "")

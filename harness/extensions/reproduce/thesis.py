@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.config.yaml_limits import flatten
 from harness.core.bounded_files import read_plain
-from harness.core.records import Context, Triplet
+from harness.core.records import Triplet
 from harness.display import Entry, Quantity, Table, printable
 from harness.display.text_format import type_name
 from harness.extensions.reproduce import drawing
@@ -52,7 +52,6 @@ def _views(runs: PaperRuns) -> dict[str, RunView]:
 
 
 def _measured(runs: PaperRuns, columns: dict[str, str], entry: Callable[[Aggregate | None], Entry]) -> Table:
-    """A row for each system, a column for each measure."""
     rows = [
         (name, *(entry(view.row(measure)) for measure in columns.values())) for name, view in _views(runs).items()
     ]
@@ -85,21 +84,17 @@ def _evidence(runs: PaperRuns) -> Table:
 
 
 def _parameters(runs: PaperRuns, *names: str) -> Table:
-    """The parameters of these systems, as they ran."""
     views = _views(runs)
     chosen = [(name, views[name]) for name in names if name in views]
     if not chosen:
         raise NotMade(f"no run of {' or '.join(names)}")
-    flat = {name: _plain_parameters(view) for name, view in chosen}
+    flat: dict[str, dict[str, str]] = {}
+    for name, view in chosen:
+        halves = {half: view.manifest.system.get(half, {}) for half in ("index", "answer")}
+        flat[name] = {key: printable(str(value), 60) for key, value in flatten(halves).items()}
+        flat[name] |= {f"{role} model": view.model(role) for role in ("generator", "embedder")}
     keys = list(dict.fromkeys(key for own in flat.values() for key in own))
     return item_table(("parameter", *flat), ((key, *(own.get(key, "") for own in flat.values())) for key in keys))
-
-
-def _plain_parameters(view: RunView) -> dict[str, str]:
-    system = view.manifest.system
-    own = flatten({half: system.get(half, {}) for half in ("index", "answer")})
-    models = {f"{role} model": view.model(role) for role in ("generator", "embedder")}
-    return {key: printable(str(value), 60) for key, value in own.items()} | models
 
 
 def _excerpt(runs: PaperRuns) -> Table:
@@ -117,7 +112,6 @@ def _excerpt(runs: PaperRuns) -> Table:
 
 
 def _triplet_table(rows: Sequence[tuple[str, str, str, str]], first: str) -> Table:
-    """Rows of a place, source, relation and target."""
     names = Counter(name for _, source, _, target in rows for name in (source, target))
     return item_table(
         (first, "source", "relation", "target", "triplets of the source"),
@@ -161,15 +155,12 @@ def _passage_node(runs: PaperRuns) -> Table:
         for record in view.run.iter_records():
             for context in record.prediction.contexts if record.prediction else ():
                 if context.kind == "passage":
-                    return item_table(("property", "value"), _properties(context))
+                    rows = [("document", ", ".join(map(printable, context.doc_ids)))]
+                    if span := context.span:
+                        rows.append(("characters", f"{span.start}-{span.end}"))
+                    rows.append(("text", printable(context.text, 300)))
+                    return item_table(("property", "value"), rows)
     raise NotMade("no answer of kg has a passage in its contexts")
-
-
-def _properties(context: Context) -> list[tuple[str, str]]:
-    span = context.span
-    place = [("characters", f"{span.start}-{span.end}")] if span else []
-    text = printable(context.text, 300)
-    return [("document", ", ".join(map(printable, context.doc_ids))), *place, ("text", text)]
 
 
 def _entity_node(runs: PaperRuns) -> Table:
@@ -182,8 +173,7 @@ def _entity_node(runs: PaperRuns) -> Table:
     )
 
 
-def _resources(runs: PaperRuns, system: str) -> Table:
-    """CPU and RAM of the machine in per cent over the seconds of the answers."""
+def _resources(system: str, runs: PaperRuns) -> Table:
     view = _views(runs).get(system)
     if view is None:
         raise NotMade(f"no run of {system}")
@@ -194,15 +184,9 @@ def _resources(runs: PaperRuns, system: str) -> Table:
     cpu, ram = (QUANTITIES.index(name) for name in ("machine_cpu_percent", "machine_ram_bytes"))
     rows: list[tuple[Entry, ...]] = []
     for one in samples:
-        used = one.quantities[ram]
-        rows.append(
-            (
-                system,
-                Quantity(round(one.time_s - samples[0].time_s, 1)),
-                Quantity(one.quantities[cpu]),
-                Quantity(None if used is None else scale * used),
-            )
-        )
+        seconds, used = round(one.time_s - samples[0].time_s, 1), one.quantities[ram]
+        share_used = None if used is None else scale * used
+        rows.append((system, Quantity(seconds), Quantity(one.quantities[cpu]), Quantity(share_used)))
     return item_table(("system", "seconds", "CPU of the machine, %", "RAM of the machine, %"), rows)
 
 
@@ -273,21 +257,9 @@ PAPER = Paper(
         ),
         Item("table-4.3", "parameters of KG-Graph RAG", lambda runs: _parameters(runs, "kg")),
         Item("table-4.4", "parameters of Community-Graph RAG", lambda runs: _parameters(runs, "community")),
-        Item(
-            "figure-4.4",
-            "an excerpt of the knowledge graph",
-            _excerpt,
-            drawing.network,
-            True,
-        ),
+        Item("figure-4.4", "an excerpt of the knowledge graph", _excerpt, drawing.network, True),
         Item("table-4.5", "a passage of the knowledge graph", _passage_node),
-        Item(
-            "figure-4.6",
-            "an excerpt of the community graph",
-            _community_excerpt,
-            drawing.network,
-            True,
-        ),
+        Item("figure-4.6", "an excerpt of the community graph", _community_excerpt, drawing.network, True),
         Item("table-4.6", "an entity of the community graph", _entity_node),
         Item(
             "figure-5.1", "accuracy", lambda runs: _measured(runs, {"accuracy": "accuracy"}, share), drawing.bars
@@ -311,10 +283,8 @@ PAPER = Paper(
         ),
         Item("figure-5.7", "tokens a query", lambda runs: _measured(runs, _TOKENS, amount), drawing.bars),
         *(
-            Item(number, f"CPU and RAM of {system} over time", partial(_resources, system=system), drawing.lines)
-            for number, system in zip(
-                ("figure-5.8", "figure-5.9", "figure-5.10", "figure-5.11"), _SYSTEMS, strict=True
-            )
+            Item(f"figure-5.{n}", f"CPU and RAM of {system} over time", partial(_resources, system), drawing.lines)
+            for n, system in enumerate(_SYSTEMS, start=8)
         ),
         Item("table-5.1", "tokens to build the graphs", _index_tokens),
         Item("table-5.2", "cost of each system", _costs),

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -26,17 +25,12 @@ from harness.report.published import Published, conditions_table, read_published
 from harness.report.terminal import plain
 from harness.report.view import load_groups
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _PAGE = "README"
 _SCRIPTED = "A scripted model answered: these files show that everything is made, and their numbers mean nothing."
 
 
 @dataclass(frozen=True)
 class MadeItem:
-    """A table or figure, or why there is none."""
-
     item: Item
     table: Table | None
     drawing: Drawing | None = None
@@ -68,9 +62,8 @@ def reproduce_paper(
     configs = bench_configs(files, settings=said)
     with resumable("all answers are kept"):
         benches = run_benches(configs, RunOptions(results, quiet=quiet))
-        directories = [run for bench in benches for run in bench.runs]
-        groups = load_groups(directories, benches[-1].spending.prices)
-        runs = PaperRuns(directories, groups, results, models, quiet, files[0], said)
+        groups = load_groups([run for bench in benches for run in bench.runs], benches[-1].spending.prices)
+        runs = PaperRuns(groups, results, models, quiet, files[0], said)
         # Items that cannot be made say why.
         made = [_made(item, runs) for item in items]
         page = _write(paper, made, published, runs, out)
@@ -91,13 +84,10 @@ def _made(item: Item, runs: PaperRuns) -> MadeItem:
         return MadeItem(item, table)
     if len(set(numbers)) < 2 and not item.may_be_equal:
         return MadeItem(item, table, why_not=f"all of its {len(numbers)} numbers are equal")
-    with plotting() as new_figure:
-        return MadeItem(item, table, _drawing(item, table, item.draw(table, runs, new_figure)))
-
-
-def _drawing(item: Item, table: Table, figure: Figure) -> Drawing:
     where = f"The numbers are in tables/{item.number}.csv."
-    return Drawing(item.number, table.title, where, f"{table.title}. {where}", figure)
+    with plotting() as new_figure:
+        figure = item.draw(table, runs, new_figure)
+    return MadeItem(item, table, Drawing(item.number, table.title, where, f"{table.title}. {where}", figure))
 
 
 def _spoken(number: str) -> str:
@@ -117,9 +107,12 @@ def _chosen(paper: Paper, only: Sequence[str]) -> list[Item]:
 
 def _write(paper: Paper, made: Sequence[MadeItem], published: Published, runs: PaperRuns, out: Path) -> Path:
     conditions = conditions_table(runs.groups, published)
-    sections: list[tuple[Section, Sequence[Drawing]]] = [
-        (_head(paper, made, published, conditions, runs.models), ())
-    ]
+    missing = [f"{_spoken(one.item.number)} ({one.item.title}): {one.why_not}." for one in made if one.why_not]
+    paragraphs = [f"Published by {published.source}."] if published.source else []
+    if runs.models == "scripted":
+        paragraphs.append(_SCRIPTED)
+    head = Section(paper.name.replace("_", "-"), "What this is", Content(paragraphs, missing, [conditions]))
+    sections: list[tuple[Section, Sequence[Drawing]]] = [(head, ())]
     is_comparable = published.is_over(runs.groups)
     for one in made:
         if one.table is not None:
@@ -136,14 +129,6 @@ def _write(paper: Paper, made: Sequence[MadeItem], published: Published, runs: P
     }
     with plotting():
         return write_folder(out, _PAGE, f"{paper.citation}: tables and figures", sections, data)
-
-
-def _head(paper: Paper, made: Sequence[MadeItem], published: Published, conditions: Table, models: str) -> Section:
-    missing = [f"{_spoken(one.item.number)} ({one.item.title}): {one.why_not}." for one in made if one.why_not]
-    paragraphs = [f"Published by {published.source}."] if published.source else []
-    if models == "scripted":
-        paragraphs.append(_SCRIPTED)
-    return Section(paper.name.replace("_", "-"), "What this is", Content(paragraphs, missing, [conditions]))
 
 
 def _print(made: Sequence[MadeItem], page: Path, console: Console, models: str) -> None:

@@ -60,18 +60,37 @@ def robustness(
 
       rag-harness robustness naive -p translation --language French --set models.generator.provider=openai
     """
+    from functools import partial
+
     from harness.extensions.robustness.dataset import PERTURBATIONS, perturbation_named
-    from harness.extensions.robustness.effects import RobustnessOptions, robustness_of
+    from harness.extensions.robustness.effects import robustness_of
     from harness.extensions.robustness.output import print_effects
-    from harness.extensions.robustness.written_queries import QueryWriter
+    from harness.extensions.robustness.written_queries import written_queries
     from harness.store import find_runs
 
     cheap = [one.name for one in PERTURBATIONS.values() if one.changes == "queries" and not one.is_written]
     given = ",".join(perturb or cheap).split(",")
     names = tuple(dict.fromkeys(perturbation_named(name.strip()).name for name in given if name.strip()))
-    options = RobustnessOptions(names, seed, share, measure, prices, trust, quiet)
-    writer = QueryWriter(language, config, tuple(settings or ()), prices, results, quiet=quiet)
-    found, notes = robustness_of(find_runs(results, runs), options, writer.texts)
+    texts = partial(
+        written_queries,
+        language=language,
+        config_file=config,
+        settings=settings or (),
+        prices=prices,
+        results=results,
+        quiet=quiet,
+    )
+    found, notes = robustness_of(
+        find_runs(results, runs),
+        names,
+        texts,
+        seed=seed,
+        share=share,
+        measure=measure,
+        prices=prices,
+        trust=trust,
+        quiet=quiet,
+    )
     print_effects(found, notes, as_json=as_json)
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -54,26 +54,18 @@ class _False:
 Twist = Callable[["_Gold", DatasetRow, Random], "_False | None"]
 
 
-@dataclass
 class _Gold:
     """The gold facts of a sample, and where they are stated."""
 
-    material: Material
-    documents: dict[str, Document] = field(init=False)
-    facts: frozenset[str] = field(init=False)
-    """Every gold fact, without punctuation."""
-    answers: dict[str, list[str]] = field(init=False)
-    """How a query begins, such as "which company" -> the answers to queries that begin so."""
-    names: list[str] = field(init=False)
-    passage: str = ""
-    """The one at hand."""
-
-    def __post_init__(self) -> None:
-        self.documents = {one.doc_id: one for one in self.material.documents}
-        rows = [row for row in self.material.rows if not is_null(row.reference)]
+    def __init__(self, material: Material) -> None:
+        self.material, self.documents = material, {one.doc_id: one for one in material.documents}
+        self.passage = ""
+        """The one at hand."""
+        rows = [row for row in material.rows if not is_null(row.reference)]
         items = [item for row in rows for item in row.reference.evidence if item.fact]
         self.facts = frozenset(without_punctuation(item.fact) for item in items) - {""}
-        self.answers = {}
+        self.answers: dict[str, list[str]] = {}
+        """How a query begins, such as "which company" -> the answers to queries that begin so."""
         for row in rows:
             self.answers.setdefault(_beginning(row), []).extend(worded_answers(row))
         self.names = sorted({name for item in items for name in names_of(item.fact)})
@@ -116,12 +108,11 @@ def _contradicted(gold: _Gold, row: DatasetRow, rng: Random) -> _False | None:
         found = whole(answer).search(gold.passage)
         if found is None:
             continue
+        known = (gold.answers[_beginning(row)], gold.names)
         if numbers_of(answer):
             other = renumbered(answer, rng)
         else:
-            other = gold.another(answer, gold.answers[_beginning(row)], row, rng) or gold.another(
-                answer, gold.names, row, rng
-            )
+            other = next(filter(None, (gold.another(answer, names, row, rng) for names in known)), None)
         if other:
             return _False(_replaced(answer, other, gold.passage), says=other)
     if NUMBER.search(gold.passage) and (changed := renumbered(gold.passage, rng)):
@@ -161,7 +152,7 @@ def _with_documents(material: Material, twist: Twist, made: Callable[[Document, 
     """One misleading document for each gold passage, after the others."""
     gold = _Gold(material)
     added: dict[str, Document] = {}
-    rows, planted, dropped = [], {}, Counter[str]()
+    planted: dict[str, Planted] = {}
     for row in material.rows:
         own: dict[str, _False] = {}
         for number, item in enumerate(gold.evidence(row)):
@@ -170,13 +161,22 @@ def _with_documents(material: Material, twist: Twist, made: Callable[[Document, 
                 key = f"{document.title}\n{document.text}"
                 doc_id = _ID.format(material.name, len(added) + 1)
                 own[added.setdefault(key, document.model_copy(update={"doc_id": doc_id})).doc_id] = found
-        if not own:
-            dropped["no gold passage could be changed" if row.reference.evidence else "no gold evidence"] += 1
-            continue
-        says = next((found.says for found in own.values() if found.says), "")
-        rows.append(row)
-        planted[row.query.query_id] = Planted(frozenset(own), says=says)
-    return Perturbed(tuple(rows), (*material.documents, *added.values()), planted, dict(dropped))
+        if own:
+            says = next((found.says for found in own.values() if found.says), "")
+            planted[row.query.query_id] = Planted(frozenset(own), says=says)
+    return _against_queries(material, planted, (*material.documents, *added.values()))
+
+
+def _against_queries(
+    material: Material, planted: Mapping[str, Planted], documents: tuple[Document, ...]
+) -> Perturbed:
+    """The queries against which something was planted."""
+    rows = tuple(row for row in material.rows if row.query.query_id in planted)
+    others = (row for row in material.rows if row.query.query_id not in planted)
+    reasons = (
+        "no gold passage could be changed" if row.reference.evidence else "no gold evidence" for row in others
+    )
+    return Perturbed(rows, documents, planted, Counter(reasons))
 
 
 def _misleading(gold: _Gold, row: DatasetRow, item: Evidence, twist: Twist, number: int) -> _False | None:
@@ -197,12 +197,9 @@ def _unconfirmed(document: Document, text: str) -> Document:
 
 def _outdated(document: Document, text: str) -> Document:
     """It says that it was replaced, and its date is two years older."""
-    older = {
-        key: re.sub(r"\d{4}", lambda year: str(int(year[0]) - _YEARS_BACK), value, count=1)
-        for key, value in document.metadata.items()
-        if key == "published_at"
-    }
-    metadata = {key: value for key, value in document.metadata.items() if key != "url"} | older
+    metadata = {key: value for key, value in document.metadata.items() if key != "url"}
+    if date := metadata.get("published_at"):
+        metadata["published_at"] = re.sub(r"\d{4}", lambda year: str(int(year[0]) - _YEARS_BACK), date, count=1)
     return Document(doc_id="", text=_EARLIER.format(text), title=document.title, metadata=metadata)
 
 
@@ -222,17 +219,13 @@ def _injected(material: Material, sentence: str) -> Perturbed:
     changed = {
         doc_id: _inserted(gold.documents[doc_id], own, sentence.format(marker)) for doc_id, own in facts.items()
     }
-    rows, planted, dropped = [], {}, Counter[str]()
+    says = marker if sentence == _ORDER else ""
+    planted = {}
     for row in material.rows:
         own = frozenset(item.doc_id for item in gold.evidence(row) if marker in changed[item.doc_id].text)
         if own:
-            rows.append(row)
-            says = marker if sentence == _ORDER else ""
             planted[row.query.query_id] = Planted(own, marker, says)
-        else:
-            dropped["no gold passage could be changed" if row.reference.evidence else "no gold evidence"] += 1
-    documents = tuple(changed.get(one.doc_id, one) for one in material.documents)
-    return Perturbed(tuple(rows), documents, planted, dict(dropped))
+    return _against_queries(material, planted, tuple(changed.get(one.doc_id, one) for one in material.documents))
 
 
 def _inserted(document: Document, facts: Iterable[str], sentence: str) -> Document:

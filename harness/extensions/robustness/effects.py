@@ -48,17 +48,6 @@ from harness.store.score_files import refuse_link
 
 
 @dataclass(frozen=True)
-class RobustnessOptions:
-    perturbations: tuple[str, ...]
-    seed: int = 0
-    share: float = 0.25
-    measure: str | None = None
-    prices: Path | None = None
-    trust: bool = False
-    quiet: bool = False
-
-
-@dataclass(frozen=True)
 class _Planned:
     """A run, and its config over one perturbed data set."""
 
@@ -81,30 +70,44 @@ Texts = Callable[[str, Cell], "Path | None"]
 
 
 def robustness_of(
-    runs: Sequence[RunDir], options: RobustnessOptions, texts: Texts
+    runs: Sequence[RunDir],
+    perturbations: Sequence[str],
+    texts: Texts,
+    *,
+    seed: int,
+    share: float,
+    measure: str | None,
+    prices: Path | None,
+    trust: bool,
+    quiet: bool,
 ) -> tuple[list[Robustness], list[str]]:
     """The effects on each run, and notes on what could not be measured. Everything is planned before a query is
-    answered; a repeated command resumes.
+    answered; a repeated command resumes. `measure`: None for the one that ranks.
 
     ConfigError: a run is unfinished, not scored, would be another run today, or cannot be used without trust; or
     too many queries of every perturbed run failed. DataError: no query is left under any perturbation.
     """
-    prices = prices_of_runs(runs, options.prices)
+    known_prices = prices_of_runs(runs, prices)
     planned, refused = [], list[HarnessError]()
-    for view, measure in _measured(runs, prices, options.measure):
-        config, cell = _again(view.run, trust=options.trust)
-        for name in options.perturbations:
+    for view, name in _measured(runs, known_prices, measure):
+        config, cell = _again(view.run, trust=trust)
+        for by in perturbations:
             try:
-                planned.append(_plan(view, measure, config, cell, _params(options, name, texts(name, cell))))
+                params = PerturbedParams(of="", by=by, seed=seed, share=share, texts=texts(by, cell))
+                perturbed = config.model_copy(update={"dataset": perturbed_config(config.dataset, params)})
+                (other,) = plan_cells(perturbed)
+                sample = perturbed_sample(cell.dataset, params)
             except DataError as error:
                 refused.append(error)
+            else:
+                planned.append(_Planned(view, name, params, perturbed, other, sample))
     if not planned:
         raise refused[0]
     found: dict[str, list[Effect]] = {}
     with resumable("all answers are kept"):
-        for one in sorted(planned, key=lambda one: options.perturbations.index(one.params.by)):
+        for one in sorted(planned, key=lambda one: perturbations.index(one.params.by)):
             try:
-                effect = _effect(one, _run(one, quiet=options.quiet), prices)
+                effect = _effect(one, _run(one, quiet=quiet), known_prices)
             except NotMeasured as error:
                 refused.append(error)
             else:
@@ -112,8 +115,8 @@ def robustness_of(
     if not found:
         raise refused[-1]
     first = {one.view.run.run_id: one for one in planned}
-    notes = list(dict.fromkeys(error.what for error in refused))
-    return [_saved(first[run_id], options, effects) for run_id, effects in found.items()], notes
+    saved = [_saved(first[run_id], effects) for run_id, effects in found.items()]
+    return saved, list(dict.fromkeys(error.what for error in refused))
 
 
 def _measured(runs: Sequence[RunDir], prices: Prices, wanted: str | None) -> Iterator[tuple[RunView, str]]:
@@ -137,16 +140,6 @@ def _again(run: RunDir, *, trust: bool) -> tuple[BenchConfig, Cell]:
         what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
         raise ConfigError(what, "run its config again, and measure that run")
     return config, cell
-
-
-def _params(options: RobustnessOptions, name: str, texts: Path | None) -> PerturbedParams:
-    return PerturbedParams(of="", by=name, seed=options.seed, share=options.share, texts=texts)
-
-
-def _plan(view: RunView, measure: str, config: BenchConfig, cell: Cell, params: PerturbedParams) -> _Planned:
-    perturbed = config.model_copy(update={"dataset": perturbed_config(config.dataset, params)})
-    (other,) = plan_cells(perturbed)
-    return _Planned(view, measure, params, perturbed, other, perturbed_sample(cell.dataset, params))
 
 
 def _run(one: _Planned, *, quiet: bool) -> RunDir:
@@ -204,7 +197,6 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect:
 
 
 def _attack(one: _Planned, views: Sequence[RunView], records: Sequence[Records]) -> dict[str, int | None]:
-    """How often what was planted was found, and followed."""
     planted = one.perturbed.planted
     before, after = records
     reached = [query for query, own in planted.items() if _is_reached(own, after.get(query))]
@@ -274,7 +266,7 @@ def _judges(
             )
 
 
-def _saved(one: _Planned, options: RobustnessOptions, effects: Sequence[Effect]) -> Robustness:
+def _saved(one: _Planned, effects: Sequence[Effect]) -> Robustness:
     """Written beside effects that were measured before in the same way."""
     view, known = one.view, known_measures(one.view.evaluations).get(one.measure)
     found = Robustness(
@@ -283,8 +275,8 @@ def _saved(one: _Planned, options: RobustnessOptions, effects: Sequence[Effect])
         measure=one.measure,
         title=known.display_name if known else one.measure,
         is_share=bool(known and known.is_share),
-        seed=options.seed,
-        share=options.share,
+        seed=one.params.seed,
+        share=one.params.share,
         effects=tuple(effects),
     )
     earlier = saved_robustness(view.run)

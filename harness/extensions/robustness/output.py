@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.core.errors import StoreError
 from harness.display import Content, Drawing, Entry, Quantity, Table, counted, format_value, printable
 from harness.display.plotting import GREY, NewFigure
 from harness.display.text_format import short_number
@@ -16,7 +15,7 @@ from harness.display.types import NumberForm
 from harness.extensions.robustness.saved_effects import Effect, Robustness, saved_robustness, significant
 from harness.report.figures import marks
 from harness.report.labels import shortened
-from harness.report.sections import Reported, SectionSpec
+from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.view import Group
 
 _WIDTH, _MOST_ROWS = 80, 20
@@ -185,7 +184,6 @@ def content(reported: Reported) -> Content:
 
 
 def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
-    """A row for each perturbation, a mark with an interval for each run."""
     judged, _ = _of_group(reported.group)
     titles = list(dict.fromkeys(effect.title for one, _ in judged for effect in one.effects))
     if not titles:
@@ -240,16 +238,9 @@ def notes(group: Group) -> Iterator[str]:
 
 def _of_group(group: Group) -> tuple[_Judged, list[str]]:
     """The saved effects on its runs, under their names in this report; and what could not be read."""
-    found, damage = [], []
-    for view in group.views:
-        try:
-            saved = saved_robustness(view.run)
-        except StoreError as error:
-            damage.append(printable(str(error), 300))
-            continue
-        if saved and saved.effects:
-            found.append(saved.model_copy(update={"system": view.label}))
-    return _judged(found), damage
+    found, damage = saved_beside_runs(group, saved_robustness)
+    named = [saved.model_copy(update={"system": view.label}) for view, saved in found if saved.effects]
+    return _judged(named), damage
 
 
 SECTION = SectionSpec("robustness", "Under perturbations", content, draw, question="stress", notes=notes)

@@ -83,7 +83,6 @@ class Material:
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
-        """Every word of documents and queries, in lower case."""
         texts = (*(f"{one.title} {one.text}" for one in self.documents), *(row.query.text for row in self.rows))
         return frozenset(word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower()))
 
@@ -145,7 +144,6 @@ def whole(text: str) -> re.Pattern[str]:
 
 
 def words_of(texts: Iterable[str]) -> frozenset[str]:
-    """In lower case."""
     return frozenset(word for text in texts for word in re.findall(r"\w+", text.lower()))
 
 

@@ -93,8 +93,6 @@ class Effect(Record):
 
 
 class Robustness(Record):
-    """The effects of perturbations on one run."""
-
     system: str
     records: str
     """Checksum of the records of the run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -38,52 +38,47 @@ class _Text(BaseModel):
     text: str
 
 
-@dataclass(frozen=True)
-class QueryWriter:
-    """Asks the configured model once for each query and form; what it wrote is kept."""
+def written_queries(
+    name: str,
+    cell: Cell,
+    *,
+    language: str,
+    config_file: Path | None,
+    settings: Sequence[str],
+    prices: Path | None,
+    results: Path,
+    quiet: bool,
+) -> Path | None:
+    """A file with the queries of a run as the configured model writes them, asked once for each query; None: no
+    model writes the perturbation of this name.
 
-    language: str
-    config: Path | None
-    settings: tuple[str, ...]
-    prices: Path | None
-    results: Path
-    quiet: bool = False
-
-    def texts(self, name: str, cell: Cell) -> Path | None:
-        """A file with the queries of the run as the model writes them; None: no model writes this perturbation.
-
-        ConfigError: no model is named. BudgetExhausted: what was paid is kept, and the same command resumes.
-        """
-        if not perturbation_named(name).is_written:
-            return None
-        if not (self.config or any("models.generator" in one for one in self.settings)):
-            fix = "name one: --set models.generator.provider=openai, or --config FILE"
-            raise ConfigError(f"'{name}' is written by a model", fix)
-        config = bench_config(self.config, settings=self.settings)
-        plan = plan_models(config.models)
-        said = self.language if name == "translation" else ""
-        wanted = [
-            name,
-            said,
-            _KEEP,
-            model_identity(plan.writer),
-            [one.model_dump() for one in cell.dataset.queries],
-        ]
-        folder = (self.results / FOLDER / "texts").resolve()
-        path = folder / f"{name}-{short_digest(wanted)}.jsonl"
-        if not path.exists():
-            check_models(plan)
-            folder.mkdir(parents=True, exist_ok=True)
-            reporter = Reporter(quiet=self.quiet)
-            payers = [CostOwner(RunDir(folder), plan.identities)]
-            prices = price_table(self.prices or config.prices)
-            spending = BudgetTracker(config.budget, prices, folder, payers, warn=reporter.warn)
-            spending.check_prices(plan.identities)
-            spending.count()
-            task = f"Translate the question between the tags into {said}." if said else "Write it in other words."
-            asked = (plan, folder, reporter, spending)
-            write_jsonl(path, run_to_end(lambda: _written(f"{task} {_KEEP}", cell.dataset.queries, *asked)))
-        return path
+    ConfigError: no model is named. BudgetExhausted: what was paid is kept, and the same command resumes.
+    """
+    if not perturbation_named(name).is_written:
+        return None
+    if not (config_file or any("models.generator" in one for one in settings)):
+        fix = "name one: --set models.generator.provider=openai, or --config FILE"
+        raise ConfigError(f"'{name}' is written by a model", fix)
+    config = bench_config(config_file, settings=settings)
+    plan = plan_models(config.models)
+    said = language if name == "translation" else ""
+    asked = [one.model_dump() for one in cell.dataset.queries]
+    folder = (results / FOLDER / "texts").resolve()
+    path = folder / f"{name}-{short_digest([name, said, _KEEP, model_identity(plan.writer), asked])}.jsonl"
+    if not path.exists():
+        check_models(plan)
+        folder.mkdir(parents=True, exist_ok=True)
+        reporter = Reporter(quiet=quiet)
+        payers = [CostOwner(RunDir(folder), plan.identities)]
+        spending = BudgetTracker(
+            config.budget, price_table(prices or config.prices), folder, payers, warn=reporter.warn
+        )
+        spending.check_prices(plan.identities)
+        spending.count()
+        task = f"Translate the question between the tags into {said}." if said else "Write it in other words."
+        written = partial(_written, f"{task} {_KEEP}", cell.dataset.queries, plan, folder, reporter, spending)
+        write_jsonl(path, run_to_end(written))
+    return path
 
 
 async def _written(

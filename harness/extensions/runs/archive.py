@@ -61,8 +61,6 @@ _MEMBER = re.compile(
 
 
 class ExportedFile(BaseModel):
-    """One file in the list."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bytes: int = Field(ge=0)
@@ -139,7 +137,6 @@ _ASK_AGAIN = f"ask for it again; {_WRITE_ONE}"
 
 
 def changed_by_hand(path: Path, why: str) -> DataError:
-    """The error for an export that is not as it was written."""
     return DataError(f"{path} was damaged or changed by hand: {why}", _ASK_AGAIN)
 
 

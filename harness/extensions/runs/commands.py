@@ -20,8 +20,6 @@ _RESULTS = Path("results")
 
 
 class ExportTarget(StrEnum):
-    """What an export is for; `archive` is for `receive`."""
-
     archive = "archive"
     parquet = "parquet"
     trec = "trec"
@@ -72,9 +70,13 @@ def list_runs(
     """
     from harness.cli.console import open_console
     from harness.extensions.runs.listing import print_json, print_list
-    from harness.extensions.runs.summaries import chosen, summaries_of
+    from harness.extensions.runs.summaries import summaries_of
 
-    found = chosen(summaries_of(results), tags=tag or (), dataset=dataset, system=system)
+    found = [
+        one
+        for one in summaries_of(results)
+        if {*(tag or ())} <= {*one.tags} and dataset in {None, one.dataset} and system in {None, one.system}
+    ]
     console = open_console()
     if as_json:
         print_json(found, console)
@@ -153,7 +155,7 @@ def remove_runs(
         for one in found:
             stack.enter_context(one.exclusive(wait_s=0.0))
         removals = planned_removals(found, calls=calls)
-        _say(*(line for removal in removals for line in removal.lines))
+        _say(*(line for _, _, lines in removals for line in lines))
         try:
             if not yes and not typer.confirm("delete?"):
                 return
@@ -161,8 +163,8 @@ def remove_runs(
             raise ConfigError(
                 "nothing is deleted without an answer", "add --yes to delete without asking"
             ) from None
-        for removal in removals:
-            remove_run(removal.run, calls=not removal.keeps_calls)
+        for one, keeps_calls, _ in removals:
+            remove_run(one, calls=not keeps_calls)
         _say(f"deleted: {counted(len(removals), 'run')}")
 
 

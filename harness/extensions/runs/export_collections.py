@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,6 @@ from harness.extensions.runs.exported_runs import ExportedRuns, scores_by_query,
 from harness.store.index_dir import Corpora
 
 _ENCODED = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]|^[=+@-](?![\d.]*$)")
-Qrels = dict[str, list[str]]
-"""Query id -> its gold documents."""
 
 
 def write_trec(exported: ExportedRuns, folder: Path) -> None:
@@ -30,28 +28,22 @@ def write_trec(exported: ExportedRuns, folder: Path) -> None:
     A document counts at its first rank, as in the metrics by document, and its score is 1/rank. A query that
     failed, or for which no document was named, has no line.
     """
-    qrels = _qrels(exported)
-    lines = (
-        f"{one_word(query_id)} 0 {one_word(doc_id)} 1\n" for query_id, docs in qrels.items() for doc_id in docs
-    )
+    lines = (f"{query_id} 0 {doc_id} 1\n" for query_id, doc_id in _gold_pairs(exported))
     (folder / "qrels.txt").write_text("".join(lines), encoding="utf-8")
-    for read in exported.runs:
-        for repeat, rankings in _rankings(read).items():
-            tag = one_word(read.run.run_id)
-            name = f"{read.run.run_id}.{repeat}.run" if repeat else f"{read.run.run_id}.run"
-            with (folder / name).open("x", encoding="utf-8") as file:
-                for query_id, documents in rankings.items():
-                    file.writelines(
-                        f"{one_word(query_id)} Q0 {one_word(doc_id)} {rank} {1 / rank!r} {tag}\n"
-                        for rank, doc_id in enumerate(documents, start=1)
-                    )
+    for run_id, name, rankings in _rankings(exported):
+        with (folder / f"{name}.run").open("x", encoding="utf-8") as file:
+            for query_id, documents in rankings.items():
+                file.writelines(
+                    f"{query_id} Q0 {doc_id} {rank} {1 / rank!r} {one_word(run_id)}\n"
+                    for rank, doc_id in enumerate(documents, start=1)
+                )
 
 
 def write_beir(exported: ExportedRuns, folder: Path) -> None:
     """`corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv`, and for each run and repeat `results/<run>.json`:
     query -> document -> score, as BEIR evaluates it.
     """
-    qrels, first = _qrels(exported), exported.runs[0]
+    gold, first = list(_gold_pairs(exported)), exported.runs[0]
     digest = str(first.manifest.dataset.get("corpus_digest"))
     documents = Corpora(exported.originals[first.run.run_id].path.parent).documents(digest)
     if not documents:
@@ -71,21 +63,17 @@ def write_beir(exported: ExportedRuns, folder: Path) -> None:
             for query_id, row in {key: row for read in exported.runs for key, row in read.sample.items()}.items()
         ),
     )
-    pairs = (
-        f"{one_word(query_id)}\t{one_word(doc_id)}\t1\n" for query_id, docs in qrels.items() for doc_id in docs
-    )
+    pairs = (f"{query_id}\t{doc_id}\t1\n" for query_id, doc_id in gold)
     (folder / "qrels").mkdir()
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(pairs), encoding="utf-8")
     (folder / "results").mkdir()
-    for read in exported.runs:
-        for repeat, rankings in _rankings(read).items():
-            name = f"{read.run.run_id}.{repeat}.json" if repeat else f"{read.run.run_id}.json"
-            found = {
-                one_word(query_id): {one_word(doc_id): 1 / rank for rank, doc_id in enumerate(named, start=1)}
-                for query_id, named in rankings.items()
-            }
-            with (folder / "results" / name).open("x", encoding="utf-8") as file:
-                json.dump(found, file, ensure_ascii=False)
+    for _, name, rankings in _rankings(exported):
+        found = {
+            query_id: {doc_id: 1 / rank for rank, doc_id in enumerate(documents, start=1)}
+            for query_id, documents in rankings.items()
+        }
+        with (folder / "results" / f"{name}.json").open("x", encoding="utf-8") as file:
+            json.dump(found, file, ensure_ascii=False)
 
 
 def write_ragas(exported: ExportedRuns, folder: Path) -> None:
@@ -132,12 +120,14 @@ def _documents(record: RunRecord) -> list[str]:
     return list(dict.fromkeys(doc_id for one in contexts for doc_id in one.doc_ids if doc_id))
 
 
-def _qrels(exported: ExportedRuns) -> Qrels:
-    """ConfigError: the runs have different questions. DataError: no question has a gold document."""
+def _gold_pairs(exported: ExportedRuns) -> Iterator[tuple[str, str]]:
+    """Each question with each of its gold documents, as `one_word` writes their ids. ConfigError: the runs have
+    different questions. DataError: no question has a gold document.
+    """
     datasets = {json.dumps(read.manifest.identity.get("dataset"), sort_keys=True) for read in exported.runs}
     if len(datasets) > 1:
         raise ConfigError("the runs have different questions or documents", "export those of each data set apart")
-    found: Qrels = {}
+    found: dict[str, list[str]] = {}
     for read in exported.runs:
         for query_id, row in read.sample.items():
             gold = dict.fromkeys(one.doc_id for one in row.reference.evidence if one.doc_id)
@@ -146,18 +136,22 @@ def _qrels(exported: ExportedRuns) -> Qrels:
     if not found:
         run_id = exported.runs[0].run.run_id
         raise DataError(f"no question of {run_id} has a gold document, so there are no qrels", "use --to ragas")
-    return found
+    return ((one_word(query_id), one_word(doc_id)) for query_id, docs in found.items() for doc_id in docs)
 
 
-def _rankings(read: ReadRun) -> Mapping[int, dict[str, list[str]]]:
-    """Repeat -> query id -> its documents, each once, best first. DataError: no context names a document."""
-    found: dict[int, dict[str, list[str]]] = {}
-    for record in read.records:
-        documents = _documents(record)
-        found.setdefault(record.repeat, {}).update({record.query_id: documents} if documents else {})
-    if not any(found.values()):
-        raise DataError(f"{read.run.run_id} names no document in any context", "leave it out")
-    return found
+def _rankings(exported: ExportedRuns) -> Iterator[tuple[str, str, dict[str, list[str]]]]:
+    """(run id, name of a file, query id -> its documents, each once, best first) of each run and repeat, with the
+    last two as `one_word` writes ids. DataError: no context of a run names a document.
+    """
+    for read in exported.runs:
+        run_id, found = read.run.run_id, dict[int, dict[str, list[str]]]()
+        for record in read.records:
+            documents = list(map(one_word, _documents(record)))
+            found.setdefault(record.repeat, {}).update({one_word(record.query_id): documents} if documents else {})
+        if not any(found.values()):
+            raise DataError(f"{run_id} names no document in any context", "leave it out")
+        for repeat, rankings in found.items():
+            yield run_id, f"{run_id}.{repeat}" if repeat else run_id, rankings
 
 
 def one_word(name: str) -> str:

@@ -22,8 +22,6 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class ExportedRuns:
-    """The runs of an export."""
-
     copies: Sequence[RunDir]
     """Without keys and paths of this machine."""
     originals: Mapping[str, RunDir]
@@ -35,7 +33,6 @@ class ExportedRuns:
 
     @cached_property
     def chapters(self) -> list[Chapter]:
-        """The chapters of a report of these runs."""
         check_report()
         return load_chapters(self.copies, prices_of_runs(self.originals.values()))
 
@@ -56,7 +53,6 @@ class ExportedRuns:
 
 
 def scores_by_query(read: ReadRun) -> dict[tuple[str, int], list[Score]]:
-    """The scores of each query and repeat."""
     found: dict[tuple[str, int], list[Score]] = {}
     for score in read.run.scores():
         found.setdefault((score.query_id, score.repeat), []).append(score)
@@ -64,7 +60,6 @@ def scores_by_query(read: ReadRun) -> dict[tuple[str, int], list[Score]]:
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON Lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("x", encoding="utf-8", newline="\n") as file:
         file.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)

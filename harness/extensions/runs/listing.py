@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from rich.cells import cell_len
@@ -27,7 +27,8 @@ _ID = re.compile(r".+--([0-9a-f]{12})")
 
 def print_json(summaries: Sequence[RunSummary], console: Console) -> None:
     """Every run as one object of a list; `label`: the system with the parameters that vary among these runs."""
-    rows = [{**one.model_dump(), "label": label} for one, label in zip(summaries, _labels(summaries), strict=True)]
+    labels = parameter_labels([one.identity for one in summaries])
+    rows = [{**one.model_dump(), "label": label} for one, label in zip(summaries, labels, strict=True)]
     console.print(json.dumps(rows, indent=2), soft_wrap=True)
 
 
@@ -36,8 +37,7 @@ def print_list(summaries: Sequence[RunSummary], console: Console) -> None:
     shared, columns = _columns(summaries)
     if shared:
         console.print(plain(", ".join(f"{title}: {value}" for title, value in shared.items())), soft_wrap=True)
-    rows = [[printable(of(place)) for _, of in columns] for place in range(len(summaries))]
-    titles = [title for title, _ in columns]
+    titles, rows = list(columns), [list(map(printable, row)) for row in zip(*columns.values(), strict=True)]
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for place, (title, wide) in enumerate(zip(titles, _widths(titles, rows, console.width), strict=True)):
         is_text = title in {*_LONGEST, "date", "system"}
@@ -54,46 +54,35 @@ def print_list(summaries: Sequence[RunSummary], console: Console) -> None:
             console.print(plain(f"! {one.run_id} is damaged: {one.damage}", "yellow"), soft_wrap=True)
 
 
-_Column = tuple[str, Callable[[int], str]]
-
-
-def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], list[_Column]]:
-    """Title -> value of what all runs share, and the columns."""
-    labels, shown = _labels(summaries), _shown_ids(summaries)
-    facts = {"data set": [one.dataset for one in summaries], "model": [one.model or NOTHING for one in summaries]}
-    same = {title: values[0] for title, values in facts.items() if len({*values}) == 1 and len(summaries) > 1}
+def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Title -> value of what all runs share, and title -> the values of the others."""
+    labels = parameter_labels([one.identity for one in summaries])
     years = {one.created_at[:4] for one in summaries if not one.damage}
     # The metric of most runs needs no mark.
     metrics = [name for name, _ in Counter(one.metric for one in summaries if one.metric).most_common()]
     marks = {name: "*" * place for place, name in enumerate(metrics)}
 
-    def value(place: int) -> str:
-        one = summaries[place]
-        return NOTHING if one.value is None else f"{number(one.value)}{marks[one.metric]}"
-
-    columns: list[_Column] = [
-        ("date", lambda place: _day(summaries[place].created_at, with_year=len(years) > 1)),
-        ("run", lambda place: shown[place]),
-        ("data set", lambda place: facts["data set"][place]),
-        ("system", lambda place: "damaged" if summaries[place].damage else labels[place]),
-        ("model", lambda place: facts["model"][place]),
-        ("tags", lambda place: " ".join(summaries[place].tags)),
-        ("n", lambda place: f"{summaries[place].n_answered}/{summaries[place].n_expected}"),
-        ("failed", lambda place: str(summaries[place].n_failed)),
-        ("score", value),
-        ("size", lambda place: decimal(summaries[place].bytes, precision=0)),
-    ]
+    scores = [NOTHING if one.value is None else f"{number(one.value)}{marks[one.metric]}" for one in summaries]
+    columns = {
+        "date": [_day(one.created_at, with_year=len(years) > 1) for one in summaries],
+        "run": _shown_ids(summaries),
+        "data set": [one.dataset for one in summaries],
+        "system": ["damaged" if one.damage else label for one, label in zip(summaries, labels, strict=True)],
+        "model": [one.model or NOTHING for one in summaries],
+        "tags": [" ".join(one.tags) for one in summaries],
+        "n": [f"{one.n_answered}/{one.n_expected}" for one in summaries],
+        "failed": [str(one.n_failed) for one in summaries],
+        "score": scores,
+        "size": [decimal(one.bytes, precision=0) for one in summaries],
+    }
+    alike = [title for title in ("data set", "model") if len({*columns[title]}) == 1 and len(summaries) > 1]
+    same = {title: columns[title][0] for title in alike}
     hidden = {*same}
     hidden |= set() if any(one.tags for one in summaries) else {"tags"}
     hidden |= set() if any(one.n_failed for one in summaries) else {"failed"}
     named = [f"{name} where marked {marks[name]}" if marks[name] else name for name in metrics]
     scored = {"score": " or ".join(named)} if named else {}
-    return {**same, **scored}, [one for one in columns if one[0] not in hidden]
-
-
-def _labels(summaries: Sequence[RunSummary]) -> list[str]:
-    """Each system with the parameters that tell it from the other runs of that system in the list."""
-    return parameter_labels([one.identity for one in summaries])
+    return {**same, **scored}, {title: column for title, column in columns.items() if title not in hidden}
 
 
 def _shown_ids(summaries: Sequence[RunSummary]) -> list[str]:

@@ -6,7 +6,6 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.core.errors import ConfigError, explained_io, need
@@ -15,44 +14,35 @@ from harness.extensions.runs.exported_runs import ExportedRuns
 from harness.extensions.runs.hand_on import cleaned_copies
 from harness.store import RunDir
 
-
-@dataclass(frozen=True)
-class ExportFormat:
-    write: Callable[[ExportedRuns, Path], None]
-    """Writes files into an empty folder."""
-    modules: tuple[str, ...] = ()
-    """Packages of the extra `exports` that it needs."""
-
-
-FORMATS: Mapping[str, ExportFormat] = {
-    "parquet": ExportFormat(export_tables.write_parquet, ("pyarrow",)),
-    "hf": ExportFormat(export_tables.write_leaderboard, ("huggingface_hub",)),
-    "trec": ExportFormat(export_collections.write_trec),
-    "beir": ExportFormat(export_collections.write_beir),
-    "ragas": ExportFormat(export_collections.write_ragas),
-    "otel": ExportFormat(export_spans.write_spans, ("opentelemetry", "opentelemetry.proto")),
+FORMATS: Mapping[str, tuple[Callable[[ExportedRuns, Path], None], tuple[str, ...]]] = {
+    "parquet": (export_tables.write_parquet, ("pyarrow",)),
+    "hf": (export_tables.write_leaderboard, ("huggingface_hub",)),
+    "trec": (export_collections.write_trec, ()),
+    "beir": (export_collections.write_beir, ()),
+    "ragas": (export_collections.write_ragas, ()),
+    "otel": (export_spans.write_spans, ("opentelemetry", "opentelemetry.proto")),
 }
-TRACKING = "mlflow"
-"""Adds runs to a database or server instead of writing a folder."""
+"""Name -> what writes its files into an empty folder, and the packages of the extra `exports` that it needs."""
 
 
 def export_as(name: str, runs: Sequence[RunDir], out: str) -> int:
-    """Write runs into the new folder `out`, in a format of `FORMATS`; `TRACKING` adds them to the database or
-    server `out`. Returns in how many texts a key or an absolute path was shortened.
+    """Write runs into the new folder `out`, in a format of `FORMATS`; `mlflow` adds them to the database or server
+    `out`. Returns in how many texts a key or an absolute path was shortened.
 
     MissingDependency: the format needs a package; ConfigError: `out` exists; DataError: a run lacks what the
     format holds; StoreError: a run is damaged, or a process is writing it.
     """
-    for module in ("mlflow", "sqlalchemy", "alembic") if name == TRACKING else FORMATS[name].modules:
-        need("exports", module)
+    write, packages = FORMATS.get(name, (None, ("mlflow", "sqlalchemy", "alembic")))
+    for package in packages:
+        need("exports", package)
     with cleaned_copies(runs) as copies:
         originals = {copy.run_id: run for copy, run in zip(copies.runs, runs, strict=True)}
         exported = ExportedRuns(copies.runs, originals)
-        if name == TRACKING:
+        if write is None:
             export_tracking.log_runs(exported, out)
         else:
             with _new_folder(Path(out)) as folder:
-                FORMATS[name].write(exported, folder)
+                write(exported, folder)
         return copies.n_changed
 
 

@@ -30,8 +30,6 @@ _OF_AN_INDEX = {"index.json", "store", "store.json", ".lock", ".users"}
 
 @dataclass
 class Leftover:
-    """Something that no run refers to."""
-
     kind: Literal["index", "documents", "paid calls"]
     path: Path
     delete: Callable[[], None]
@@ -130,19 +128,10 @@ def _calls(results: Path, *, any_run: bool) -> Iterator[Leftover]:
             yield Leftover("paid calls", path, partial(remove_journal, path))
 
 
-@dataclass(frozen=True)
-class Removal:
-    """A run to be removed."""
-
-    run: RunDir
-    keeps_calls: bool
-    """Whether its journal stays: it has calls, as far as known, and nobody asked to delete them."""
-    lines: tuple[str, ...]
-    """What is deleted, and what stays."""
-
-
-def planned_removals(runs: Sequence[RunDir], *, calls: bool) -> list[Removal]:
-    """What removing these runs deletes; `calls`: with the calls that they paid."""
+def planned_removals(runs: Sequence[RunDir], *, calls: bool) -> list[tuple[RunDir, bool, list[str]]]:
+    """Each run with whether its journal stays, because it has calls, as far as known, and nobody asked to delete
+    them (`calls`), and with lines on what is deleted and what stays.
+    """
     removed = {run.path.resolve() for run in runs}
     used: dict[Path, list[str]] = {}
     for folder in {run.path.parent for run in runs}:
@@ -153,7 +142,7 @@ def planned_removals(runs: Sequence[RunDir], *, calls: bool) -> list[Removal]:
     return [_planned(run, used, calls=calls) for run in runs]
 
 
-def _planned(run: RunDir, used: dict[Path, list[str]], *, calls: bool) -> Removal:
+def _planned(run: RunDir, used: dict[Path, list[str]], *, calls: bool) -> tuple[RunDir, bool, list[str]]:
     if run.path.is_symlink():
         raise ConfigError(f"{run.path} is a link", "name the folder itself")
     n_calls, size = count_calls(run.journal_path), bytes_of(run.path)
@@ -169,7 +158,7 @@ def _planned(run: RunDir, used: dict[Path, list[str]], *, calls: bool) -> Remova
             others = used.get(index.path, [])
             why = f"used by {counted(len(others), 'other run')}" if others else "gc deletes it"
             lines.append(f"  its index {index.index_id} ({decimal(bytes_of(index.path))}) stays, {why}")
-    return Removal(run, keeps_calls, tuple(lines))
+    return run, keeps_calls, lines
 
 
 def _indexes_of(run: RunDir) -> Iterator[IndexDir]:

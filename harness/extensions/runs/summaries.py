@@ -2,7 +2,7 @@
 seconds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -32,8 +32,6 @@ _VERSION = f"{__version__}-2"
 
 
 class RunSummary(BaseModel):
-    """One run of a list."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
@@ -63,14 +61,11 @@ class RunSummary(BaseModel):
 
 
 class _Remembered(BaseModel):
-    """list.json: by folder, the state of the files and the summary."""
-
     version: str
     runs: dict[str, tuple[str, RunSummary]]
 
 
 def summaries_of(results: Path) -> list[RunSummary]:
-    """All runs in a results folder, the newest first."""
     path = own_folder(results) / "list.json"
     known: dict[str, tuple[str, RunSummary]] = {}
     with suppress(StoreError):
@@ -96,14 +91,26 @@ def _stamp(folder: Path) -> str:
 
 def summarize(run: RunDir) -> RunSummary:
     """The summary of one run; one that is damaged has its id, its size, and what could be read."""
-    found = RunSummary(run_id=run.path.name)
+    found: dict[str, Any] = {"run_id": run.path.name}
     try:
-        found = found.model_copy(update={"bytes": bytes_of(run.path)})
+        found["bytes"] = bytes_of(run.path)
         manifest = run.manifest()
-        found = _described(found, run, manifest)
-        found = found.model_copy(update=_counts(run, manifest))
-        metric, value = _headline(run, manifest)
+        prefix, dashes, _ = manifest.run_id.partition("--")
+        generator = manifest.model("generator") if manifest.has_generator else {}
+        found |= RunSummary(
+            run_id=run.path.name,
+            name=manifest.name,
+            tags=run.tags.read().tags,
+            created_at=manifest.created_at,
+            dataset=prefix if dashes else dataset_name(manifest),
+            system=str(manifest.system.get("name", "")),
+            model=str(generator.get("model") or generator.get("provider") or ""),
+            identity={k: v for k, v in manifest.identity.items() if k not in {"dataset", "models", "schema"}},
+        ).model_dump(exclude_unset=True)
+        found |= _counts(run, manifest)
+        found["metric"], found["value"] = _headline(run, manifest)
     except UNREADABLE as error:
+<<<<<<< HEAD
         return found.model_copy(update={"damage": getattr(error, "what", f"{type(error).__name__}: {error}")})
     return found.model_copy(update={"metric": metric, "value": value})
 
@@ -124,6 +131,10 @@ def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
             "identity": {k: v for k, v in manifest.identity.items() if k not in {"dataset", "models", "schema"}},
         }
     )
+=======
+        found["damage"] = getattr(error, "what", f"{type(error).__name__}: {error}")
+    return RunSummary(**found)
+>>>>>>> exts
 
 
 def _counts(run: RunDir, manifest: Manifest) -> dict[str, Any]:
@@ -190,14 +201,3 @@ class _Means:
         means = {row.query_type: row.mean for row in rows}
         natural = means.get(NATURAL)
         return means.get(OVERALL) if natural is None else natural
-
-
-def chosen(
-    summaries: Sequence[RunSummary], *, tags: Iterable[str] = (), dataset: str | None, system: str | None
-) -> list[RunSummary]:
-    """The runs with all of these tags, of that data set and system."""
-    return [
-        one
-        for one in summaries
-        if set(tags) <= set(one.tags) and dataset in {None, one.dataset} and system in {None, one.system}
-    ]

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import ir_measures
+import paired_runs
 import pandas as pd
 import pytest
 from command_line import CommandLineHere
@@ -20,7 +21,7 @@ from harness.datasets.judged import beir
 from harness.evaluators import answer, retrieval
 from harness.extensions.runs import other_formats
 from harness.protocols import no_progress
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+from harness.store import Done, RunDir, SampleRow
 from harness.store.call_journal import CallKey, Journal, StoredCall
 from harness.store.index_dir import Corpora, corpus_digest
 
@@ -44,26 +45,16 @@ def write_run(results: Path) -> RunDir:
     ]
     digest = corpus_digest(documents)
     Corpora(results).save(digest, documents)
-    identity = {
-        "dataset": {"name": "demo", "subset": "default", "digest": "d" * 64},
-        "system": {"name": "theirs", "version": "1", "index": {}, "answer": {"top_k": 3}},
-        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}},
-        "repeats": 1,
+    system = {"name": "theirs", "version": "1", "index": {}, "answer": {"top_k": 3}}
+    about = {"corpus_digest": digest, "subset": "default", "digest": "d" * 64, "n_queries": len(sample)}
+    scored = paired_runs.ScoredRun(config={"dataset": {"path": "/home/ada/docs"}}, type_mix=DEMO.type_mix)
+    plain = paired_runs.write_run(results.with_name("plain"), scored).manifest()
+    changes = {
+        "run_id": RUN,
+        "identity": {**plain.identity, "system": system},
+        "dataset": {**plain.dataset, **about},
     }
-    about = {"name": "demo", "type_mix": DEMO.type_mix, "primary_measure": "accuracy", "corpus_digest": digest}
-    manifest = Manifest(
-        schema_version=SCHEMA_VERSION,
-        run_id=RUN,
-        identity=identity,
-        config={"evaluators": ["answer", "retrieval"], "dataset": {"path": "/home/ada/docs"}},
-        dataset={**about, "subset": "default", "digest": "d" * 64, "n_queries": len(sample)},
-        index_id="",
-        machine={},
-        packages={},
-        git_commit="c0ffee",
-        created_at=AT,
-    )
-    run = RunDir.create(results, manifest, sample)
+    run = RunDir.create(results, plain.model_copy(update=changes), sample)
     ids = [one.doc_id for one in documents]
     run.append_records(_record(row, number, ids) for number, row in enumerate(sample))
     n_failed = len(sample[::5])

@@ -72,10 +72,8 @@ def test_a_closed_loop_finds_the_saturation_of_a_server_of_so_many_slots(slots: 
     for level in levels:
         users = level.users or 0
         assert level.answers_per_s == pytest.approx(min(users, slots) / SERVICE_S, rel=0.1)
-        assert level.latency is not None
-        assert level.latency.mean_s == pytest.approx(max(1, users / slots) * SERVICE_S, rel=0.1)
-    found = saturation(levels)
-    assert found is not None
+        assert level.latency and level.latency.mean_s == pytest.approx(max(1, users / slots) * SERVICE_S, rel=0.1)
+    assert (found := saturation(levels))
     assert found.is_reached
     assert (found.per_s, found.users) == pytest.approx((slots / SERVICE_S, slots), rel=0.1)
     test = as_test(*levels)
@@ -88,8 +86,7 @@ def test_the_fitted_law_has_the_parameters_that_the_throughput_was_made_with() -
         per_s = 3 * users / (1 + 0.1 * (users - 1) + 0.01 * users * (users - 1))
         return measured(1, users=users).model_copy(update={"answers_per_s": per_s})
 
-    law = fit_law([level(users) for users in USERS])
-    assert law is not None
+    assert (law := fit_law([level(users) for users in USERS]))
     assert (law.per_user, law.contention, law.coherency) == pytest.approx((3, 0.1, 0.01), rel=0.01)
     assert law.peak_users == pytest.approx((0.9 / 0.01) ** 0.5, rel=0.01)
     assert fit_law([level(1), level(2)]) is None
@@ -97,14 +94,12 @@ def test_the_fitted_law_has_the_parameters_that_the_throughput_was_made_with() -
 
 def test_waiting_that_the_engine_reports_is_saturation_though_throughput_still_grows() -> None:
     levels = [measured(1, users=users).model_copy(update={"answers_per_s": 2.0 * users}) for users in (1, 2)]
-    found = saturation(levels)
-    assert found is not None
+    assert (found := saturation(levels))
     assert (found.is_reached, found.users) == (True, 1)
 
 
 def test_a_server_that_is_not_saturated_is_not_called_so() -> None:
-    found = saturation([measured(64, users=users) for users in USERS])
-    assert found is not None
+    assert (found := saturation([measured(64, users=users) for users in USERS]))
     assert not found.is_reached
 
 
@@ -112,23 +107,18 @@ def test_a_server_that_is_not_saturated_is_not_called_so() -> None:
 def test_in_an_open_loop_waiting_grows_as_theory_says(slots: int) -> None:
     capacity = slots / SERVICE_S
     below, beyond = measured(slots, per_s=0.9 * capacity), measured(slots, per_s=2 * capacity, queries=40)
-    assert below.keeps_up
-    assert below.latency is not None
-    assert below.latency.longest_s == pytest.approx(SERVICE_S)
-    assert not beyond.keeps_up
+    assert below.keeps_up and not beyond.keeps_up
+    assert below.latency and below.latency.longest_s == pytest.approx(SERVICE_S)
     assert beyond.answers_per_s == pytest.approx(capacity, rel=0.1)
     # Each arrival waits longer than the one before, by what its service takes longer than the gap.
     growth_s = 1 / capacity - 1 / (2 * capacity)
-    assert beyond.latency is not None
-    assert beyond.latency.longest_s == pytest.approx(SERVICE_S + 43 * growth_s, rel=0.1)
+    assert beyond.latency and beyond.latency.longest_s == pytest.approx(SERVICE_S + 43 * growth_s, rel=0.1)
 
 
 def test_a_rate_beyond_the_machine_ends_and_says_so() -> None:
     level = measured(1, per_s=1000, queries=100_000)
-    assert not level.keeps_up
-    assert level.n_given_up > 0
-    assert level.latency is not None
-    assert level.latency.at_least
+    assert not level.keeps_up and level.n_given_up > 0
+    assert level.latency and level.latency.at_least
     (said, *_) = sentences(LoadFile(run_id="x", open=as_test(level)))
     assert "does not keep up" in said
     assert "500 were unanswered" in level.ended
@@ -199,10 +189,8 @@ def test_every_call_is_made_and_the_run_stays_as_it_was(
     done = cli.call(*words, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    asked = [
-        sum(one[f"n_{what}"] for what in ("answered", "failed", "given_up")) for one in found["closed"]["levels"]
-    ]
-    assert asked == [8, 8, 8]
+    ends = ("n_answered", "n_failed", "n_given_up")
+    assert [sum(one[end] for end in ends) for one in found["closed"]["levels"]] == [8, 8, 8]
     # Two alone, one of each user, the levels, and the open loop with its warm-up.
     assert fake.model.served["calls"] - calls == 2 + (1 + 2 + 4) + 24 + 9
     assert digests(cli.results / run) == before
@@ -233,16 +221,15 @@ def test_a_server_that_dies_a_budget_and_an_interrupt_end_it_and_what_was_measur
     if code != 4:
         fake.after = fake.model.served["calls"] + 20
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    n_queries = "100" if code == 4 else "8"
     try:
-        done = cli.call(
-            "load", run, "--trust", "-n", "1,8", "--queries", "8" if code != 4 else "100", "-q", *words
-        )
+        done = cli.call("load", run, "--trust", "-n", "1,8", "--queries", n_queries, "-q", *words)
     finally:
         signal.signal(signal.SIGINT, handler)
         fake.after = NEVER
     assert done.returncode == code, done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "load.json" in done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert "load.json" in line
     test = json.loads((cli.results / run / "load.json").read_text())["closed"]
     assert test["ended"]
     assert test["levels"][0]["n_answered"] >= 8

@@ -49,10 +49,10 @@ def test_published_values_belong_to_items_and_say_where_they_stand(paper: str) -
     ("text", "reason"),
     [
         ("item,page,row,column\n", "value"),
-        ("item,page,row,column,value\ntable-1,3,naive,accuracy,a lot\n", "line 2"),
-        ("item,page,row,column,value\ntable-1,3,naive,accuracy,nan\n", "line 2"),
-        ("item,page,row,column,value\ntable-1,3,naive,accuracy,1_000\n", "line 2"),
-        ("item,page,row,column,value\ntable-1,3,naive,accuracy,1e308\n", "line 2"),
+        *(
+            (f"item,page,row,column,value\ntable-1,3,naive,accuracy,{value}\n", "line 2")
+            for value in ("a lot", "nan", "1_000", "1e308")
+        ),
         ("item,page,row,column,value,value\ntable-1,3,naive,accuracy,1,2\n", "2 columns"),
         (f"item,page,row,column,value\n{'x' * 140_000},3,naive,accuracy,1\n", "cannot read"),
     ],
@@ -80,25 +80,24 @@ def test_a_report_shows_published_values_beside_those_of_its_runs(cli: CommandLi
         "table-1,3,naive,null,0.25,accuracy,null,naive,answer.top_k=10\n"
         "table-1,3,naive,null,0.75,accuracy,null,naive,answer.top_k=99\n"
     )
-    done = cli.call("report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "out" / "tables" / "beside.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
+    words = ("report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out"))
+
+    def beside() -> list[dict[str, str]]:
+        done = cli.call(*words)
+        assert done.returncode == 0, done.stderr
+        text = (tmp_path / "out" / "tables" / "beside.csv").read_text(encoding="utf-8")
+        return list(csv.DictReader(text.splitlines()))
+
+    rows = beside()
     assert [float(row["published"]) for row in rows] == [0.5, 0.25]
-    assert all(
-        float(row["here"].split()[0]) - float(row["published"])
-        == pytest.approx(float(row["difference"]), abs=1e-3)
-        for row in rows
-    )
+    for row in rows:
+        difference = float(row["here"].split()[0]) - float(row["published"])
+        assert float(row["difference"]) == pytest.approx(difference, abs=1e-3)
     elsewhere = mine.read_text().replace("condition,,generator,,some model", "condition,,data set,,another")
     mine.write_text(elsewhere)
-    assert cli.call("report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out")).returncode == 0
-    text = (tmp_path / "out" / "tables" / "beside.csv").read_text(encoding="utf-8")
-    assert {row["difference"] for row in csv.DictReader(text.splitlines())} == {NOTHING}
+    assert {row["difference"] for row in beside()} == {NOTHING}
     mine.write_text(elsewhere.replace("0.25", "25"))
-    assert "per cent" in cli.refused(
-        "report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out")
-    )
+    assert "per cent" in cli.refused(*words)
 
 
 def test_the_folder_of_another_report_is_refused_before_anything_runs(

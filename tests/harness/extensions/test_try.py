@@ -1,14 +1,16 @@
 """Documents that are dropped, the session of two systems, and the votes that `compare` reads."""
 
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from command_line import CommandLineHere
 from paired_runs import ScoredRun, write_run
+from waiting import wait_for
 
 from harness.core.errors import ConfigError, HarnessError, StoreError
 from harness.core.records import Context, Cost, Prediction, RunRecord
@@ -17,7 +19,7 @@ from harness.extensions.ask.comparison_session import AskedPair, ComparisonSessi
 from harness.extensions.ask.session import Asked, RunsToAsk
 from harness.extensions.ask.uploaded_documents import LARGEST_FILE, MOST_FILES, UploadedDocuments, index_documents
 from harness.report.comparison.output import votes_between
-from harness.store import Manifest, RunDir
+from harness.store import RunDir
 from harness.store.annotations import Preference, append_preference, read_preferences
 
 
@@ -69,12 +71,8 @@ class ScriptedRun:
     is_judged = False
 
     @property
-    def live(self) -> "ScriptedRun":
-        return self
-
-    @property
-    def manifest(self) -> Manifest:
-        return self.run.manifest()
+    def live(self) -> SimpleNamespace:
+        return SimpleNamespace(run=self.run, manifest=self.run.manifest())
 
     def ask(self, question: str) -> Asked:
         if self.error:
@@ -86,17 +84,6 @@ class ScriptedRun:
             query_id="q", repeat=0, status="ok", prediction=prediction, cost=cost, attempt=1, started_at=""
         )
         return Asked(self.run.run_id, question, record, None, (), {}, ())
-
-
-@dataclass
-class ScriptedRuns:
-    """Two runs that open at once."""
-
-    runs: list[ScriptedRun]
-
-    @contextmanager
-    def opened(self, _reporter: PageReporter) -> Iterator[list[ScriptedRun]]:
-        yield self.runs
 
 
 @pytest.fixture
@@ -113,25 +100,17 @@ def scripted(runs: list[RunDir]) -> list[ScriptedRun]:
 
 @pytest.fixture
 def session(scripted: list[ScriptedRun], tmp_path: Path) -> Iterator[ComparisonSession]:
-    opening = ScriptedRuns(scripted)
-    with closing(ComparisonSession(lambda: opening, tmp_path, PageReporter(quiet=True))) as session:  # type: ignore[arg-type,return-value]
+    opening: Any = SimpleNamespace(opened=lambda _reporter: nullcontext(scripted))
+    with closing(ComparisonSession(lambda: opening, tmp_path, PageReporter(quiet=True))) as session:
         session.prepare()
-        until(lambda: session.phase == "ready")
+        wait_for(lambda: session.phase == "ready")
         yield session
-
-
-def until(true: object) -> None:
-    assert callable(true)
-    ends = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 def asked(session: ComparisonSession, question: str) -> tuple[str, AskedPair]:
     pair_id = session.ask(question)
     pair = session.find(pair_id)
-    until(lambda: pair.error or len(pair.answers) == 2)
+    wait_for(lambda: pair.error or len(pair.answers) == 2)
     return pair_id, pair
 
 
@@ -166,16 +145,12 @@ def test_what_goes_wrong_is_said_for_its_question_and_the_session_goes_on(
     for refused in (lambda: session.ask(" "), lambda: session.find("7"), lambda: session.vote("7", "a")):
         with pytest.raises(ConfigError):
             refused()
-    scripted[1].error = "the server is gone"
-    pair_id, pair = asked(session, "Who?")
-    assert pair_value(pair, session.names)["error"] == "the server is gone"
-    with pytest.raises(ConfigError, match="no two answers"):
-        session.vote(pair_id, "a")
-    scripted[1].error, scripted[1].answer = "", None
-    pair_id, pair = asked(session, "Who?")
-    assert pair.error == ""
-    with pytest.raises(ConfigError, match="no two answers"):
-        session.vote(pair_id, "a")
+    for error in ("the server is gone", ""):
+        scripted[1].error, scripted[1].answer = error, None
+        pair_id, pair = asked(session, "Who?")
+        assert pair_value(pair, session.names)["error"] == error
+        with pytest.raises(ConfigError, match="no two answers"):
+            session.vote(pair_id, "a")
 
 
 def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
@@ -194,7 +169,7 @@ def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
     session = ComparisonSession(choose, results, reporter)
     opened.append(session)
     session.prepare()
-    until(lambda: session.phase == "failed" or [*results.glob("*/worker.log")])
+    wait_for(lambda: session.phase == "failed" or [*results.glob("*/worker.log")])
     session.close()
     assert (session.phase, "SIGKILL" in session.message) == ("failed", True), session.message
 

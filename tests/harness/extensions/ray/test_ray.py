@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from command_line import CommandLine, CommandLineHere, over_http
 from damaging import WorkersHere
 from killing import journaled
+from serving import serving
 
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
@@ -44,12 +44,9 @@ def test_what_cannot_be_spread_is_one_line_before_anything_is_done(
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    with FakeServer(FakeScript(latency_s=0.3)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    pytest.importorskip("ray")
+    with serving(FakeServer(FakeScript(latency_s=0.3))) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def spread_run(line: CommandLine, server: FakeServer) -> "subprocess.Popen[str]":
@@ -78,7 +75,6 @@ def test_a_cluster_of_this_machine_is_reached_by_nobody_else_and_survives_the_ki
     line: CommandLine, server: FakeServer
 ) -> None:
     """No file of the folder runs, no answer is lost, and no call is made twice."""
-    pytest.importorskip("ray")
     for name in ("pydantic", "numpy", "harness", "token"):
         (line.folder / f"{name}.py").write_text("open('was_run', 'a').write(__file__)")
     command = spread_run(line, server)
@@ -114,7 +110,6 @@ def test_what_ray_ends_in_the_middle_is_one_line_and_the_same_command_goes_on(
     line: CommandLine, server: FakeServer
 ) -> None:
     """As it ends whoever has joined a cluster whose first machine was lost, after a minute."""
-    pytest.importorskip("ray")
     command = spread_run(line, server)
     assert killed(command, "-P -m harness.cli.main")
     _, said = command.communicate(timeout=300)
@@ -134,29 +129,19 @@ def test_what_ray_ends_in_the_middle_is_one_line_and_the_same_command_goes_on(
 
 
 @pytest.mark.slow
-def test_a_signal_to_the_command_alone_ends_it_in_order(line: CommandLine, server: FakeServer) -> None:
-    pytest.importorskip("ray")
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_of_a_command_that_a_signal_ends_goes_on(
+    line: CommandLine, server: FakeServer, sent: signal.Signals
+) -> None:
     command = spread_run(line, server)
-    command.send_signal(signal.SIGTERM)
+    children = psutil.Process(command.pid).children(recursive=True)
+    apart = [one for one in children if "-P -m harness.cli.main" in " ".join(one.cmdline())]
+    command.send_signal(sent)
     _, said = command.communicate(timeout=60)
-    assert command.returncode == 130
-    assert "interrupted; all answers are kept" in said
-
-
-@pytest.mark.slow
-def test_nothing_of_a_killed_command_goes_on(line: CommandLine, server: FakeServer) -> None:
-    pytest.importorskip("ray")
-    command = spread_run(line, server)
-    apart = [
-        one
-        for one in psutil.Process(command.pid).children(recursive=True)
-        if "-P -m harness.cli.main" in " ".join(one.cmdline())
-    ]
-    command.kill()
-    command.communicate(timeout=10)
-    _, alive = psutil.wait_procs(apart, timeout=10)
-    assert apart
-    assert not alive
+    assert apart and not psutil.wait_procs(apart, timeout=10)[1]
+    if sent == signal.SIGTERM:
+        assert command.returncode == 130
+        assert "interrupted; all answers are kept" in said
 
 
 @pytest.mark.slow
@@ -164,7 +149,6 @@ def test_nothing_of_a_killed_command_goes_on(line: CommandLine, server: FakeServ
 def test_evaluators_over_ray_write_the_scores_that_they_write_here(
     tmp_path: Path, line: CommandLine, server: FakeServer
 ) -> None:
-    pytest.importorskip("ray")
     here = CommandLineHere(tmp_path)
     with WorkersHere():
         assert not here.call("run", "-s", "gold", *DEMO, "--set", "models.generator.provider=fake").returncode

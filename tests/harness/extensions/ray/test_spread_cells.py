@@ -4,12 +4,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import pytest
 from damaging import WorkersHere
 from killing import journaled, what_was_answered
+from serving import serving
 from workers_in_threads import Machines, WorkerInThread, losing_at
 
 from harness.config import BenchConfig
@@ -51,16 +52,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
-
-        def start(**script: Any) -> FakeServer:
-            server = stack.enter_context(FakeServer(FakeScript.model_validate(script)))
-            thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
-            return server
-
-        yield start
+        yield lambda **script: stack.enter_context(serving(FakeServer(FakeScript(**script))))
 
 
 def cells(server: FakeServer | None, *systems: str, **keys: Any) -> list[Cell]:
@@ -152,12 +144,16 @@ class Reading:
                 assert self._until.wait(60)
 
 
+def by_rules() -> list[Cell]:
+    return cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
+
+
 @pytest.mark.slow
 def test_texts_that_rules_read_are_read_by_several_workers_one_is_lost_and_the_graph_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.extraction.remote_extraction.BATCH", 2)
-    found = cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
+    found = by_rules()
     here = run_here(found, tmp_path / "here")
     reading, reporter = Reading(number_lost=1), Heard()
     there = spread(found, tmp_path / "there", Machines(reading), reporter)
@@ -177,10 +173,9 @@ def test_who_would_read_otherwise_reads_nothing_and_the_index_is_built_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.runner.executing.remote_extraction.pipeline_digest", lambda _: "another")
-    found = cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
     reporter = Heard()
     reading = Reading(until=reporter.has_warned)
-    [result] = spread(found, tmp_path, Machines(reading), reporter)
+    [result] = spread(by_rules(), tmp_path, Machines(reading), reporter)
     assert (result.status, reading.n_read) == ("done", 0)
     assert any("read by one worker alone: the spaCy pipeline" in line for line in reporter.warned)
 
@@ -274,7 +269,5 @@ def test_an_interrupt_ends_every_worker_and_the_next_command_goes_on(
 
 
 def _interrupted(*_: object, **__: object) -> None:
-    import time
-
     time.sleep(0.4)
     raise KeyboardInterrupt

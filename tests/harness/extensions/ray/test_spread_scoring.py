@@ -15,7 +15,7 @@ from harness.config.schema import BudgetConfig
 from harness.core.records import EvaluationRecord
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.extensions.ray.spread_scoring import SpreadScoring
-from harness.protocols import EvaluatorSpec, Params
+from harness.protocols import EvaluatorSpec
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan
@@ -117,9 +117,7 @@ def test_machines_that_are_all_lost_are_one_line_and_the_run_keeps_its_scores(tm
     machines = Machines(lambda worker, event: worker.lose() if event.kind == "asks" else None)
     outcome, _ = scored_elsewhere(tmp_path, [run], judging(), machines)
     ((name, error),) = outcome.refusals
-    assert name == "grader"
-    assert "was lost" in error.what
-    assert "it resumes" in error.fix
+    assert name == "grader" and "was lost" in error.what and "it resumes" in error.fix
     assert scores(run) == before
 
 
@@ -161,10 +159,7 @@ def test_an_evaluator_that_breaks_for_one_answer_fails_its_scores_alone(
                 raise ValueError("not Rome")
             return await super().evaluate(cases)
 
-    def build(params: Params, runtime: Any) -> Choosy:
-        return Choosy(params, runtime)
-
-    spec = replace(GRADER, build=build)
+    spec = replace(GRADER, build=Choosy)
     known(spec)
     run = graded_run(tmp_path, "naive", ANSWERS)
     scored_elsewhere(tmp_path, [run], plan_with(fake_judge(replies=REPLIES), spec), Machines())
