@@ -55,13 +55,8 @@ def run_spread(
         served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
         n_side_by_side = 1 if served else min(len(cells), 2 * n_workers)
         with ThreadPoolExecutor(n_side_by_side) as pool:
-<<<<<<< HEAD
             running = [pool.submit(run_cell, cell, context) for cell in cells]
-            with _stopping(workers, running):
-=======
-            running = [pool.submit(run, cell) for cell in cells]
             try:
->>>>>>> exts
                 wait(running, return_when=FIRST_EXCEPTION)
                 for cell in running:
                     if cell.done():
@@ -74,31 +69,12 @@ def run_spread(
         return [cell.result() for cell in running]
 
 
-<<<<<<< HEAD
-@contextmanager
-def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
-    """Any exception within the block, Ctrl-C included, ends the other workers."""
-    try:
-        yield
-    except BaseException:
-        workers.stop()
-        for cell in running:
-            cell.cancel()
-        raise
-
-
 @dataclass(kw_only=True)
 class SpreadExecution(Execution):
     """See `Execution`; its lock and its model server belong to this process."""
 
     workers: WorkerPool
     launch: LaunchWorker = start_process
-=======
-@dataclass
-class SpreadExecution(Execution):
-    workers: WorkerPool = field(kw_only=True)
-    launch: LaunchWorker = field(kw_only=True, default=start_process)
->>>>>>> exts
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo` in shards; other workers take over what a lost one had not answered."""

@@ -100,7 +100,7 @@ def summarize(run: RunDir) -> RunSummary:
         found |= RunSummary(
             run_id=run.path.name,
             name=manifest.name,
-            tags=run.tags.read().tags,
+            tags=run.name_and_tags().tags,
             created_at=manifest.created_at,
             dataset=prefix if dashes else dataset_name(manifest),
             system=str(manifest.system.get("name", "")),
@@ -110,31 +110,8 @@ def summarize(run: RunDir) -> RunSummary:
         found |= _counts(run, manifest)
         found["metric"], found["value"] = _headline(run, manifest)
     except UNREADABLE as error:
-<<<<<<< HEAD
-        return found.model_copy(update={"damage": getattr(error, "what", f"{type(error).__name__}: {error}")})
-    return found.model_copy(update={"metric": metric, "value": value})
-
-
-def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
-    generator = manifest.model("generator")
-    prefix, dashes, _ = manifest.run_id.partition("--")
-    return base.model_copy(
-        update={
-            "name": manifest.name,
-            "tags": run.name_and_tags().tags,
-            "created_at": manifest.created_at,
-            "dataset": prefix if dashes else dataset_name(manifest),
-            "system": str(manifest.system.get("name", "")),
-            "model": str(generator.get("model") or generator.get("provider") or "")
-            if manifest.has_generator
-            else "",
-            "identity": {k: v for k, v in manifest.identity.items() if k not in {"dataset", "models", "schema"}},
-        }
-    )
-=======
         found["damage"] = getattr(error, "what", f"{type(error).__name__}: {error}")
     return RunSummary(**found)
->>>>>>> exts
 
 
 def _counts(run: RunDir, manifest: Manifest) -> dict[str, Any]:
