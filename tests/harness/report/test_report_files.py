@@ -209,7 +209,7 @@ def test_what_weakens_a_run_is_said_of_it(make_run: MakeRun, wishes: dict[str, A
                 "different commits of the harness (c0ffee, badcafe).",
             ],
         ),
-        ({"baseline": "A ceiling, not one of them."}, ["- kg: A ceiling, not one of them."]),
+        ({"baseline": "A ceiling, not one of them."}, ["A ceiling, not one of them."]),
     ],
 )
 def test_what_differs_between_runs_besides_the_system_is_said(
