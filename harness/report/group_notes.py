@@ -28,8 +28,8 @@ def document_notes(frame: Frame) -> list[str]:
     about = [name for name in frame.clusters.values() if name.startswith(ABOUT)]
     queries, documents = counted(len(about), "query", "queries"), counted(len({*about}), "document")
     return [
-        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{queries} with evidence, mainly about {documents}."
+        "± holds for new queries on these documents. Differences are tested for new documents too, so their "
+        f"intervals may be wider: {queries} with evidence, mainly about {documents}."
     ]
 
 

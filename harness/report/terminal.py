@@ -33,7 +33,9 @@ _LONGEST_NOTE = 148
 _LEAST_OF_NOTE = 60
 """Of the sentences before a long last one."""
 BRIEF_WIDTH = 80
-_LEGEND = "± and [ ]: 95 % intervals. Seconds: median of a question; tokens: mean."
+_INTERVALS = "± and [ ]: 95 % intervals"
+_LEGEND = {"seconds": "seconds: median of a question", "tokens": "tokens: mean of a question"}
+"""Of the columns whose titles leave a question."""
 _MOST_SYSTEMS = 8
 _MOST_ROWS = 9
 """Of an evaluator's metrics, which begin with the main ones."""
@@ -81,7 +83,8 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[st
     left = len(table.rows) - _MOST_SYSTEMS
     shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
     if shown:
-        print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
+        legend = "; ".join([_INTERVALS, *(_LEGEND[title] for title in table.header if title in _LEGEND)])
+        print_table(replace(table, rows=shown, note=f"{legend}."), console, width, titled=False)
     left_out = [counted(left, "more system")] if len(shown) < len(table.rows) else []
     notes = [note for note in verdict.caveats if not note.endswith(tuple(known))]
     print_notes(notes, console, width, full=full, left_out=left_out)

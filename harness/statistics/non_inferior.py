@@ -48,14 +48,6 @@ def as_good(
     return NonInferiority(place, max(known, default=float("-inf"))) if len(known) == len(limits) else None
 
 
-def at_most_worse(compared: MeasureComparison, place: int, besides: Collection[int] = ()) -> float | None:
-    """Upper 97.5 % limit of how far the run is behind any other one, except `besides`; None: unknown."""
-    others = [at for at, mean in enumerate(compared.means) if mean is not None and at not in {place, *besides}]
-    limits = _at_most_worse(compared, place, others, 1)
-    known = [limit for limit in limits if limit is not None]
-    return max(known) if known and len(known) == len(limits) else None
-
-
 def disadvantage(compared: MeasureComparison, place: int, other: int, n_tried: int = 1) -> Interval:
     """How far the run at `place` is behind the `other`, in the direction of the metric. Each limit holds in the
     worst case of missing values, and on new documents too if queries share documents; None: unknown.

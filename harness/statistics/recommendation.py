@@ -104,10 +104,18 @@ def ranked_places(compared: MeasureComparison) -> list[int]:
     return [place for _, place in sorted(known, key=lambda one: (sign * one[0], one[1]))]
 
 
-def probability_within(compared: MeasureComparison, place: int, margin: float) -> float | None:
-    """Probability that the true mean of a run is at most `margin` below that of the best run, with the worst
-    possible value for each of its missing ones and the best for those of others. None for a single run, fewer than
-    two queries, and metrics without a direction or a range.
+class Risk(NamedTuple):
+    """How far the true mean of a run may be below that of the best one, from one model, so that both agree."""
+
+    probability: float
+    """That it is at most the margin below."""
+    at_most_worse: float
+    """Upper 97.5 % limit of how far it is below, in the unit of the metric; 0: it is the best."""
+
+
+def risk_within(compared: MeasureComparison, place: int, margin: float) -> Risk | None:
+    """The risk of choosing a run, with the worst possible value for each of its missing ones and the best for
+    those of others. None for a single run, fewer than two queries, and metrics without a direction or a range.
     """
     places = ranked_places(compared)
     span, higher = compared.measure.span, compared.measure.higher_is_better
@@ -119,7 +127,7 @@ def probability_within(compared: MeasureComparison, place: int, margin: float) -
     means, covariance = _means(values, weights, span, compared.clusters)
     draws = _posterior(means, covariance, span)
     behind = draws.max(axis=1) - draws[:, places.index(place)]
-    return float(np.mean(behind <= margin))
+    return Risk(float(np.mean(behind <= margin)), float(np.quantile(behind, 1 - ALPHA / 2)))
 
 
 def _hull(one: Interval, other: Interval, span: float | None) -> Interval:

@@ -145,7 +145,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
         return None
     applies = view.values[measure].expected
     ids = [query_id for query_id in view.sample if query_id in applies]
-    references = [row.reference for row in view.sample.at(ids)]
+    references = [view.sample[query_id].reference for query_id in ids]
     found = known.constant(references, query_weights(view.frame, ids, applies))
     if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
         return None

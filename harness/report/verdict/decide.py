@@ -20,11 +20,11 @@ from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQuerie
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import ENOUGH
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
+from harness.statistics.non_inferior import as_good, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.statistics.query_values import COSTS
-from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability_within
+from harness.statistics.recommendation import MISSING_MATTERS, Lead, risk_within
 
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
@@ -279,15 +279,14 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
 
 
 def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]:
-    """The probability that it is within the margin of the best, and how far it may be behind one that differs from
-    it on any query; both unknown after a race, which stops by results.
+    """The probability that it is within the margin of the best, and how far it may be behind; both unknown after a
+    race, which stops by results.
     """
     compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
     if compared is None or not choice.recommends or ranking.race is not None:
         return None, None
-    worst = at_most_worse(compared, place, ranking.identical(place))
-    probability = None if margin is None else probability_within(compared, place, margin)
-    return probability, worst if worst is not None and worst > 0 else None
+    risk = None if margin is None else risk_within(compared, place, margin)
+    return (None, None) if risk is None else (risk.probability, risk.at_most_worse or None)
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:

@@ -272,7 +272,7 @@ def _more(verdict: Verdict) -> str:
         return f"Score the missing values of {name(whose.system)} first."
     if verdict.is_ceiling:
         other = f" (report these runs with -m {verdict.separated_by})" if verdict.separated_by else ""
-        return f"Harder questions or a smaller cutoff{other} may separate them; more like these hardly will."
+        return f"Harder questions or another metric{other} may separate them; more like these hardly will."
     more = verdict.more
     if stopped := _stopped(verdict):
         return stopped

@@ -189,8 +189,8 @@ class Verdict:
     probability: float | None = None
     """That the recommended run is within the margin of the best one."""
     at_most_worse: float | None = None
-    """Upper 97.5 % limit of how far it is behind another run, in the unit of the metric; None: unknown, or not
-    behind.
+    """Upper 97.5 % limit of how far it is behind the best one, in the unit of the metric; None: unknown, or it is
+    the best.
     """
     cheaper: Cheaper | None = None
     tie_break: TieBreak | None = None
