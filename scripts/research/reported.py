@@ -108,16 +108,19 @@ def within_margin(check: Check, n: int, k: int) -> Iterator[Row]:
     rows have the same kind of interval.
     """
 
-    def case(rng: Rng) -> tuple[bool, bool]:
+    def case(rng: Rng) -> tuple[bool, bool, bool]:
         ahead = rng.normal(0, SPREADS[int(rng.integers(len(SPREADS)))], k).clip(-0.25, 0.25)
         said = verdict(*systems(rng, n, tuple(ahead), WORLDS["shares"]))
         chosen = int((said.recommended or "s1")[1:]) - 1
         stated = 1.0 if said.probability is None else said.probability
-        return bool(ahead.max() - ahead[chosen] <= MARGIN), bool(rng.random() < stated)
+        behind = float(ahead.max() - ahead[chosen])
+        is_covered = behind <= (said.at_most_worse or 0.0)
+        return behind <= MARGIN, bool(rng.random() < stated), is_covered
 
     nominal = {
         f"{k} systems: the recommended one is within 5 points of the best": "as stated",
         "the same: the probability that is stated": "as measured, within .05",
+        "the same: it is at most as far behind as stated": ".975",
     }
     return check.shares(nominal, n, case, max(1, k // 4))
 
