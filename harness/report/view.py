@@ -31,7 +31,7 @@ from harness.report.measures import (
     ranking_choice,
     value_ranges,
 )
-from harness.report.notes import most_harmful_first, run_notes
+from harness.report.notes import lacks_evidence, most_harmful_first, run_notes, sees_gold
 from harness.report.records import (
     ABSTAINED,
     ERROR,
@@ -144,6 +144,11 @@ class RunView:
         n = sum(self.became(query_id, ABSTAINED) for query_id in answerable)
         whole = counted(len(answerable), "answerable query", "answerable queries")
         return f"{n:,} of {whole}" if 2 * n > len(answerable) else ""
+
+    @cached_property
+    def why_no_ceiling(self) -> str:
+        """Of a baseline that is given the gold evidence, why it is no ceiling here; empty: it is, or is none."""
+        return lacks_evidence(self.sample.values()) if sees_gold(self.manifest) else ""
 
     @property
     def why_unpriced(self) -> str:

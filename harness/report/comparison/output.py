@@ -214,9 +214,10 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
         return f"Inconclusive: {shortened(comparison.label(most))} has no value for {queries}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
-    shown = f"No significant difference: {first} is ahead of {second} by {by}"
-    if not lead.difference:
-        shown = f"No significant difference: {first} and {second} have the same {_title(compared)}"
+    if lead.difference:
+        shown = f"No significant difference: {first} is ahead of {second} by {by}"
+    else:
+        shown = f"No significant difference in {_title(compared)}: {first} and {second} have the same score"
     if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
         return f"{shown}. They are equally good within {comparison.margin:g} points."
     return f"{shown}, which may be chance." if lead.difference else f"{shown}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from harness.display import printable
 from harness.report.comparison.compare import paired
-from harness.report.notes import lacks_evidence, sees_gold
+from harness.report.notes import sees_gold
 from harness.report.verdict.ranking import has_values, why_not_comparable
 from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
@@ -73,9 +73,7 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
     given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
     blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]
     seeing = [
-        _of_run(view, measure)
-        for view in runs
-        if given[view.run.run_id] is True and not lacks_evidence(view.sample.values())
+        _of_run(view, measure) for view in runs if given[view.run.run_id] is True and not view.why_no_ceiling
     ]
     lower = _best(group, measure, [*([constant] if constant else []), *blind])
     upper = _best(group, measure, seeing)

@@ -10,7 +10,7 @@ from typing import Any
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
-from harness.report.notes import UNFINISHED_NOTE, how_to_finish, lacks_evidence, sees_gold
+from harness.report.notes import UNFINISHED_NOTE, how_to_finish
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
 from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
@@ -142,8 +142,8 @@ def weaknesses(group: Group) -> Iterator[str]:
             advice = how_to_finish(view.is_running)
             yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. {advice}"
     for view in group.views:
-        if said := lacks_evidence(view.sample.values()) if sees_gold(view.manifest) else "":
-            yield f"{shortened(view.label)}: {said}"
+        if view.why_no_ceiling:
+            yield f"{shortened(view.label)}: {view.why_no_ceiling}"
     yield from _labelled(group)
 
 

@@ -54,11 +54,21 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"{best}: {score}."
 
 
+def _repair(verdict: Verdict) -> str:
+    """That the leading run fails too often to be used; empty if no other one stands in for it."""
+    if not (stand_in := stand_in_of(verdict)):
+        return ""
+    own, share = stand_in[0], 100 * (stand_in[0].failed or 0.0)
+    leads = f"it leads ({scored(verdict, own)}), but failed on {share:.0f} % of the questions"
+    return f"Repair {name(own.system)} before you use it: {leads}."
+
+
 def _not_above_baseline(verdict: Verdict) -> str:
     lower, own = name(verdict.lower_baseline), _recommended(verdict)
     if few_beside_baseline(verdict):
         best, n = name(verdict.recommended or ""), counted(verdict.n_questions, "question")
-        return f"Use {best} for now ({scored(verdict, own)}): {n} cannot show that it is better than {lower}."
+        use = f"Use {best} for now ({scored(verdict, own)}): {n} cannot show that it is better than {lower}."
+        return _repair(verdict) or use
     floor = _standing_of(verdict, verdict.lower_baseline)
     shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
     return f"No system is shown to be better than {lower}{shown}, which needs no documents."
@@ -72,11 +82,8 @@ def _no_choice(verdict: Verdict) -> str:
 
 def _unsettled(verdict: Verdict) -> str:
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
-    if stand_in := stand_in_of(verdict):
-        share = 100 * (stand_in[0].failed or 0.0)
-        return (
-            f"Repair {best} before you use it: it leads ({score}), but failed on {share:.0f} % of the questions."
-        )
+    if said := _repair(verdict):
+        return said
     if verdict.outcome == Outcome.INCONCLUSIVE:
         most = max(verdict.standings, key=lambda one: one.n_missing)
         missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
@@ -186,7 +193,8 @@ def few_beside_baseline(verdict: Verdict) -> bool:
 def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
     """The recommended run, if it often fails, and one that does not and is not shown to be worse."""
     own = _recommended(verdict)
-    if verdict.outcome not in _UNSETTLED or own is None or (own.failed or 0.0) < _OFTEN:
+    is_open = verdict.outcome in _UNSETTLED or few_beside_baseline(verdict)
+    if not is_open or own is None or (own.failed or 0.0) < _OFTEN:
         return None
     tied = [one for one in verdict.standings if one.status in OPEN and (one.failed or 0.0) < _OFTEN]
     return (own, tied[0]) if tied else None

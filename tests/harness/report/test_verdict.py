@@ -18,6 +18,7 @@ from harness.report import load_chapters
 from harness.report.comparison.compare import compare_runs
 from harness.report.leaderboard import leaderboard
 from harness.report.verdict.findings import find
+from harness.report.verdict.sentences import advice
 from harness.report.verdict.types import Outcome, Verdict
 from harness.statistics.prices import load_prices
 from harness.store import Done, RunDir
@@ -189,6 +190,18 @@ def test_few_questions_do_not_say_that_documents_are_useless(tmp_path: Path, n: 
     rows = {row[0]: row[1] for row in leaderboard(found, brief=True).rows}
     assert rows["naive"] == advised
     assert n_words(found.headline) <= 20
+
+
+def test_of_few_questions_a_system_that_often_fails_is_not_advised_beside_a_sound_one(
+    tmp_path: Path,
+) -> None:
+    failing: list[Value] = [*right(5, 5), IMPUTED, IMPUTED, *right(0, 5)]
+    scores: dict[str, Sequence[Value]] = {"kg": failing, "naive": right(4, 12)}
+    blind = by_accuracy({"closed-book": right(2, 12)}, gold=NAMES, baseline=BLIND)
+    found = verdict(tmp_path, *by_accuracy(scores, gold=NAMES), *blind)
+    assert (found.outcome, found.recommended) == (Outcome.NOT_ABOVE_BASELINE, "kg")
+    assert advice(found) == "use naive for now"
+    assert {row[0]: row[1] for row in leaderboard(found, brief=True).rows}["kg"] == "leads"
 
 
 def test_the_winner_stands_first_and_each_other_run_with_its_gap(tmp_path: Path) -> None:
