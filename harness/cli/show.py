@@ -15,7 +15,7 @@ from harness.cli.console import open_console
 from harness.cli.sentence_highlighting import STYLE, place_in
 from harness.core.errors import ConfigError, HarnessError, nearest
 from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
-from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable, short_seconds
+from harness.display import NOTHING, Entry, Quantity, Table, counted, printable, short_number
 from harness.report import load_chapters, render_terminal
 from harness.report.chapter import Chapter
 from harness.report.page.explorer_reading import ContextPlaces
@@ -153,7 +153,7 @@ def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> di
     values: Mapping[str, float] = costs.get("latency_s", {})
     late = {record.query_id for record in records if record.status == "timeout"}
     return {
-        query_id: Quantity(seconds, unit="s" if seconds < 0.1 else "", at_least=query_id in late)
+        query_id: Quantity(seconds, unit="two", at_least=query_id in late)
         for query_id, seconds in values.items()
     }
 
@@ -269,7 +269,7 @@ def timing_table(cost: Cost) -> Table:
 
 
 def _seconds(value: float | None) -> str:
-    return short_seconds(value) if value and value < 0.1 else number(value)
+    return NOTHING if value is None else short_number(value)
 
 
 def _saved(cost: Cost) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from harness.display.text_format import NOTHING, number, short_number, short_seconds
+from harness.display.text_format import NOTHING, number, short_number
 from harness.display.types import Entry, NumberForm, Quantity, Rank, ValueGroup
 
 LEAST_CHANCE = 0.001
@@ -85,8 +85,6 @@ def _figure(quantity: Quantity, value: float) -> str:
         value = 100 * value
         small = f"{round(value, 1) + 0.0:.1f}" if quantity.unit == "points" else short_number(value)
         shown = f"{round(value) + 0.0:.0f}" if abs(value) >= 0.95 or not value else small
-    elif quantity.unit == "s":
-        shown = short_seconds(value).removesuffix(" s")
     elif quantity.unit in {"two", "±"}:
         shown = short_number(value)
     elif decimals := _DECIMALS.get(quantity.unit):

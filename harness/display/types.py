@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NumberForm = Literal["", "share", "coefficient", "%", "count", "p", "two", "± %", "±", "points", "s"]
+NumberForm = Literal["", "share", "coefficient", "%", "count", "p", "two", "± %", "±", "points"]
 """Format of a number: "" three significant digits; share: three decimals, for values between -1 and 1;
 coefficient: two decimals; % in per cent; count: a whole number; p: a p value, never shown as 0; two: two
-significant digits; s: the same in seconds, or in ms below 0.1 s; ± % and ±: a share and another mean with half
-the width of its interval; points: a difference of shares in points.
+significant digits; ± % and ±: a share and another mean with half the width of its interval; points: a
+difference of shares in points.
 """
 
 

@@ -50,7 +50,7 @@ def _others(verdict: Verdict) -> list[_Column]:
     failed: _Column = ("failed", lambda one: _share(one.failed))
     dollars: _Column = ("$ per 1,000", lambda one: _number(one.usd_per_1000))
     tokens: _Column = ("tokens", lambda one: _number(one.tokens))
-    seconds: _Column = ("seconds", lambda one: _number(one.seconds, "s"))
+    seconds: _Column = ("seconds", lambda one: _number(one.seconds))
     has_failed = any(one.failed for one in standings)
     has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in standings)
     has_tokens = any(one.tokens and one.tokens.value for one in standings)

@@ -122,12 +122,12 @@ def _entries(test: LoadTest, level: LoadLevel) -> Iterator[Entry]:
     latency = level.latency
     yield _two(level.answers_per_s)
     for value in (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None):
-        yield Quantity(value, unit="s", at_least=bool(latency and latency.at_least))
+        yield Quantity(value, unit="two", at_least=bool(latency and latency.at_least))
     lost = level.n_failed + level.n_given_up
     yield Quantity(lost, of=lost + level.n_answered if lost else None, unit="count")
     yield _two(level.tokens_per_s)
     for value in (level.own_s, level.model_s, test.queue_s(level), level.limit_s):
-        yield Quantity(value, unit="s")
+        yield _two(value)
     yield _two(level.own_resources("cpu_percent"))
     yield _two(level.own_resources("rss_bytes"), _GB)
 
