@@ -26,8 +26,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Listed = Literal["systems", "datasets", "evaluators", "measures", "providers"]
-
 
 @app.callback()
 def prepare(

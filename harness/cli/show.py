@@ -153,8 +153,7 @@ def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> di
     values: Mapping[str, float] = costs.get("latency_s", {})
     late = {record.query_id for record in records if record.status == "timeout"}
     return {
-        query_id: Quantity(seconds, unit="two", at_least=query_id in late)
-        for query_id, seconds in values.items()
+        query_id: Quantity(seconds, unit="two", at_least=query_id in late) for query_id, seconds in values.items()
     }
 
 

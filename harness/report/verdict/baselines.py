@@ -93,8 +93,8 @@ def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
 def model_limit(
     group: Group, measure: str, baselines: Baselines, entrants: Sequence[int], *, natural: bool
 ) -> ModelLimit | None:
-    """The share of answers that are right with the gold evidence, if it is low, and further from 100 % than the best
-    system is from it.
+    """The share of answers that are right with the gold evidence, if that is low, and further from 100 % than the
+    best system is from it.
     """
     upper, known = baselines.upper, group.known.get(measure)
     row = baseline_row(upper, natural=natural) if upper and known and known.is_share else None

@@ -33,9 +33,6 @@ def triplets_schema(focus: Focus) -> dict[str, Any]:
     return object_of({"triplets": list_of(object_of({**parts, **dated}), MAX_TRIPLETS)})
 
 
-TRIPLETS_SCHEMA = triplets_schema(Focus())
-
-
 def triplets_messages(text: str, focus: Focus = Focus()) -> list[Message]:  # noqa: B008 - it is frozen
     task = _task(focus)
     return [
