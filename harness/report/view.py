@@ -104,7 +104,11 @@ class RunView:
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
         """The row of that measure in the mix of query types in which another one is, if there is one in that."""
-        row = self.row(measure, other.query_type) if other else None
+        return self.row_in(other.query_type if other else OVERALL, measure)
+
+    def row_in(self, mix: str, measure: str) -> Aggregate | None:
+        """The row of that measure in a mix of query types, or overall if it has none in that."""
+        row = self.row(measure, mix)
         return row if row is not None and row.mean is not None else self.row(measure)
 
     def value(self, measure: str) -> float | None:
