@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import Array, Interval
+from harness.statistics.confidence_intervals import FEWEST, Array, Interval, scipy_special
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.multiple_comparisons import tested
 from harness.statistics.paired_comparison import MeasureComparison
@@ -107,11 +107,13 @@ def ranked_places(compared: MeasureComparison) -> list[int]:
 def probability_within(compared: MeasureComparison, place: int, margin: float) -> float | None:
     """The probability that the true mean of a run is at most the margin below that of the best one, with the worst
     possible value for each of its missing ones and the best for those of others. None for a single run, fewer than
-    two queries, and metrics without a direction or a range.
+    two queries or six clusters, and metrics without a direction or a range.
     """
     places = ranked_places(compared)
     span, higher = compared.measure.span, compared.measure.higher_is_better
     if len(places) < 2 or span is None or higher is None or compared.n_common < 2:
+        return None
+    if compared.clusters is not None and len(set(compared.clusters.tolist())) < FEWEST:
         return None
     sign = 1.0 if higher else -1.0
     values = sign * np.stack([compared.values(at, best=at != place) for at in places], axis=1)
@@ -143,7 +145,9 @@ def _means(values: Array, weights: Array, span: float, clusters: NDArray[np.int6
         _, group = np.unique(clusters, return_inverse=True)
         residuals = np.stack([np.bincount(group, column) for column in residuals.T], axis=1)
     n = len(residuals)
-    return means, residuals.T @ residuals / weights.sum() ** 2 * (n / max(1, n - 1)) + floor
+    # The spread of a few units is itself uncertain.
+    wider = (scipy_special().stdtrit(n - 1, ALPHA / 2) / scipy_special().ndtri(ALPHA / 2)) ** 2 * n / (n - 1)
+    return means, residuals.T @ residuals / weights.sum() ** 2 * wider + floor
 
 
 def _posterior(means: Array, covariance: Array, span: float) -> Array:
