@@ -287,16 +287,18 @@ def _probability(ranking: Ranking, choice: Choice) -> float | None:
 
 
 def _at_most_worse(ranking: Ranking, choice: Choice, shown: Sequence[Standing]) -> float | None:
-    """How far the best run may be behind another one, by the intervals that the leaderboard shows; None if another
-    run is recommended.
+    """How far the best run may be behind another one, by the intervals of the leaderboard, and for new documents
+    where those are of these alone; None if another run is recommended.
     """
     if not choice.recommends or choice.place != ranking.order[0]:
         return None
     is_cost = ranking.ranked is not None and ranking.ranked.measure.higher_is_better is False
     gaps = [one.behind for one in shown if one.behind is not None]
-    limits = [gap.low if is_cost else gap.high for gap in gaps]
-    known = [-limit if is_cost else limit for limit in limits if limit is not None]
-    return max(known) if known and len(known) == len(limits) and max(known) > 0 else None
+    # Lower limits of its lead.
+    lows = [lead.interval.low for lead in ranking.leads]
+    lows += [gap.low if is_cost else gap.high and -gap.high for gap in gaps]
+    known = [low for low in lows if low is not None]
+    return -min(known) if known and len(known) == len(lows) and min(known) < 0 else None
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.display import counted, short_number, short_seconds
+from harness.display import counted, short_number
 from harness.report.labels import shortened
 from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
@@ -277,10 +277,7 @@ def _costs(verdict: Verdict) -> str:
         shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
-    shown = " and ".join(
-        f"{'≥ ' if cost.at_least else ''}{short_seconds(cost.value)} with {name(one.system)}"
-        for one, cost in timed
-    )
+    shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
     return f"A question takes {shown}." if timed and len(timed) == len(worth) else ""
 
 
