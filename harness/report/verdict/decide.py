@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.display import counted, printable
+from harness.display import counted, printable, short_number
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED_NOTE, how_to_finish
@@ -29,6 +29,8 @@ from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
+_MOSTLY_WORDING = 0.5
+"""Score of a constant answer, from 0 to 1, above which a word metric says little about facts."""
 _OFTEN_LABELLED = 0.1
 """Part of the answers of a run."""
 
@@ -373,10 +375,20 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
             yield f"{ranking.display_name} alone ranks here: a system that hardly answers can win."
         if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
             yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
+    yield from _shared_wording(verdict)
     for standing in verdict.standings:
         if standing.status == "not ranked" and standing.why != UNFINISHED:
             yield f"{shortened(standing.system)} is not ranked: {standing.why}."
     yield from _other_notes(group)
+
+
+def _shared_wording(verdict: Verdict) -> Iterator[str]:
+    constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
+    if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
+        yield (
+            f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to these "
+            "questions share most of their words, so read some of them."
+        )
 
 
 def _other_notes(group: Group) -> list[str]:

@@ -612,3 +612,15 @@ def test_the_dollars_of_a_run_that_often_fails_are_a_lower_bound(tmp_path: Path)
     rows = {one.system: known(one.usd_per_1000) for one in found.standings}
     assert (rows["failing"].at_least, rows["naive"].at_least) == (True, False)
     assert "$" not in " ".join(found.sentences)
+
+
+def test_a_word_metric_that_a_constant_answer_nearly_satisfies_is_named_in_a_note(tmp_path: Path) -> None:
+    alike = tuple(f"The code of item {number} is zz{number} by the registry" for number in range(60))
+    plans = [
+        ScoredRun(name, {"token_f1": [f1] * 60}, gold=alike, measure="token_f1")
+        for name, f1 in (("naive", 0.9), ("kg", 0.95))
+    ]
+    unlike = [replace(plan, gold=(), name=f"other-{plan.system}") for plan in plans]
+    noted, silent = (verdict(tmp_path / name, *own) for name, own in (("alike", plans), ("unlike", unlike)))
+    assert any("constant answer" in one for one in noted.caveats)
+    assert not any("constant answer" in one for one in silent.caveats)
