@@ -386,8 +386,8 @@ def _shared_wording(verdict: Verdict) -> Iterator[str]:
     constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
     if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
         yield (
-            f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to these "
-            "questions share most of their words, so read some of them."
+            f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "
+            "these questions share most of their words, so read some of them."
         )
 
 
