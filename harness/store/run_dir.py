@@ -10,7 +10,7 @@ from harness.core.bounded_files import open_to_append
 from harness.core.errors import DISTRIBUTION, StoreError, explained_io
 from harness.core.hashing import short_digest
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
-from harness.store import atomic_files, checksums, lock
+from harness.store import atomic_files, checksums, lock, untrusted_file_reader
 from harness.store.checksums import FileChecksum, StatCache
 from harness.store.compressed_memory import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
@@ -364,8 +364,10 @@ class RunDir:
         if not self.records_checksum():
             return ""
         evaluations = sorted(self._scores_path.glob("*.json"))
-        closing = [self.path / "done.json", *self.path.glob("tags.json"), *evaluations]
-        return short_digest([path.read_text(encoding="utf-8") for path in closing])
+        fixes = {self.path / "done.json": atomic_files.RUN_AGAIN, self._tags.path: _NEW_TAGS}
+        fixes |= dict.fromkeys(evaluations, self._evaluate_again)
+        there = ((path, fix) for path, fix in fixes.items() if path.exists())
+        return short_digest([untrusted_file_reader.text(path, fix) for path, fix in there])
 
     def reach(self) -> PartialRun | None:
         """Over which queries a closed run is complete; None if it is open or was never closed early."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.core.errors import ConfigError, StoreError
-from harness.core.hashing import file_digest
-from harness.store import lock
+from harness.core.hashing import text_digest
+from harness.store import lock, untrusted_file_reader
 from harness.store.run_dir import RunDir
 
 _MOST_LISTED = 5
@@ -99,6 +99,10 @@ def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
     for run in runs:
         # Manifest and done.json contain the start and the end of a run in microseconds.
         files = (run / "manifest.json", run / "done.json")
-        first = seen.setdefault(tuple(file_digest(file) for file in files if file.is_file()), run)
+        try:
+            own = tuple(text_digest(untrusted_file_reader.text(file, "")) for file in files if file.exists())
+        except StoreError:  # It is refused when it is read.
+            continue
+        first = seen.setdefault(own, run)
         if first.resolve() != run.resolve():
             yield run, first

@@ -18,7 +18,7 @@ from harness.core.errors import StoreError
 from harness.core.records import Estimate, PhaseEstimate, RunRecord, Score
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.statistics.resource_usage import load_resources
-from harness.store import CallKey, Done, IndexDir, Journal, RunDir, untrusted_file_reader
+from harness.store import CallKey, Done, IndexDir, Journal, RunDir, find_runs, untrusted_file_reader
 from harness.store.asked_calls import latest_calls
 
 from .conftest import MakeRecord
@@ -162,6 +162,30 @@ def test_samples_of_resources_without_an_end_are_refused(tmp_path: Path) -> None
     endless(tmp_path / "resources.csv")
     with pytest.raises(StoreError, match="delete it: the report then leaves out CPU and RAM"):
         load_resources(tmp_path / "resources.csv")
+
+
+@pytest.mark.parametrize("name", ["done.json", "tags.json", "scores/answer.json"])
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_run_with_what_is_no_file_has_no_fingerprint(
+    finished: RunDir, name: str, strange: Callable[[Path], None]
+) -> None:
+    finished.rename("first try")
+    assert finished.fingerprint()
+    (finished.path / name).unlink()
+    strange(finished.path / name)
+    with pytest.raises(StoreError, match=Path(name).name):
+        RunDir(finished.path).fingerprint()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "done.json"])
+@pytest.mark.parametrize("strange", STRANGE)
+def test_runs_are_found_beside_one_with_what_is_no_file(
+    finished: RunDir, name: str, strange: Callable[[Path], None]
+) -> None:
+    other = write_run(finished.path.parent, ScoredRun(scores={}, name="demo--b--2"))
+    (finished.path / name).unlink()
+    strange(finished.path / name)
+    assert [run.run_id for run in find_runs(other.path.parent, [])] == [finished.run_id, other.run_id]
 
 
 # Links
