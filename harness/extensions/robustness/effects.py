@@ -43,7 +43,6 @@ from harness.runner.plan import Cell, is_finished, plan_cells
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 from harness.statistics.prices import Prices
 from harness.store import RunDir, rows_by_id
-from harness.store.atomic_files import write_json
 from harness.store.score_files import refuse_link
 
 
@@ -284,5 +283,5 @@ def _saved(one: _Planned, effects: Sequence[Effect]) -> Robustness:
         every = {effect.perturbation: effect for effect in (*earlier.effects, *effects)}
         ordered = tuple(every[name] for name in PERTURBATIONS if name in every)
         found = found.model_copy(update={"effects": ordered})
-    write_json(effects_file(view.run), found)
+    effects_file(view.run).write(found)
     return found
