@@ -16,7 +16,6 @@ from harness.core.errors import ConfigError, DataError, HarnessError
 from harness.core.records import Reference, RunRecord
 from harness.display import counted
 from harness.evaluators.answer import is_right
-from harness.extensions.gate.conditions import refuse_unusable
 from harness.extensions.robustness.dataset import (
     NAME,
     PERTURBATIONS,
@@ -34,7 +33,7 @@ from harness.extensions.robustness.saved_effects import (
     saved_robustness,
 )
 from harness.report.comparison.compare import paired
-from harness.report.comparison.runs import drawn_queries
+from harness.report.comparison.runs import drawn_queries, refuse_unusable
 from harness.report.measures import known_measures
 from harness.report.records import ANSWERED
 from harness.report.verdict.findings import find
