@@ -9,8 +9,8 @@ from typing import Literal
 
 from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import BudgetExhausted
+from harness.core.page_and_section import has_places
 from harness.core.records import RaceRecord
-from harness.display.page_and_section import has_places
 from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
