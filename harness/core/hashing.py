@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.core.bounded_files import open_plain
+
 RUN_ID_HEX = 12
 
 
@@ -25,8 +27,8 @@ def text_digest(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of the file's bytes, 64 hex digits."""
-    with path.open("rb") as file:
+    """SHA-256 of the file's bytes, 64 hex digits. OSError for a folder, pipe or device."""
+    with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
+from random import Random
 
 _BLOCKS_WITH_MARKS = (range(0x300, 0x1E00), range(0xA66F, 0xAC00), range(0x11000, 0x12000))
 _MARK_CODES = [code for block in _BLOCKS_WITH_MARKS for code in block if unicodedata.category(chr(code))[0] == "M"]
@@ -53,6 +54,7 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 # Arabic vowel marks and the stroke that lengthens a word are optional; a zero-width space marks a Thai line break.
 _OPTIONAL = re.compile(rf"[\u0640\u064b-\u0652\u0670]|(?<=[{UNSPACED}])\u200b+(?=[{UNSPACED}])")
 _PLAIN_TERM = re.compile(r"\b\w\w+\b")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 # All that `folded` may change, and all scripts other than Latin, Greek and Cyrillic; no dashes, quotes and emoji.
 _UNUSUAL = re.compile(
     r"[\u0300-\u036f\u0483-\u0489\u0590-\u1dff\u2126\u212a\u212b\u2e80-\ud7ff\uf900-\ufdff\ufe20-\uffef"
@@ -74,6 +76,20 @@ def folded(text: str) -> str:
     text = _FULL_WIDTH.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), text)
     text = _OPTIONAL.sub("", unicodedata.normalize("NFC", text))
     return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+
+
+def renumbered(text: str, rng: Random) -> str | None:
+    """The text with its first number replaced by one of the same length and similar size; None: it has none."""
+    found = _NUMBER.search(text)
+    if found is None:
+        return None
+    digits = list(found[0])
+    places = [place for place, char in enumerate(digits) if char.isdigit()]
+    # The first two digits: changing the last ones of a year would be nearly right, and no number starts with 0.
+    for place in places[-2:] if len(places) > 2 else places[:1]:
+        choices = [digit for digit in "123456789" if digit != digits[place]]
+        digits[place] = rng.choice(choices)
+    return f"{text[: found.start()]}{''.join(digits)}{text[found.end() :]}"
 
 
 def word_count(text: str) -> int:

@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.config import GeneratorConfig
-from harness.core.bounded_files import open_to_append
+from harness.core.bounded_files import open_plain, open_to_append
 from harness.core.current_process import usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
@@ -97,6 +97,8 @@ if __name__ == "__main__":
 
 
 _READY_TIMEOUT_S = 300.0
+_LAST_WORDS = 1 << 16
+"""Bytes at the end of the log in which its last line is looked for."""
 _ready_by: ContextVar[float] = ContextVar("ready_by", default=math.inf)
 _SPINS = "10000"
 """How often an idle thread of the engine polls before it sleeps. Its default is 30 times as much and blocks cores
@@ -271,7 +273,10 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < deadline:
         if not server.is_alive():
-            lines = log.read_text(errors="replace").strip().splitlines()
+            # The log may have come with somebody else's run: it can be of any size.
+            with open_plain(log) as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
+                lines = file.read().decode(errors="replace").strip().splitlines()
             last = lines[-1][:200] if lines else "its log is empty"
             raise ModelUnavailable(f"the local model server stopped ({last})", f"its log is {log}")
         try:

@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from harness.core.errors import ConfigError, HarnessError, StoreError, explained_io
+from harness.store import untrusted_file_reader
 from harness.store.atomic_files import write_atomic
 from harness.store.lock import exclusive
 
@@ -24,6 +25,7 @@ _LOCK = ".report.lock"
 _UNFINISHED = ".report.*.partial"
 _FOLDERS = ("figures", "tables")
 _PUBLISHING_S = 60.0
+_DELETE = "delete that report"
 
 
 @contextmanager
@@ -123,12 +125,11 @@ class _Listed(BaseModel):
 def _listed(out: Path) -> _Listed:
     """Empty if there is none; ConfigError if it is damaged."""
     path = out / LIST
-    with explained_io("read", path):
-        text = path.read_text(encoding="utf-8") if path.exists() else "{}"
+    text = untrusted_file_reader.text(path, _DELETE) if path.exists() else "{}"
     try:
         return _Listed.model_validate_json(text)
     except ValidationError as error:
-        raise ConfigError(f"{path} is damaged: the list of files cannot be read", "delete that report") from error
+        raise ConfigError(f"{path} is damaged: the list of files cannot be read", _DELETE) from error
 
 
 def _publish(own: Path, out: Path, earlier: set[str], key: str) -> None:

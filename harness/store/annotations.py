@@ -19,9 +19,10 @@ from harness.core.records import Annotation, Record
 from harness.store import atomic_files, lock, untrusted_file_reader
 from harness.store.record_lines import with_check, without_check
 from harness.store.run_dir import RunDir
+from harness.store.run_files import ANNOTATIONS
 from harness.store.score_files import refuse_link
 
-_FOLDER, _VOTES = "annotations", "votes.jsonl"
+_VOTES = "votes.jsonl"
 _FIX = "restore the file, or delete that line: only its label is lost"
 Said = tuple[str, str, str | None]
 """(query_id, annotator, dimension)."""
@@ -46,7 +47,7 @@ class Preference(Record):
 
 def read_annotations(run: RunDir) -> list[Annotation]:
     """The latest annotations, sorted by annotator and query. StoreError if a file is damaged."""
-    folder = run.path / _FOLDER
+    folder = run.path / ANNOTATIONS
     found = [one for path in sorted(folder.glob("*.jsonl")) for one in _lines(path, Annotation, _run_id(run))]
     return counting_annotations(found)
 
@@ -113,7 +114,7 @@ def _path(run: RunDir, annotator: str) -> Path:
             f"--annotator {annotator[:60]!r} cannot be a file name",
             "use at most 60 letters, digits, '.', '_' and '-', e.g. --annotator ada",
         ) from error
-    return run.path / _FOLDER / f"{annotator}.jsonl"
+    return run.path / ANNOTATIONS / f"{annotator}.jsonl"
 
 
 def _lines(path: Path, kind: type[R], of: str) -> Iterator[R]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from harness.core.errors import StoreError
 from harness.core.records import RunRecord, RunStatus
 from harness.store import atomic_files, untrusted_file_reader
+from harness.store.run_files import RunFile
 
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""
@@ -90,7 +91,7 @@ class RecordLines:
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
         """`run_id`: returns the id of the run; called when a line is checked."""
         self.path = path
-        self._damaged_path = path.with_name("records.damaged.jsonl")
+        self._damaged_path = path.parent / RunFile.DAMAGED_RECORDS
         self._run_id = run_id
 
     def append(self, records: Iterable[RunRecord]) -> None:

@@ -10,13 +10,14 @@ from harness.core.bounded_files import open_to_append
 from harness.core.errors import DISTRIBUTION, StoreError, explained_io
 from harness.core.hashing import short_digest
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
-from harness.store import atomic_files, checksums, lock
+from harness.store import atomic_files, checksums, lock, untrusted_file_reader
 from harness.store.checksums import FileChecksum, StatCache
 from harness.store.compressed_memory import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, RunDialects
 from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, latest_records, latest_statuses
-from harness.store.run_state import ClusterInfo, CompletionMarker, NameAndTags, PartialRun, StateFile
+from harness.store.run_files import EXTENSION_FILES, SCORES, RunFile
+from harness.store.run_state import ClusterInfo, CompletionMarker, NameAndTags, PartialRun, R, StateFile
 from harness.store.score_files import (
     ScoreLines,
     ScoreWriter,
@@ -45,21 +46,21 @@ class RunDir:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run_id = path.name
-        self.journal_path = path / "calls.sqlite"
-        self.log_path = path / "worker.log"
-        self._manifest_path = path / "manifest.json"
-        self._sample_path = path / "sample.jsonl"
-        self._index = StateFile(path / "index.json", IndexRecord, _NEW_INDEX)
-        self._lines = RecordLines(path / "records.jsonl", lambda: self._manifest_run_id)
-        self._resources_path = path / "resources.csv"
-        self._estimate = StateFile(path / "estimate.json", Estimate, "delete it: the run goes on without it")
-        self._scores_path = path / "scores"
-        self._reach = StateFile(path / "reach.json", PartialRun, _NEW_REACH)
-        self._race = StateFile(path / "race.json", RaceRecord)
-        self._dialects = StateFile(path / "dialects.json", RunDialects, _NEW_DIALECTS)
-        self._cluster = StateFile(path / "spread.json", ClusterInfo, _NEW_CLUSTER)
-        self._tags = StateFile(path / "tags.json", NameAndTags, _NEW_TAGS)
-        self._closing = CompletionMarker(path / "done.json")
+        self.journal_path = path / RunFile.JOURNAL
+        self.log_path = path / RunFile.LOG
+        self._manifest_path = path / RunFile.MANIFEST
+        self._sample_path = path / RunFile.SAMPLE
+        self._index = StateFile(path / RunFile.INDEX, IndexRecord, _NEW_INDEX)
+        self._lines = RecordLines(path / RunFile.RECORDS, lambda: self._manifest_run_id)
+        self._resources_path = path / RunFile.RESOURCES
+        self._estimate = StateFile(path / RunFile.ESTIMATE, Estimate, "delete it: the run goes on without it")
+        self._scores_path = path / SCORES
+        self._reach = StateFile(path / RunFile.REACH, PartialRun, _NEW_REACH)
+        self._race = StateFile(path / RunFile.RACE, RaceRecord)
+        self._dialects = StateFile(path / RunFile.DIALECTS, RunDialects, _NEW_DIALECTS)
+        self._cluster = StateFile(path / RunFile.CLUSTER, ClusterInfo, _NEW_CLUSTER)
+        self._tags = StateFile(path / RunFile.TAGS, NameAndTags, _NEW_TAGS)
+        self._closing = CompletionMarker(path / RunFile.DONE)
         self._read_header = StatCache[_Header]()
         self._fitting_sample = StatCache[str]()
 
@@ -126,7 +127,7 @@ class RunDir:
         StoreError if scores would be written elsewhere (a link), before they are paid for.
         """
         refuse_link(self._scores_path)
-        return lock.exclusive(self.path / ".lock", wait_s=wait_s)
+        return lock.exclusive(self.path / RunFile.LOCK, wait_s=wait_s)
 
     def sample(self) -> list[SampleRow]:
         """The sampled queries with references, in data-set order. For a run that was closed early, only the
@@ -164,7 +165,7 @@ class RunDir:
 
         def check() -> str:
             closes = self._header()[1]
-            checksums.check_closed(self._sample_path, closes, "manifest.json", atomic_files.RUN_AGAIN)
+            checksums.check_closed(self._sample_path, closes, RunFile.MANIFEST, atomic_files.RUN_AGAIN)
             return closes[self._sample_path.name].sha256
 
         return self._fitting_sample.get([self._manifest_path, self._sample_path], check)
@@ -335,6 +336,15 @@ class RunDir:
         """The result of the race in which the run was closed; None if there is none, or the run is open."""
         return self._race.read() if self._race.path.exists() and self.done() else None
 
+    def extension_file(self, name: RunFile, kind: type[R], fix: str) -> StateFile[R]:
+        """The file in which an extension keeps what it measured with this run; `fix` as in `StateFile`.
+
+        ValueError if `name` is none of `EXTENSION_FILES`.
+        """
+        if name not in EXTENSION_FILES:
+            raise ValueError(f"{name} is no file of an extension")
+        return StateFile(self.path / name, kind, fix)
+
     def mark_done(self, done: Done, reached: Sequence[str] = (), why: str = "") -> None:
         """Write done.json, the completion marker, with the checksums of the other files.
 
@@ -364,8 +374,10 @@ class RunDir:
         if not self.records_checksum():
             return ""
         evaluations = sorted(self._scores_path.glob("*.json"))
-        closing = [self.path / "done.json", *self.path.glob("tags.json"), *evaluations]
-        return short_digest([path.read_text(encoding="utf-8") for path in closing])
+        fixes = {self.path / RunFile.DONE: atomic_files.RUN_AGAIN, self._tags.path: _NEW_TAGS}
+        fixes |= dict.fromkeys(evaluations, self._evaluate_again)
+        there = ((path, fix) for path, fix in fixes.items() if path.exists())
+        return short_digest([untrusted_file_reader.text(path, fix) for path, fix in there])
 
     def reach(self) -> PartialRun | None:
         """Over which queries a closed run is complete; None if it is open or was never closed early."""

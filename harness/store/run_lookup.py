@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.core.errors import ConfigError, StoreError
-from harness.core.hashing import file_digest
-from harness.store import lock
+from harness.core.hashing import text_digest
+from harness.store import lock, untrusted_file_reader
 from harness.store.run_dir import RunDir
+from harness.store.run_files import RunFile
 
 _MOST_LISTED = 5
 
@@ -31,7 +32,7 @@ def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
 
 def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
     as_path = Path(name)
-    if name and (as_path / "manifest.json").exists():
+    if name and (as_path / RunFile.MANIFEST).exists():
         return RunDir(as_path.resolve())
     fitting = [path for path in known if path.name == name]
     names: dict[Path, str] = {}
@@ -78,7 +79,7 @@ def name_for(run: RunDir) -> str:
 
 def is_being_written(run: RunDir) -> bool:
     """Whether another process holds the writer's lock of a run, such as one that answers."""
-    return lock.is_held(run.path / ".lock")
+    return lock.is_held(run.path / RunFile.LOCK)
 
 
 def runs_called(results: Path, name: str) -> list[str]:
@@ -98,7 +99,11 @@ def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
     seen: dict[tuple[str, ...], Path] = {}
     for run in runs:
         # Manifest and done.json contain the start and the end of a run in microseconds.
-        files = (run / "manifest.json", run / "done.json")
-        first = seen.setdefault(tuple(file_digest(file) for file in files if file.is_file()), run)
+        files = (run / RunFile.MANIFEST, run / RunFile.DONE)
+        try:
+            own = tuple(text_digest(untrusted_file_reader.text(file, "")) for file in files if file.exists())
+        except StoreError:  # It is refused when it is read.
+            continue
+        first = seen.setdefault(own, run)
         if first.resolve() != run.resolve():
             yield run, first

@@ -14,9 +14,10 @@ from pathlib import Path
 from harness.core.errors import StoreError, explained_io
 from harness.store import lock
 from harness.store.run_dir import RunDir
+from harness.store.run_files import ANNOTATIONS, RunFile
 
 _WITH_CALLS, _WITHOUT_CALLS = "whole", "but-calls"
-_CALLS = ("calls.sqlite-wal", "calls.sqlite-shm", "calls.sqlite")
+_CALLS = (f"{RunFile.JOURNAL}-wal", f"{RunFile.JOURNAL}-shm", RunFile.JOURNAL)
 """The database last: until it is back, nobody opens it without the rest."""
 
 
@@ -54,7 +55,7 @@ def remove_run(run: RunDir, *, calls: bool) -> None:
             f"delete them first: rag-harness runs gc --calls --yes --results {shlex.quote(str(results))}",
         )
     with ExitStack() as stack, explained_io("remove", run.path):
-        for held in run.path.glob("annotations/.*.lock"):
+        for held in run.path.glob(f"{ANNOTATIONS}/.*.lock"):
             stack.enter_context(lock.exclusive(held, wait_s=0.0))
         place.parent.mkdir(parents=True, exist_ok=True)
         run.path.rename(place)
@@ -76,14 +77,14 @@ def _delete(removed: Path, results: Path) -> None:
 
 def kept_calls(results: Path) -> list[Path]:
     """The folders with nothing but the paid calls of a removed run."""
-    beside = (path.parent for path in results.glob("*--*/calls.sqlite"))
-    alone = [path for path in beside if {one.name for one in path.iterdir()} <= {*_CALLS, ".lock"}]
+    beside = (path.parent for path in results.glob(f"*--*/{RunFile.JOURNAL}"))
+    alone = [path for path in beside if {one.name for one in path.iterdir()} <= {*_CALLS, RunFile.LOCK}]
     return sorted([*alone, *own_folder(results).glob(f"{_WITHOUT_CALLS}/*")])
 
 
 def remove_kept_calls(folder: Path) -> None:
     """Delete one of these folders. StoreError if a process works in it."""
-    with lock.exclusive(folder / ".lock", wait_s=0.0), explained_io("remove", folder):
+    with lock.exclusive(folder / RunFile.LOCK, wait_s=0.0), explained_io("remove", folder):
         shutil.rmtree(folder)
 
 
@@ -91,7 +92,7 @@ def remove_journal(path: Path) -> None:
     """Delete a journal that several runs shared."""
     with explained_io("remove", path):
         for name in reversed(_CALLS):
-            path.with_name(name).unlink(missing_ok=True)
+            (path.parent / name).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -5,20 +5,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from records import index_record
+
 from harness.core.hashing import short_digest
 from harness.core.records import (
+    Annotation,
     Cost,
+    Estimate,
     EvaluationRecord,
     Evidence,
     Failure,
+    PhaseEstimate,
     Prediction,
     Query,
+    RaceRecord,
     Reference,
     RunRecord,
     Score,
     Usage,
 )
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+from harness.store import SCHEMA_VERSION, Dialect, Done, Journal, Manifest, RunDir, RunFile, SampleRow
+from harness.store.annotations import opened_annotations
+from harness.store.run_files import EXTENSION_FILES
+from harness.store.run_rewriting import JsonObject
 
 NOT_APPLICABLE = "not_applicable"
 FAILED = "failed"
@@ -102,6 +111,30 @@ def write_run(results: Path, plan: ScoredRun) -> RunDir:
     if plan.finished and not plan.unfinished:
         run.mark_done(Done(n_expected=len(ids), n_ok=len(ids), n_error=0, finished_at="2026-11-20"))
     return run
+
+
+def write_every_file(results: Path) -> RunDir:
+    """A finished run with every file that a run can have."""
+    run = write_run(results, ScoredRun(scores={"accuracy": [1.0, 0.0]}, finished=False, name="demo--a--1"))
+    run.write_index(index_record(index_id="", built_by=run.run_id))
+    phase = PhaseEstimate()
+    run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
+    run.append_resources("time_s,phase", "1,answer")
+    race = {"measure": "accuracy", "margin": 5, "alpha": 0.05, "n_queries": 2, "n_drawn": 2, "ended": "queries"}
+    run.write_race(RaceRecord.model_validate({**race, "entrants": (run.run_id,), "left": (run.run_id,)}))
+    run.keep_dialect("generator", Dialect(taken=("seed",)))
+    run.keep_cluster_info(2)
+    run.rename("first try")
+    for name in EXTENSION_FILES:
+        run.extension_file(name, JsonObject, "").write(JsonObject({"measured": 1}))
+    with run.exclusive(), opened_annotations(run, "ada") as log:
+        log.append([Annotation(query_id="q000", run=run.run_id, annotator="ada", dimension=None, note="odd")])
+    Journal(run.journal_path).close()
+    for name in (RunFile.LOG, RunFile.SERVER_LOG, RunFile.DAMAGED_RECORDS):
+        (run.path / name).write_text("not read\n")
+    run.mark_done(Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-11-20"), ("q000", "q001"))
+    assert {*RunFile} <= {path.name for path in run.path.iterdir()}
+    return RunDir(run.path)
 
 
 def close_again(run: RunDir, *records: RunRecord) -> None:

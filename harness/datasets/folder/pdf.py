@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from harness.core.page_and_section import PAGE_BREAK
 from harness.datasets.folder.text_cleanup import (
-    PAGE_BREAK,
     UNREADABLE,
     NoDocument,
     ReadText,

@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
+from harness.core.page_and_section import fence_after, headings
 from harness.core.sanitize import visible
 from harness.datasets.decompression_limits import most_values, values_of_json
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, composed, no_heading, rows_below
-from harness.display.page_and_section import fence_after, headings
 
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(?![ \t]*\r?\n)(?P<yaml>.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"

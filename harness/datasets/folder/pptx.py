@@ -7,9 +7,9 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from harness.core.page_and_section import PAGE_BREAK
 from harness.datasets.folder.docx import check_packed
 from harness.datasets.folder.text_cleanup import (
-    PAGE_BREAK,
     NoDocument,
     ReadText,
     heading,

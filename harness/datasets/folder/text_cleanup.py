@@ -5,8 +5,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-PAGE_BREAK = "\f"
-"""Separates pages; `harness.display.page_and_section` counts it."""
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
 """Control characters; tabs, line breaks and page breaks are kept."""
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x85\u2028\u2029]")

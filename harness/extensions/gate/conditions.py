@@ -12,7 +12,7 @@ from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, 
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import paired
-from harness.report.comparison.runs import drawn_queries, shared_queries
+from harness.report.comparison.runs import drawn_queries, refuse_unusable, shared_queries
 from harness.report.measures import known_measures
 from harness.report.view import RunView, load_views
 from harness.statistics.confidence_intervals import Interval
@@ -126,14 +126,6 @@ def _refuse_impossible(condition: Condition, known: Mapping[str, Measure]) -> No
     if not low <= condition.limit / condition.factor <= high:
         what = f"--{condition.kind} {condition.metric}={condition.limit:g}: it lies between {low:g} and {high:g}"
         raise ConfigError(what, "write shares as 0.7 for 70 %")
-
-
-def refuse_unusable(view: RunView) -> None:
-    if not view.is_complete:
-        raise ConfigError(f"{view.run.run_id} is unfinished", "finish it: `rag-harness run` with the same config")
-    if view.race is not None:
-        what = f"{view.run.run_id} was in a race, which stops by its results: no other test of it is valid"
-        raise ConfigError(what, "run its config again without the race")
 
 
 def _refuse_other_sample(run: RunView, baseline: RunView) -> None:

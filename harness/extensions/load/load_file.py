@@ -17,8 +17,8 @@ from harness.core.errors import StoreError
 from harness.core.records import Record, Usage
 from harness.core.sanitize import cleaned
 from harness.extensions.load.levels import AskedQuery, Level, load_name
-from harness.store import RunDir
-from harness.store.atomic_files import read_json, write_json
+from harness.store import RunDir, RunFile
+from harness.store.run_state import StateFile
 
 MOST_LEVELS = 50
 _FIX = "delete it, or measure again with `rag-harness load`"
@@ -154,17 +154,19 @@ class LoadFile(Record):
 
 def read_load(run: RunDir) -> LoadFile | None:
     """The measurements of a run; None if there are none. StoreError if they are damaged or of another run."""
-    path, run_id = run.path / "load.json", run.manifest().run_id
-    if not path.exists():
-        return None
-    found = read_json(path, LoadFile, _FIX)
-    if found.run_id != run_id:
-        raise StoreError(f"{path} was measured with another run", _FIX)
+    file = _file(run)
+    found = file.read()
+    if found is not None and found.run_id != run.manifest().run_id:
+        raise StoreError(f"{file.path} was measured with another run", _FIX)
     return found
 
 
 def write_load(run: RunDir, measured: LoadFile) -> None:
-    write_json(run.path / "load.json", measured)
+    _file(run).write(measured)
+
+
+def _file(run: RunDir) -> StateFile[LoadFile]:
+    return run.extension_file(RunFile.LOAD, LoadFile, _FIX)
 
 
 def summarised(level: Level, seconds: float, resources: Mapping[str, float]) -> LoadLevel:

@@ -28,6 +28,7 @@ from harness.report.figures.marks import alt_of, legend, name_of, style_of
 from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.terminal import BRIEF_WIDTH, plain, print_table
 from harness.report.view import Group, RunView
+from harness.store import RunFile
 
 if TYPE_CHECKING:
     from harness.extensions.load.session import LoadSession
@@ -71,7 +72,7 @@ def measure_and_print(session: LoadSession, *, as_json: bool) -> int:
         if not session.made.tests:
             raise
         _print(session, as_json=as_json)
-        kept = f"what was measured is in {session.run.path / 'load.json'}"
+        kept = f"what was measured is in {session.run.path / RunFile.LOAD}"
         if isinstance(error, KeyboardInterrupt):
             raise RunInterrupted(f"interrupted; {kept}") from None
         complain(f"error: {error}; {kept}")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.core.records import Prediction
+from harness.core.scripts import renumbered
 from harness.evaluators.answer_normalisation import normalise
 from harness.evaluators.score_preconditions import stated_answers
 from harness.extraction.types import FoundEntity, TextGraph
@@ -21,7 +22,6 @@ GENERIC_ANSWER = (
     "worth looking at each of them with care."
 )
 """A text that fits any question, and is no abstention."""
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 _NEGATION = re.compile(
     r"\b(?:(is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)n['\u2019]t|not)\b",
     re.IGNORECASE,
@@ -46,20 +46,6 @@ def negated(text: str) -> str | None:
         verb, *rest = found[1].split(" ", 1)
         return f"{text[: found.start()]}{' '.join([verb, 'not', *rest])}{text[found.end() :]}"
     return None
-
-
-def renumbered(text: str, rng: random.Random) -> str | None:
-    """Its first number replaced by another of the same length and similar size."""
-    found = _NUMBER.search(text)
-    if found is None:
-        return None
-    digits = list(found[0])
-    places = [place for place, char in enumerate(digits) if char.isdigit()]
-    # The first two digits: changing the last ones of a year would be nearly right, and no number starts with 0.
-    for place in places[-2:] if len(places) > 2 else places[:1]:
-        choices = [digit for digit in "123456789" if digit != digits[place]]
-        digits[place] = rng.choice(choices)
-    return f"{text[: found.start()]}{''.join(digits)}{text[found.end() :]}"
 
 
 def halved(text: str) -> str | None:

@@ -13,10 +13,9 @@ from random import Random
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence
-from harness.core.scripts import SENTENCE_END
+from harness.core.scripts import SENTENCE_END, renumbered
 from harness.evaluators.gold_ranks import without_punctuation
 from harness.evaluators.score_preconditions import is_null
-from harness.extensions.meta_evaluation.perturbations import renumbered
 from harness.extensions.robustness.perturbations import (
     NUMBER,
     Material,

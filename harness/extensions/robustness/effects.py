@@ -16,7 +16,6 @@ from harness.core.errors import ConfigError, DataError, HarnessError
 from harness.core.records import Reference, RunRecord
 from harness.display import counted
 from harness.evaluators.answer import is_right
-from harness.extensions.gate.conditions import refuse_unusable
 from harness.extensions.robustness.dataset import (
     NAME,
     PERTURBATIONS,
@@ -34,7 +33,7 @@ from harness.extensions.robustness.saved_effects import (
     saved_robustness,
 )
 from harness.report.comparison.compare import paired
-from harness.report.comparison.runs import drawn_queries
+from harness.report.comparison.runs import drawn_queries, refuse_unusable
 from harness.report.measures import known_measures
 from harness.report.records import ANSWERED
 from harness.report.verdict.findings import find
@@ -43,7 +42,6 @@ from harness.runner.plan import Cell, is_finished, plan_cells
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 from harness.statistics.prices import Prices
 from harness.store import RunDir, rows_by_id
-from harness.store.atomic_files import write_json
 from harness.store.score_files import refuse_link
 
 
@@ -284,5 +282,5 @@ def _saved(one: _Planned, effects: Sequence[Effect]) -> Robustness:
         every = {effect.perturbation: effect for effect in (*earlier.effects, *effects)}
         ordered = tuple(every[name] for name in PERTURBATIONS if name in every)
         found = found.model_copy(update={"effects": ordered})
-    write_json(effects_file(view.run), found)
+    effects_file(view.run).write(found)
     return found

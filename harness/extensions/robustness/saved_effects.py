@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -12,8 +11,8 @@ from pydantic import Field, model_validator
 from harness.core.records import Record
 from harness.extensions.robustness.dataset import PERTURBATIONS
 from harness.statistics.difference_tests import ALPHA, holm
-from harness.store import RunDir
-from harness.store.atomic_files import read_json
+from harness.store import RunDir, RunFile
+from harness.store.run_state import StateFile
 
 FOLDER = "robustness"
 """In the results folder: the perturbed runs."""
@@ -113,17 +112,14 @@ class Robustness(Record):
         return self
 
 
-def effects_file(run: RunDir) -> Path:
-    return run.path / "robustness.json"
+def effects_file(run: RunDir) -> StateFile[Robustness]:
+    return run.extension_file(RunFile.ROBUSTNESS, Robustness, "measure again: rag-harness robustness RUN")
 
 
 def saved_robustness(run: RunDir) -> Robustness | None:
     """None: nothing was measured, or the run has other answers since. StoreError: the file is damaged."""
-    path = effects_file(run)
-    if not path.is_file():
-        return None
-    found = read_json(path, Robustness, "measure again: rag-harness robustness RUN")
-    return found if found.records == run.records_checksum() else None
+    found = effects_file(run).read()
+    return found if found and found.records == run.records_checksum() else None
 
 
 def significant(found: Sequence[Robustness]) -> list[list[bool]]:

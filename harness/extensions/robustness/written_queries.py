@@ -15,7 +15,6 @@ from harness.core.hashing import short_digest
 from harness.core.records import Query
 from harness.extensions.robustness.dataset import perturbation_named
 from harness.extensions.robustness.saved_effects import FOLDER
-from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.concurrency import map_bounded, run_to_end
 from harness.models.model_endpoint import model_identity
@@ -23,6 +22,7 @@ from harness.protocols import Message
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
+from harness.runner.writer_models import WriterModels, WriterPlan, check_models, plan_models
 from harness.store import RunDir
 from harness.store.atomic_files import write_jsonl
 

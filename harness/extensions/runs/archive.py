@@ -2,7 +2,7 @@
 
 ```
 export.json                       format, schema version, runs, size and checksum of every file
-<run id>/manifest.json ...        as in a run directory, without journals of calls, logs and locks
+<run id>/manifest.json ...        as in a run directory, without journals of calls, logs, damaged lines and locks
 ```
 The documents are not in it, only their digest in the manifest: a report does not read them, and their licence may
 not permit to hand them on. Passages that answers used, questions and reference answers are.
@@ -30,7 +30,8 @@ from harness.core.bounded_files import open_plain
 from harness.core.errors import DISTRIBUTION, DataError, explained_io
 from harness.core.hashing import file_digest
 from harness.display import printable
-from harness.store import SCHEMA_VERSION, atomic_files, checksums, untrusted_file_reader
+from harness.store import SCHEMA_VERSION, RunFile, atomic_files, checksums, untrusted_file_reader
+from harness.store.run_files import ANNOTATIONS, SCORES
 
 FORMAT = 1
 LIST = "export.json"
@@ -46,16 +47,19 @@ _LARGEST_LIST, _LARGEST_DIRECTORY = 1 << 26, 500 * MOST_FILES
 _BLOCK = 1 << 20
 _END_BYTES = 22
 """The last part of a ZIP, without its comment."""
-_FILES = (
-    *("manifest", "index", "estimate", "reach", "race", "dialects", "spread", "tags", "load", "robustness"),
-    "done",
-    *("sample.jsonl", "records.jsonl", "resources.csv"),
-)
+_LEFT_OUT = {
+    RunFile.JOURNAL,  # Every prompt and reply, also of documents that no answer used; no report reads them.
+    RunFile.LOG,  # Both logs have what libraries print, such as names and paths of this machine.
+    RunFile.SERVER_LOG,
+    RunFile.DAMAGED_RECORDS,  # No checksum vouches for them, and no reader counts them.
+    RunFile.LOCK,  # It belongs to the processes of this machine.
+}
+_FILES = [one for one in RunFile if one not in _LEFT_OUT]
 RUN_ID = r"[A-Za-z0-9][\w.-]{0,99}--[\w.-]{1,99}"
 _MEMBER = re.compile(
     rf"(?P<run>{RUN_ID})/"
-    rf"(({'|'.join(re.escape(one) if '.' in one else f'{one}[.]json' for one in _FILES)})"
-    r"|scores/[A-Za-z0-9][\w.-]{0,100}[.]jsonl?|annotations/[A-Za-z0-9][\w.-]{0,100}[.]jsonl)",
+    rf"(({'|'.join(map(re.escape, _FILES))})"
+    rf"|{SCORES}/[A-Za-z0-9][\w.-]{{0,100}}[.]jsonl?|{ANNOTATIONS}/[A-Za-z0-9][\w.-]{{0,100}}[.]jsonl)",
     re.ASCII,
 )
 
@@ -176,7 +180,7 @@ def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
     if len(names) < len(entries):
         raise changed_by_hand(path, "a file is in it twice")
     for run_id, n_files in Counter(name.partition("/")[0] for name in names - {LIST}).items():
-        if n_files > _MOST_OF_A_RUN or f"{run_id}/manifest.json" not in names:
+        if n_files > _MOST_OF_A_RUN or f"{run_id}/{RunFile.MANIFEST}" not in names:
             raise changed_by_hand(path, f"{run_id} has {n_files:,} files, or no manifest.json")
     return {one.filename: one.file_size for one in entries if one.filename != LIST}
 

@@ -1,26 +1,22 @@
 """Exports runs without what belongs to this machine, and receives exported ones."""
 
 import re
-import shutil
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from pydantic import RootModel
-
 from harness.core.errors import ConfigError, StoreError, explained_io
-from harness.core.hashing import file_digest
 from harness.core.records import RunRecord, Score
 from harness.core.sanitize import without_key_forms, without_keys
 from harness.extensions.runs.archive import RUN_ID, changed_by_hand, files_to_export, opened_archive, pack, unpack
-from harness.store import RunDir, atomic_files, checksums, untrusted_file_reader
+from harness.store import RunDir, atomic_files
 from harness.store.annotations import read_annotations
-from harness.store.record_lines import with_check, without_check
+from harness.store.run_files import EXTENSION_FILES
 from harness.store.run_removal import add_run, changing, refuse_existing, staging
+from harness.store.run_rewriting import JsonObject, copied_run, rewrite_run
 
 _PART = r"[^\s/:'\"<>()\[\]{},;|=]"
 _PATH = re.compile(rf"(?<![\w.:/~…-])/(?:{_PART}+/)+({_PART}*)")
@@ -77,12 +73,7 @@ def _copied(run: RunDir, folder: Path) -> RunDir:
         if not re.fullmatch(RUN_ID, run_id, re.ASCII) or (folder / run_id).exists():
             what = f"{run.path} has the id '{run_id}', which another of these runs has, or no run can have"
             raise ConfigError(what, "leave it out")
-        copy = RunDir(folder / run_id)
-        for path in files_to_export(run.path):
-            target = copy.path / path.relative_to(run.path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-    return copy
+        return copied_run(run, files_to_export(run.path), folder / run_id)
 
 
 def read_whole(run: RunDir) -> None:
@@ -97,6 +88,8 @@ def read_whole(run: RunDir) -> None:
         run.resources_path,
     ):
         read()
+    for name in EXTENSION_FILES:
+        run.extension_file(name, JsonObject, "delete it, or measure again").read()
     for lines in (run.iter_sample(), run.iter_records(), run.score_lines().batches()):
         deque(lines, maxlen=0)
     read_annotations(run)
@@ -113,44 +106,26 @@ class _Cleaner:
         self.n_changed = 0
 
     def clean(self, run: RunDir) -> None:
-        run_id, old_records = run.manifest().run_id, run.records_checksum()
-        records = run.path / "records.jsonl"
-        self._clean_lines(records, lambda line: self._record(line, run_id))
-        for path in sorted(run.path.glob("scores/*.jsonl")):
-            self._clean_lines(path, self._score)
-        renewed = file_digest(records) if old_records else ""
-        for path in sorted(run.path.glob("scores/*.json")):
-            self._clean_object(path, {old_records: renewed})
-        # done.json has the checksums of the others.
-        for path in sorted(run.path.glob("*.json"), key=lambda one: one.name == "done.json"):
-            self._clean_object(path)
+        rewrite_run(run, self._record, self._score, self._tree)
 
-    def _clean_lines(self, path: Path, clean: Callable[[bytes], bytes]) -> None:
-        before, lines = self.n_changed, list[bytes]()
-        if path.exists():
-            # A run that was killed may end with a part of a line.
-            lines = [clean(line) for line in untrusted_file_reader.lines(path, "") if line.endswith(b"\n")]
-        if self.n_changed > before:
-            atomic_files.write_atomic_bytes(path, b"".join(lines))
-
-    def _record(self, line: bytes, run_id: str) -> bytes:
-        text = without_check(line, lambda: run_id).decode()
+    def _record(self, text: str) -> RunRecord | None:
+        """The record without what is private; None: it has nothing such."""
         if not self._is_private(text):
-            return line
+            return None
         record = RunRecord.model_validate_json(without_keys(text))
         if record.failure:
             failure = record.failure.model_copy(update={"message": self._text(record.failure.message)})
             record = record.model_copy(update={"failure": failure})
-        return with_check(record, run_id)
+        return record
 
-    def _score(self, line: bytes) -> bytes:
-        text = line.decode()
+    def _score(self, text: str) -> Score | None:
+        """As `_record`."""
         if not self._is_private(text):
-            return line
+            return None
         score = Score.model_validate_json(without_keys(text))
         if score.status in {"failed", "imputed"}:  # Both quote an error.
             score = score.model_copy(update={"explanation": self._text(score.explanation)})
-        return score.model_dump_json().encode() + b"\n"
+        return score
 
     def _is_private(self, text: str) -> bool:
         has_key = without_keys(text) != text
@@ -158,16 +133,6 @@ class _Cleaner:
         quotes_error = '"status":"ok"' not in text
         is_told = _PATH.search(text) is not None or (quotes_error and without_key_forms(text) != text)
         return has_key or is_told
-
-    def _clean_object(self, path: Path, renewed: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`renewed`: old -> new checksum of the records, which an evaluation names."""
-        before, closed = checksums.opened(path, atomic_files.read_object(path), "")
-        tree = self._tree(before)
-        if before.get("records") in renewed:
-            tree["records"] = renewed[before["records"]]
-        text = checksums.sealed(_Tree(tree), [path.with_name(name) for name in closed])
-        if text != path.read_text(encoding="utf-8"):
-            atomic_files.write_atomic(path, text)
 
     def _tree(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -187,10 +152,6 @@ class _Cleaner:
         short = _PATH.sub(r"…/\1", without_key_forms(without_keys(text)))
         self.n_changed += short != text
         return short
-
-
-class _Tree(RootModel[dict[str, Any]]):
-    """Any JSON object."""
 
 
 def receive_runs(file: Path, results: Path) -> list[RunDir]:

@@ -22,7 +22,6 @@ from harness.extensions.testset.model_checks import (
     SWAPPED,
     QuestionJudging,
 )
-from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
 from harness.extensions.testset.question_records import (
     Candidate,
@@ -43,6 +42,7 @@ from harness.extensions.testset.text_checks import (
 )
 from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.llm_utils.structured_output import ask_json
+from harness.runner.writer_models import WriterModels
 from harness.statistics.estimate import CHARACTERS_PER_TOKEN
 from harness.statistics.prices import Prices, usage_usd
 

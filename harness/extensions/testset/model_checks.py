@@ -19,7 +19,6 @@ from harness.core.scripts import bm25_terms
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict
 from harness.extensions.testset.documents import passages_of
-from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
 from harness.extensions.testset.question_records import Candidate, Control, QuestionCheck, QuestionSlot
 from harness.extensions.testset.text_checks import cannot_agree, gives_away
@@ -27,6 +26,7 @@ from harness.llm_utils.answer_contract import closed_book_messages
 from harness.llm_utils.concurrency import Progress
 from harness.llm_utils.structured_output import ask_json
 from harness.protocols import ChatModel, Message
+from harness.runner.writer_models import WriterModels
 
 if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors

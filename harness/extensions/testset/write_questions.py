@@ -13,7 +13,6 @@ from harness.core.hashing import digest, text_digest
 from harness.core.records import Document
 from harness.extensions.testset.generator import QuestionGenerator, WritingEstimate, estimate
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
-from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
 from harness.extensions.testset.prompts import VERSION
 from harness.extensions.testset.question_records import (
     Candidate,
@@ -30,6 +29,7 @@ from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
+from harness.runner.writer_models import WriterModels, WriterPlan, check_models, plan_models
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir
 

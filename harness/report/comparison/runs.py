@@ -61,6 +61,15 @@ def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunVi
     return finished
 
 
+def refuse_unusable(view: RunView) -> None:
+    """ConfigError: the run is unfinished or was in a race, so that no hypothesis can be tested with it."""
+    if not view.is_complete:
+        raise ConfigError(f"{view.run.run_id} is unfinished", "finish it: `rag-harness run` with the same config")
+    if view.race is not None:
+        what = f"{view.run.run_id} was in a race, which stops by its results: no other test of it is valid"
+        raise ConfigError(what, "run its config again without the race")
+
+
 def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQueries:
     """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
     asked in the same words and with the same reference. Raises ConfigError if there are none.

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.errors import StoreError
+from harness.core.page_and_section import PlacesOfText
 from harness.core.records import Context, Cost, RunRecord, with_share_read
-from harness.display.page_and_section import PlacesOfText
 from harness.display.text_format import printable
 from harness.evaluators.run_answers import CachedSearch
 from harness.protocols import Measure, ScoreLabel

@@ -9,8 +9,8 @@ from typing import Literal
 
 from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import BudgetExhausted
+from harness.core.page_and_section import has_places
 from harness.core.records import RaceRecord
-from harness.display.page_and_section import has_places
 from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
@@ -24,7 +24,7 @@ from harness.runner.machine_info import describe_machine, git_commit, package_ve
 from harness.runner.model_preflight import fetch_files, fetch_weights
 from harness.runner.plan import Cell, index_dirs, is_whole, models_left
 from harness.runner.progress import Reporter
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, sample_rows
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, RunFile, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -268,4 +268,4 @@ def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextMana
     if not isinstance(model, GeneratorConfig):
         return nullcontext()
     serve = provider_of(model).serve
-    return serve(model, folder / "server.log") if serve else nullcontext()
+    return serve(model, folder / RunFile.SERVER_LOG) if serve else nullcontext()

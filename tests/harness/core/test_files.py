@@ -112,6 +112,12 @@ def test_a_files_digest_is_that_of_its_bytes(folder: Path) -> None:
     assert file_digest(folder / "a") == hashlib.sha256(b"one").hexdigest()
 
 
+def test_a_pipe_has_no_digest_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="pipe"):
+        file_digest(tmp_path / "pipe")
+
+
 def test_a_folder_has_the_same_digest_wherever_it_lies(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "elsewhere")
     assert folder_digest(copy) == folder_digest(folder)

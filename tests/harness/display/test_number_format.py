@@ -16,7 +16,6 @@ from harness.display import (
     interval,
     value_details,
 )
-from harness.display.page_and_section import PlacesOfText, has_places, headings
 from harness.display.types import NumberForm
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -113,39 +112,3 @@ def test_words_stand_as_they_are_and_an_empty_place_says_so() -> None:
 def test_a_column_holds_words_where_any_row_has_some(entries: tuple[Entry, Entry], are_words: bool) -> None:
     table = Table("t", "T", ("system", "x"), tuple(("kg", entry) for entry in entries))
     assert table.word_columns == (True, are_words)
-
-
-# Where something stands in a text.
-
-
-TEXT = "# Ovens\nBuilt.\n\f## 3.1 Keys ##\nLeft.\n```\n# no heading\n```\n\fLast."
-
-
-@pytest.mark.parametrize(
-    ("words", "place"),
-    [
-        ("Built.", "page 1, Ovens"),
-        ("\f## 3.1 Keys", "page 2, 3.1 Keys"),
-        ("no heading", "page 2, 3.1 Keys"),
-        ("Built.\n\f## 3.1", "pages 1-2, Ovens"),
-        ("Last.", "page 3, 3.1 Keys"),
-    ],
-)
-def test_a_place_is_its_page_and_the_heading_above_it(words: str, place: str) -> None:
-    start = TEXT.index(words)
-    assert PlacesOfText(TEXT).describe(start, start + len(words)) == place
-
-
-def test_a_text_without_pages_or_headings_says_nothing() -> None:
-    assert PlacesOfText("plain # text").describe(0, 5) == ""
-    assert not has_places("plain # text\n#hashtag")
-    assert has_places("one\ftwo")
-    assert has_places("text\n# Heading")
-
-
-def test_blank_or_impossible_places_say_nothing() -> None:
-    assert PlacesOfText(TEXT).describe(5, 5) == PlacesOfText(TEXT).describe(900, 950) == ""
-
-
-def test_a_fence_hides_headings_until_its_like_ends_it() -> None:
-    assert [one.title for one in headings("~~~\n# a\n```\n# b\n~~~\n# c")] == ["c"]

@@ -204,7 +204,8 @@ def test_drops_and_followed_instructions_are_those_found_by_hand(cli: CommandLin
     section = chapter.section("robustness")
     assert section is not None and len(section.content.tables[0].rows) == 3
     assert any("80 points" in note for note in chapter.findings.verdict.caveats)
-    effects_file(run).write_text(effects_file(run).read_text().replace('"typos"', '"<script>alert(1)</script>"'))
+    path = effects_file(run).path
+    path.write_text(path.read_text().replace('"typos"', '"<script>alert(1)</script>"'))
     (damaged,) = load_chapters([run], prices_of_runs([run]))
     assert damaged.section("robustness") is not None
     assert "<script>alert(1)" not in page_html([damaged], {})

@@ -13,14 +13,14 @@ from unittest.mock import patch
 
 import pytest
 from command_line import CommandLine, CommandLineHere
-from paired_runs import ScoredRun, close_again, write_run
+from paired_runs import ScoredRun, close_again, write_every_file, write_run
 from pydantic import RootModel
 
 from harness.api.config_building import prices_of_runs
 from harness.core.records import Failure
 from harness.extensions.runs import archive, hand_on
 from harness.report import load_chapters
-from harness.store import RunDir, checksums, find_runs, run_removal
+from harness.store import RunDir, RunFile, checksums, find_runs, run_removal, untrusted_file_reader
 
 
 @pytest.fixture
@@ -146,6 +146,33 @@ def test_a_received_run_gives_the_same_verdict_and_tables(
     assert here == there and {"verdict.json", "summary.csv"} <= {*here}
     cli.refused("runs", "receive", str(exported), "--results", "theirs")
     cli.refused("runs", "export", names[0], "-o", "runs.zip")
+
+
+def test_an_export_has_every_file_of_a_run_but_calls_logs_damaged_lines_and_locks(cli: CommandLine) -> None:
+    run = write_every_file(cli.results)
+    assert cli.call("runs", "export", run.run_id, "-o", "runs.zip").returncode == 0
+    assert cli.call("runs", "receive", "runs.zip", "--results", "theirs").returncode == 0
+    left_out = {"calls.sqlite", "worker.log", "server.log", "records.damaged.jsonl", ".lock"}
+    kept = {"scores/answer.jsonl", "scores/answer.json", "annotations/ada.jsonl", *RunFile} - left_out
+    received = cli.folder / "theirs" / run.run_id
+    for folder in (run.path, received):
+        found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+        assert found - left_out - {"annotations/.ada.lock"} == kept
+    assert not left_out & {path.name for path in received.iterdir()}
+    assert all((run.path / name).read_bytes() == (received / name).read_bytes() for name in kept)
+    assert cli.call("runs", "rm", run.run_id, "--yes").returncode == 0
+    assert not run.path.exists()
+
+
+@pytest.mark.parametrize("name", ["load.json", "robustness.json"])
+def test_a_damaged_file_of_an_extension_is_neither_copied_nor_exported(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    run = write_every_file(cli.results)
+    monkeypatch.setattr(untrusted_file_reader, "LARGEST_OBJECT", 1 << 20)
+    with (run.path / name).open("wb") as file:
+        file.truncate(1 << 40)
+    assert name in cli.refused("runs", "export", run.run_id, "-o", "runs.zip")
 
 
 OWN_KEY, OTHER_KEY, QUOTED = "sk-very-secret-key", "sk-proj-0123456789abcdefABCDEF", "AKIAIOSFODNN7EXAMPLE"

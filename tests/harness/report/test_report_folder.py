@@ -123,6 +123,13 @@ def test_a_list_that_leads_elsewhere_is_not_obeyed(tmp_path: Path, listed: str) 
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+def test_a_list_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LIST)
+    with pytest.raises(StoreError, match="pipe"):
+        write(tmp_path, "summary.md")
+    assert not is_current(tmp_path, "key")
+
+
 def test_a_report_that_fails_leaves_the_earlier_one_as_it_was(tmp_path: Path) -> None:
     write(tmp_path, "summary.md", "figures/old.png")
     before = files_of(tmp_path)

@@ -5,14 +5,6 @@ import pytest
 from records import known
 from scipy import stats
 
-from harness.extensions.routing.gains import (
-    RecordedResults,
-    best_of_types,
-    halves,
-    learnt_table,
-    routing_gains,
-    spread_over,
-)
 from harness.statistics.non_inferior import MARGIN, as_good, cheapest_as_good
 from harness.statistics.race_test import anytime_p
 from harness.statistics.recommendation import best_of, leads_of, probability_within, ranked_places
@@ -163,65 +155,3 @@ def test_evidence_is_the_mixture_over_the_coin_by_hand() -> None:
     assert anytime_p(5, 0) == pytest.approx((1 / 32) / (63 / 256))
     assert anytime_p(0, 5) == anytime_p(5, 0)
     assert anytime_p(0, 0) == anytime_p(3, 3) == 1.0
-
-
-TOLD = "labels"
-
-
-def recorded(n: int = 80, *, apart: bool) -> RecordedResults:
-    """Two systems: each right on its own type, or both on half of everything."""
-    rng = np.random.default_rng(0)
-    types = ["comparison", "temporal"] * (n // 2)
-    first = np.array([float(name == "comparison") for name in types]) if apart else rng.integers(2, size=n)
-    second = 1.0 - first if apart else rng.integers(2, size=n)
-    return RecordedResults(np.stack([first, second], axis=1).astype(np.float64), np.ones(n), types)
-
-
-def test_each_type_goes_to_the_system_that_serves_it() -> None:
-    table = learnt_table(recorded(apart=True))
-    assert dict(table.systems) == {"comparison": 0, "temporal": 1}
-    assert table.choices(["temporal", "unheard of"]).tolist() == [1, 0]
-
-
-def test_a_type_stays_with_the_best_single_system_where_another_is_ahead_by_no_more_than_its_standard_error() -> (
-    None
-):
-    worth = np.array([[1, 0]] * 20 + [[1, 0], [0, 1], [1, 1], [0, 0], [0, 1], [1, 0], [0, 1]], dtype=np.float64)
-    types = ["comparison"] * 20 + ["temporal"] * 7
-    assert set(learnt_table(RecordedResults(worth, np.ones(27), types)).systems.values()) == {0}
-    assert best_of_types(RecordedResults(worth, np.ones(27), types)).systems["temporal"] == 1
-
-
-@pytest.mark.parametrize("sizes", [[1] * 40, [10, 10, 10, 10], [37, 1, 1, 1]])
-def test_queries_of_one_document_never_stand_on_both_sides_and_both_sides_have_some(sizes: list[int]) -> None:
-    clusters = np.repeat(np.arange(len(sizes)), sizes)
-    for split in halves(clusters, 30):
-        assert 0 < split.teaches.sum() < len(clusters)
-        for name in range(len(sizes)):
-            assert len(set(split.teaches[clusters == name].tolist())) == 1
-
-
-def test_where_types_decide_the_table_gains_what_the_best_of_each_type_gains() -> None:
-    own, clusters = recorded(apart=True), np.arange(80)
-    splits = list(halves(clusters, 20))
-    gains = routing_gains(own, clusters, {TOLD: own.types}, splits)
-    assert np.allclose(gains.learnt[TOLD].values, 1.0)
-    assert np.allclose(gains.learnt[TOLD].gains, gains.by_type.gains)
-    found = spread_over(gains.learnt[TOLD].gains, splits, gains.n_clusters)
-    assert known(found.interval.low) > 0.2
-
-
-def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_query_seems_to() -> None:
-    own, clusters = recorded(apart=False), np.arange(80)
-    splits = list(halves(clusters, 40))
-    gains = routing_gains(own, clusters, {TOLD: own.types}, splits)
-    low, high = spread_over(gains.learnt[TOLD].gains, splits, 80).interval
-    assert known(low) < 0.0 < known(high)
-    assert gains.by_query.gains.mean() > 0.1
-    assert gains.by_query.by_luck == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
-
-
-@pytest.mark.parametrize(("n", "n_clusters"), [(29, 29), (80, 14)])
-def test_few_queries_or_documents_give_no_interval(n: int, n_clusters: int) -> None:
-    splits = list(halves(np.arange(n) % n_clusters, 10))
-    assert spread_over(np.linspace(0, 1, 10), splits, n_clusters).interval == (None, None)

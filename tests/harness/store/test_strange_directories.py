@@ -9,32 +9,54 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from paired_runs import ScoredRun, write_run
-from records import index_record
+from paired_runs import ScoredRun, write_every_file, write_run
 from scoring import evaluation
 
+import harness.store
 from harness.core import bounded_files
 from harness.core.errors import StoreError
 from harness.core.records import Estimate, PhaseEstimate, RunRecord, Score
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.statistics.resource_usage import load_resources
-from harness.store import CallKey, Done, IndexDir, Journal, RunDir, untrusted_file_reader
+from harness.store import CallKey, Done, IndexDir, Journal, RunDir, RunFile, find_runs, untrusted_file_reader
+from harness.store.annotations import read_annotations
 from harness.store.asked_calls import latest_calls
+from harness.store.run_files import EXTENSION_FILES
+from harness.store.run_rewriting import JsonObject
 
 from .conftest import MakeRecord
 
+
+def of_extension(name: RunFile) -> Callable[[RunDir], object]:
+    return lambda run: run.extension_file(name, JsonObject, "delete it").read()
+
+
 FILES: dict[str, Callable[[RunDir], object]] = {
-    "manifest.json": RunDir.manifest,
-    "sample.jsonl": RunDir.sample,
-    "index.json": RunDir.index,
-    "estimate.json": RunDir.estimate,
-    "records.jsonl": RunDir.records,
-    "resources.csv": RunDir.resources_path,
-    "done.json": RunDir.done,
+    RunFile.MANIFEST: RunDir.manifest,
+    RunFile.SAMPLE: RunDir.sample,
+    RunFile.INDEX: RunDir.index,
+    RunFile.ESTIMATE: RunDir.estimate,
+    RunFile.RECORDS: RunDir.records,
+    RunFile.RESOURCES: RunDir.resources_path,
+    RunFile.REACH: RunDir.reach,
+    RunFile.RACE: RunDir.race,
+    RunFile.DIALECTS: RunDir.dialects,
+    RunFile.CLUSTER: RunDir.cluster_info,
+    RunFile.TAGS: RunDir.name_and_tags,
+    **{name: of_extension(name) for name in EXTENSION_FILES},
+    RunFile.DONE: RunDir.done,
     "scores/answer.jsonl": RunDir.scores,
     "scores/answer.json": RunDir.evaluations,
+    "annotations/ada.jsonl": read_annotations,
 }
 """What is read of a run, and what reads it."""
+WRITTEN_ONLY = {RunFile.DAMAGED_RECORDS, RunFile.LOG, RunFile.SERVER_LOG, RunFile.JOURNAL, RunFile.LOCK}
+"""A journal is opened by its writer, and read by estimates: both have tests of their own."""
+
+
+def test_every_file_of_a_run_is_read_here_and_described() -> None:
+    assert {name for name in FILES if "/" not in name} | WRITTEN_ONLY == {*RunFile}
+    assert [name for name in RunFile if f" {name}" not in str(harness.store.__doc__)] == []
 
 
 def a_pipe(path: Path) -> None:
@@ -71,14 +93,7 @@ STRANGE = [a_pipe, a_device, a_socket, a_folder, endless]
 
 @pytest.fixture
 def finished(tmp_path: Path) -> RunDir:
-    """A run with every file that is read of one."""
-    run = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}, finished=False, name="demo--a--1"))
-    run.write_index(index_record(index_id="", built_by=run.run_id))
-    phase = PhaseEstimate()
-    run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
-    run.append_resources("time_s,phase", "1,answer")
-    run.mark_done(Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-11-20"))
-    return RunDir(run.path)
+    return write_every_file(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -164,6 +179,29 @@ def test_samples_of_resources_without_an_end_are_refused(tmp_path: Path) -> None
         load_resources(tmp_path / "resources.csv")
 
 
+@pytest.mark.parametrize("name", ["done.json", "tags.json", "scores/answer.json"])
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_run_with_what_is_no_file_has_no_fingerprint(
+    finished: RunDir, name: str, strange: Callable[[Path], None]
+) -> None:
+    assert finished.fingerprint()
+    (finished.path / name).unlink()
+    strange(finished.path / name)
+    with pytest.raises(StoreError, match=Path(name).name):
+        RunDir(finished.path).fingerprint()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "done.json"])
+@pytest.mark.parametrize("strange", STRANGE)
+def test_runs_are_found_beside_one_with_what_is_no_file(
+    finished: RunDir, name: str, strange: Callable[[Path], None]
+) -> None:
+    other = write_run(finished.path.parent, ScoredRun(scores={}, name="demo--b--2"))
+    (finished.path / name).unlink()
+    strange(finished.path / name)
+    assert [run.run_id for run in find_runs(other.path.parent, [])] == [finished.run_id, other.run_id]
+
+
 # Links
 
 
@@ -190,23 +228,25 @@ WRITERS: dict[str, Callable[[RunDir, RunRecord], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*WRITERS, "records.jsonl, mended"])
 @pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("name", WRITERS)
 def test_nothing_is_written_through_a_link(
     run: RunDir, outside: Path, make_record: MakeRecord, name: str, there: bool
 ) -> None:
-    path = run.path / name.removesuffix(", mended")
-    path.symlink_to(outside / ("mine.txt" if there else "new.txt"))
-    if name in WRITERS:
-        with pytest.raises(StoreError, match=r"is a link.*: put the file itself there"):
-            WRITERS[name](run, make_record("q1"))
-    elif there:
-        with pytest.raises(StoreError, match="it is a link: put the file itself there"):
-            run.remove_damaged()
+    (run.path / name).symlink_to(outside / ("mine.txt" if there else "new.txt"))
+    with pytest.raises(StoreError, match=r"is a link.*: put the file itself there"):
+        WRITERS[name](run, make_record("q1"))
     assert as_it_was(outside)
 
 
-@pytest.mark.parametrize("name", ["sample.jsonl", "index.json", "estimate.json", "done.json"])
+def test_records_are_not_mended_through_a_link(run: RunDir, outside: Path) -> None:
+    (run.path / RunFile.RECORDS).symlink_to(outside / "mine.txt")
+    with pytest.raises(StoreError, match="it is a link: put the file itself there"):
+        run.remove_damaged()
+    assert as_it_was(outside)
+
+
+@pytest.mark.parametrize("name", ["sample.jsonl", "index.json", "estimate.json", "load.json", "done.json"])
 def test_a_link_that_is_written_anew_is_replaced(run: RunDir, outside: Path, name: str) -> None:
     sample, manifest = run.sample(), run.manifest()
     (run.path / name).unlink(missing_ok=True)
@@ -214,6 +254,7 @@ def test_a_link_that_is_written_anew_is_replaced(run: RunDir, outside: Path, nam
     RunDir.create(run.path.parent, manifest, sample).remove_damaged()
     phase = PhaseEstimate()
     run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
+    run.extension_file(RunFile.LOAD, JsonObject, "").write(JsonObject({}))
     run.mark_done(Done(n_expected=2, n_ok=0, n_error=0, finished_at="2026-11-20"))
     assert as_it_was(outside)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from harness.core.records import Context, Prediction, Query, Reference, Triplet
+from harness.core.scripts import renumbered
 from harness.evaluators.answer_normalisation import abstains
 from harness.extensions.meta_evaluation.perturbations import (
     GENERIC_ANSWER,
@@ -14,7 +15,6 @@ from harness.extensions.meta_evaluation.perturbations import (
     deranged,
     halved,
     negated,
-    renumbered,
     turned_round,
     with_another_name,
 )

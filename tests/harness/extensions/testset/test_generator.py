@@ -6,14 +6,16 @@ from typing import Any, cast
 
 import pytest
 from question_writers import FERRY, YARD, Models, draft, judge, site
+from quoted_texts import HOSTILE, MARK, check_quoted
 from runtimes import Asked, Chat
 
 from harness.core.errors import ModelUnavailable
 from harness.extensions.testset.generator import Order, QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
-from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.output import kept_as_single_fact, shares_of
+from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
 from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
+from harness.runner.writer_models import WriterModels
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
 UNKNOWN = "Insufficient information"
@@ -237,3 +239,13 @@ def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_mode
     unrelated = draft("What is the price of oats?", "1911", "A5")
     (one,) = worked(Models(Chat(lambda _: unrelated), judge(from_quotes)), [site("single_fact", YARD)])
     assert "founded in 1911" not in " ".join(item.fact for item in one.evidence)
+
+
+def test_the_judge_of_written_questions_is_shown_texts_of_others_between_tags_only() -> None:
+    for messages in (
+        answer_from(HOSTILE, [HOSTILE, HOSTILE], polar=False),
+        same_answer(HOSTILE, HOSTILE, HOSTILE).messages,
+        stated_answer(HOSTILE, HOSTILE, [HOSTILE]).messages,
+    ):
+        assert any(MARK in message.content for message in messages)
+        check_quoted(messages)

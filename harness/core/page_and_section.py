@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_PAGE_BREAK = "\f"
+PAGE_BREAK = "\f"
 _LINE = re.compile(
     r"^(?:(?P<fence>(?:```|~~~).*)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE
 )
@@ -24,7 +24,7 @@ class HeadingLine(NamedTuple):
 def headings(text: str) -> Iterator[HeadingLine]:
     """All headings, in order; fenced code is ignored."""
     fence = ""
-    for line in _LINE.finditer(text.replace(_PAGE_BREAK, "\n")):
+    for line in _LINE.finditer(text.replace(PAGE_BREAK, "\n")):
         if line["fence"]:
             fence = fence_after(line["fence"], fence)
         elif not fence:
@@ -45,13 +45,13 @@ def fence_after(line: str, fence: str) -> str:
 
 
 def has_places(text: str) -> bool:
-    return _PAGE_BREAK in text or ("#" in text and next(headings(text), None) is not None)
+    return PAGE_BREAK in text or ("#" in text and next(headings(text), None) is not None)
 
 
 class PlacesOfText:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._breaks = [found.start() for found in re.finditer(_PAGE_BREAK, text)]
+        self._breaks = [found.start() for found in re.finditer(PAGE_BREAK, text)]
         self._headings = list(headings(text))
         self._starts = [one.start for one in self._headings]
 
