@@ -25,9 +25,9 @@ from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
 from harness.report.quantities import count, quantity_of
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.ranking import Ranking, anytime_p_of, earlier_looks
+from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
-from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "sign-flip permutation test"}
@@ -92,8 +92,8 @@ def _unit(compared: MeasureComparison) -> NumberForm:
 def comparison_tables(comparison: Comparison) -> Iterator[Table]:
     """The ranking and the pairs by each metric, then the pairs with a baseline."""
     names = [one.label for one in comparison.runs]
-    for place, compared in enumerate(comparison.measures):
-        besides = BESIDES if place or compared.measure.higher_is_better is None else ""
+    for n, compared in enumerate(comparison.measures):
+        besides = BESIDES if n or compared.measure.higher_is_better is None else ""
         for table in (ranking_table(names, compared), pair_table(names, compared, comparison.margin)):
             yield replace(table, title=f"{table.title}{besides}")
     for compared in comparison.apart:
@@ -160,8 +160,10 @@ def _result(compared: MeasureComparison, pair: ComparedPair) -> str:
 
 def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureComparison) -> Table:
     """Row less column, both in that order."""
-    pairs = {(pair.a, pair.b): pair for one in compared.pairs for pair in (one, one.turned)}
-    rows = tuple((names[a], *[_against(compared, (a, b), pairs) for b in order]) for a in order)
+    entries: dict[tuple[int, int], Entry] = {(place, place): "" for place in order}
+    for one in compared.pairs:
+        entries |= {(pair.a, pair.b): difference(compared, pair) for pair in (one, one.turned)}
+    rows = tuple((names[a], *(entries.get((a, b)) for b in order)) for a in order)
     measure = printable(compared.measure.name)
     note = (
         f"Row minus column, {measure}, with its interval for these documents, corrected for the number of pairs "
@@ -171,12 +173,6 @@ def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureCo
     )
     header = ("system", *[names[place] for place in order])
     return Table("significance", f"Who differs from whom: {measure}", header, rows, note=note)
-
-
-def _against(compared: MeasureComparison, place: PairPlaces, pairs: dict[PairPlaces, ComparedPair]) -> Entry:
-    if place[0] == place[1]:
-        return ""
-    return difference(compared, pairs[place]) if place in pairs else None
 
 
 def _name(kind: str, compared: MeasureComparison) -> str:
@@ -190,7 +186,7 @@ def statistics_tables(findings: Findings) -> list[Table]:
     if comparison is not None:
         names = [printable(one.label) for one in comparison.runs]
         if findings.ranking.ranked is not None:
-            found.append(matrix_table(names, findings.compared_order, findings.ranking.ranked))
+            found.append(matrix_table(names, findings.ranking.order, findings.ranking.ranked))
         for compared in comparison.measures:
             if compared.pairs:
                 # By the other measures nothing was decided, and each is a family of its own.
@@ -208,7 +204,7 @@ def _leads_table(ranking: Ranking) -> Table | None:
     unit: NumberForm = "points" if ranking.is_share else "two"
     rows = tuple(
         (
-            printable(ranking.view(lead.place).label),
+            printable(ranking.entrants[lead.place].label),
             Quantity(lead.difference, *lead.interval, unit=unit, signed=True),
             _HOLDS[lead.is_shown, lead.is_shown_here],
             Quantity(lead.n_missing, unit="count"),
@@ -220,7 +216,7 @@ def _leads_table(ranking: Ranking) -> Table | None:
         "other run (intersection-union test). The interval spans what missing values may be."
     )
     header = ("against", "lead [95 %]", "better at 5 %, alone", "missing values")
-    best = printable(ranking.view(ranking.order[0]).label)
+    best = printable(ranking.entrants[ranking.order[0]].label)
     return Table("leads", f"{best} against the others: {printable(ranking.display_name)}", header, rows, note=note)
 
 
@@ -259,7 +255,8 @@ def _mix(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
         yield "Query types count as in the whole data set."
         return
     shown = ", ".join(
-        f"{shortened(ranking.view(at).label)} {short_number(beside[at] or 0.0)}" for at in ranking.order
+        f"{shortened(ranking.entrants[place].label)} {short_number(beside[place] or 0.0)}"
+        for place in ranking.order
     )
     yield f"Query types count as in the whole data set. With each query counted the same: {shown}."
     changed = [
@@ -285,9 +282,9 @@ def _power(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
 
 
 def _looks(ranking: Ranking) -> Iterator[str]:
-    p = anytime_p_of(ranking)
+    p = ranking.anytime_p
     if p is not None:
-        sizes = ", ".join(f"{size:,}" for size in sorted(earlier_looks(ranking)))
+        sizes = ", ".join(f"{size:,}" for size in sorted(ranking.earlier_looks))
         shown = "< 0.001" if p < 0.001 else f"= {p:.3f}"
         yield (
             f"These systems were compared before on {sizes} of these queries. A test that allows any number of "

@@ -12,7 +12,7 @@ from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED_NOTE, how_to_finish
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
-from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
+from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, natural_mix, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
@@ -32,7 +32,7 @@ _CHEAPER = 0.9
 _MOSTLY_WORDING = 0.5
 """Score of a constant answer, from 0 to 1, above which a word metric says little about facts."""
 _OFTEN_LABELLED = 0.1
-"""Part of the answers of a run."""
+"""As a share of the answers of a run."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -41,22 +41,20 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     if said := _all_failed(group):
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
-    view = ranking.view(choice.place) if choice.recommends else None
+    view = ranking.entrants[choice.place] if choice.recommends else None
     shown = tuple(standings(group, lines, ranking, choice))
-    is_bounded = bounded == ranking.measure
+    lower = baselines.lower if bounded == ranking.measure else None
     verdict = replace(
         without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
         metric_title=ranking.display_name,
-        metric_reason=ranking.reason.removeprefix(", ").removeprefix(": "),
         is_share=ranking.is_share,
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
-        unranked_title=ranking.group.display_name(ranking.instead_of) if ranking.instead_of else "",
+        unranked_title=group.display_name(ranking.instead_of) if ranking.instead_of else "",
         n_unanswerable=_n_unanswerable(ranking),
         margin=ranking.margin,
-        lower_baseline=baselines.lower.label if baselines.lower and is_bounded else "",
-        upper_baseline=baselines.upper.label if baselines.upper and is_bounded else "",
+        lower_baseline=lower.label if lower else "",
         recommended=view.label if view else None,
         recommended_run=view.run.run_id if view else None,
         probability=_probability(ranking, choice),
@@ -77,7 +75,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
 
 def _n_unanswerable(ranking: Ranking) -> int:
     """Queries without an answer in the documents to which the metric applies in no ranked run."""
-    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.views))
+    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.entrants))
     rows = ranking.group.widest.sample.items()
     return sum(is_null(row.reference) and query_id not in applies for query_id, row in rows)
 
@@ -162,7 +160,7 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     """Which run to choose: see docs/decisions/0017-how-a-run-is-recommended.md."""
     compared, race = ranking.ranked, ranking.race
     best = ranking.order[0]
-    if all(ranking.view(place).is_baseline for place in ranking.order):
+    if all(view.is_baseline for view in ranking.entrants):
         return Choice(best, Outcome.ONLY_BASELINES, recommends=False)
     if compared is not None and not ranking.instead_of and _is_worst_throughout(compared):
         return Choice(best, Outcome.NOTHING_RIGHT, recommends=False)
@@ -176,16 +174,16 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
         # Of too few queries nothing is known about the model either.
         is_few = bool(ranking.instead_of) and choice.outcome == Outcome.TOO_FEW
         return choice if is_few else replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
-    if baselines.lower is None or _is_above(ranking, choice.place, baselines.lower):
+    if baselines.lower is None or _is_above(ranking, ranking.entrants[choice.place], baselines.lower):
         return choice
-    if race is None and choice.place != best and _is_above(ranking, best, baselines.lower):
+    if race is None and choice.place != best and _is_above(ranking, ranking.entrants[best], baselines.lower):
         return _choice_of_tests(ranking, by_cost=False)
     return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
 
 
-def _is_above(ranking: Ranking, place: int, lower: Baseline) -> bool:
+def _is_above(ranking: Ranking, view: RunView, lower: Baseline) -> bool:
     """Whether the run is significantly better than the lower baseline; True if that is not known."""
-    lead = lead_over(ranking.group, ranking.measure, ranking.view(place), lower)
+    lead = lead_over(ranking.group, ranking.measure, view, lower)
     return lead is None or lead.is_shown_here
 
 
@@ -217,7 +215,7 @@ def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
     if cheaper is not None:
         return cheaper
     # After repeated looks too.
-    if ranking.is_won and ((anytime_p := anytime_p_of(ranking)) is None or anytime_p <= ALPHA):
+    if ranking.is_won and (ranking.anytime_p is None or ranking.anytime_p <= ALPHA):
         return Choice(best, Outcome.CLEAR_WINNER)
     tied = ranking.leading if by_cost else []
     good_ones, candidates = _all_as_good(ranking, tied), [one for one in tied if one not in fewer_right(ranking)]
@@ -238,11 +236,10 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
     if margin is None or own is None:
         return None
     # A run that saves less than a tenth is no candidate, as one whose cost is unknown.
-    is_cheap = [
-        at == best or (cost is not None and cost <= _CHEAPER * own and at not in behind)
-        for at, cost in enumerate(costs)
+    candidates = [
+        cost if place == best or (cost is not None and cost <= _CHEAPER * own and place not in behind) else None
+        for place, cost in enumerate(costs)
     ]
-    candidates = [cost if cheap else None for cost, cheap in zip(costs, is_cheap, strict=True)]
     good = cheapest_as_good(compared, candidates, margin=margin)
     if good is None or good.place == best:
         return None
@@ -251,7 +248,7 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
 
 def _choice_of_race(ranking: Ranking) -> Choice:
     race = ranking.race
-    runs = [view.manifest.run_id for view in ranking.views]
+    runs = [view.manifest.run_id for view in ranking.entrants]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
     if race is None or not left:
         return Choice(ranking.order[0], Outcome.LEADING)
@@ -263,7 +260,7 @@ def _choice_of_race(ranking: Ranking) -> Choice:
 
 
 def _all_as_good(ranking: Ranking, places: Collection[int]) -> frozenset[int]:
-    """Which of these runs are shown to be worse than none of them by the margin."""
+    """Those of these runs that are shown to be as good as each of them, within the margin."""
     compared, margin, tried = ranking.ranked, ranking.margin_value, max(1, len(places) - 1)
     if compared is None or margin is None:
         return frozenset()
@@ -314,7 +311,7 @@ def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
     if not known or not choice.recommends or own < MUCH_CHEAPER * min(known)[0]:
         return None
     cost, place = min(known)
-    return Cheaper(ranking.view(place).label, unit, own / cost)
+    return Cheaper(ranking.entrants[place].label, unit, own / cost)
 
 
 def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
@@ -333,7 +330,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     more = rounded_up(max(known) - compared.n_common)
     if more >= MOST_QUERIES:
         return None
-    views = [ranking.view(place) for place in (best, *(lead.place for lead in leads))]
+    views = [ranking.entrants[place] for place in (best, *(lead.place for lead in leads))]
     seconds, dollars = ([view.value(cost) for view in views] for cost in ("latency_s", "usd"))
     there, data = sum(compared.drawn.type_mix.values()), views[0].manifest.config.get("dataset")
     return MoreQueries(
@@ -373,7 +370,7 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
             yield f"The lead over {names} holds on these documents and may not on new ones."
         if ranking.measure in COSTS or compared.measure.higher_is_better is False:
             yield f"{ranking.display_name} alone ranks here: a system that hardly answers can win."
-        if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
+        if ranking.anytime_p is not None and ranking.anytime_p > ALPHA:
             yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
     yield from _shared_wording(verdict)
     for standing in verdict.standings:
@@ -392,7 +389,7 @@ def _shared_wording(verdict: Verdict) -> Iterator[str]:
 
 
 def _other_notes(group: Group) -> list[str]:
-    """Without those that `weaknesses` repeats."""
+    """The notes of the group, without those that repeat `weaknesses`."""
     return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
 
 

@@ -36,8 +36,8 @@ class Ranking:
     """Empty: no run has a score that ranks."""
     reason: str = ""
     """Why by that metric; follows its name."""
-    entrants: tuple[int, ...] = ()
-    """Their positions in the group; empty if no complete run has a value."""
+    entrants: tuple[RunView, ...] = ()
+    """The ranked runs, as in the group; empty if no complete run has a value. A `place` is an index into them."""
     comparison: Comparison | None = None
     """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
     instead_of: str = ""
@@ -61,14 +61,6 @@ class Ranking:
             return self.group.known[self.measure].is_share
         return any(self.measure in one.binary for one in self.group.evaluations)
 
-    @property
-    def views(self) -> list[RunView]:
-        """The entrants, in their order."""
-        return [self.group.views[position] for position in self.entrants]
-
-    def view(self, place: int) -> RunView:
-        return self.group.views[self.entrants[place]]
-
     def by(self, measure: str) -> MeasureComparison | None:
         measures = self.comparison.measures if self.comparison else ()
         return next((one for one in measures if one.measure.name == measure and one.pairs), None)
@@ -80,15 +72,15 @@ class Ranking:
     @property
     def race(self) -> RaceRecord | None:
         """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
-        races = [view.race for view in self.views]
+        races = [view.race for view in self.entrants]
         first = races[0] if races else None
         fits = first is not None and first.measure == self.measure and all(race == first for race in races)
         return first if fits else None
 
     @cached_property
     def order(self) -> list[int]:
-        """Places in the comparison, the best mean first; of equal means first the run with more answers right, see
-        `answers`, then the cheaper one.
+        """The places of all entrants, the best mean first; of equal means first the run with more answers right,
+        see `answers`, then the cheaper one.
         """
         if self.ranked is None:
             return list(range(len(self.entrants)))
@@ -107,7 +99,7 @@ class Ranking:
         """Where retrieval ranks: the metric of answers that decides between equal means, and its mean for each
         run. An empty name and zeros if the runs have none in common.
         """
-        known, views = self.group.known, self.views
+        known, views = self.group.known, self.entrants
         if self.measure in known and "answer" not in known[self.measure].reads:
             for name in candidates_to_rank(self.instead_of or self.group.ranking.name, (), known):
                 means = [row.mean if (row := self._row(view, name)) else None for view in views]
@@ -139,7 +131,7 @@ class Ranking:
     @cached_property
     def worse_here(self) -> frozenset[int]:
         """Runs that are significantly worse than the best on these documents, with Holm's correction for all
-        pairs, and not shown to be so on new ones. None if the best has won.
+        pairs, and not shown to be so on new ones. Empty if the best has won.
         """
         if self.is_won:
             return frozenset()
@@ -156,20 +148,13 @@ class Ranking:
 
     @property
     def open_leads(self) -> list[Lead]:
-        """Over runs that are not beaten."""
+        """The leads over runs that are not beaten."""
         return [lead for lead in self.leads if lead.place not in self.beaten]
 
     @property
     def leading(self) -> list[int]:
         """The best run and those that are not beaten; empty without entrants."""
         return [*self.order[:1], *(lead.place for lead in self.open_leads)]
-
-    def identical(self, place: int) -> set[int]:
-        """The runs with the same value as this one on every query."""
-        if self.ranked is None or any(self.ranked.n_missing):
-            return set()
-        pairs = [{pair.a, pair.b} for pair in self.ranked.pairs if pair.higher == pair.lower == 0]
-        return set().union(*(pair for pair in pairs if place in pair)) - {place}
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
@@ -187,22 +172,51 @@ class Ranking:
     @cached_property
     def _costs(self) -> list[tuple[str, list[float | None]]]:
         """For each kind of cost its means. Tokens of different models cost different amounts."""
-        views = self.views
-        same_model = len({view.model("generator") for view in views}) < 2
+        same_model = len({view.model("generator") for view in self.entrants}) < 2
         found = []
         for cost in SHOWN_COSTS:
             if cost == "tokens" and not same_model:
                 continue
-            rows = [self._row(view, cost) for view in views]
-            priced = zip(views, rows, strict=True)
-            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in priced]
+            rows = [(view, self._row(view, cost)) for view in self.entrants]
+            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in rows]
             found.append((cost, means))
         return found
 
     def _row(self, view: RunView, measure: str) -> Aggregate | None:
-        """In the mix of query types of the comparison, if it has one in that."""
+        """In the mix of query types of the comparison if there is one, else over all queries."""
         mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
         return view.row(measure, mix) or view.row(measure)
+
+    @cached_property
+    def earlier_looks(self) -> set[int]:
+        """Sizes of the smaller samples within this one over which two of the systems or more have finished runs,
+        or had them before the runs went on.
+        """
+        if len(self.entrants) < 2:
+            return set()
+        own = {view.run.path.resolve() for view in self.group.views}
+        seen: dict[str, dict[str, int]] = {}
+        for folder in {view.run.path.parent for view in self.entrants}:
+            for run in find_runs(folder, []):
+                if run.path.resolve() not in own:
+                    for system, digest, size in _earlier(run, self.entrants):
+                        seen.setdefault(digest, {})[system] = size
+        reached = [reach for view in self.entrants if (reach := view.run.reach())]
+        grown = Counter(size for reach in reached for size in reach.looks)
+        return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
+            size for size, n in grown.items() if n > 1
+        }
+
+    @property
+    def anytime_p(self) -> float | None:
+        """p of the lead over the next run, valid for any number of looks; None without earlier looks."""
+        if self.ranked is None or not self.earlier_looks:
+            return None
+        best, second, *_ = self.order
+        ahead = self.ranked.differences(best, second)
+        if self.ranked.measure.higher_is_better is False:
+            ahead = -ahead
+        return anytime_p(int((ahead > 0).sum()), int((ahead < 0).sum()))
 
 
 def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking:
@@ -212,24 +226,21 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. Empty if no
     run has a score; ConfigError for a metric that no run has or that has no direction.
     """
-    views = group.views
-    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
-    complete = [place for place in rivals if views[place].is_complete]
+    rivals = [view for view in group.views if not view.is_baseline] or [*group.views]
+    complete = [view for view in rivals if view.is_complete]
     if measure is None:
-        pending = [place for place in rivals if not views[place].is_complete]
+        pending = [view for view in rivals if not view.is_complete]
         ranks_by = _own_measure(group, complete) or _own_measure(group, pending)
         if ranks_by is None:
             return Ranking(group)
     else:
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
-    able = [place for place in complete if not why_not_comparable(views[place], ranks_by)]
-    entrants = _with_one_way(group, able, ranks_by)
+    entrants = _with_one_way([view for view in complete if not why_not_comparable(view, ranks_by)], ranks_by)
     comparison = None
     if len(entrants) > 1:
-        ranked = [views[place] for place in entrants]
-        measures = [ranks_by, *_main_measures(ranked, ranks_by, group.known), *_shown_costs(ranked)]
-        comparison = compare_loaded(ranked, ComparisonChoice(tuple(dict.fromkeys(measures))))
+        measures = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *_shown_costs(entrants)]
+        comparison = compare_loaded(entrants, ComparisonChoice(tuple(measures)))
     return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
 
 
@@ -309,8 +320,8 @@ def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> 
     return [one for one in able if all(has_values(view, one.name) for view in views)]
 
 
-def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
-    if not any(has_values(group.views[place], wanted) for place in places):
+def _refuse_unknown(group: Group, rivals: Sequence[RunView], wanted: str) -> None:
+    if not any(has_values(view, wanted) for view in rivals):
         names = (*group.measures, *COSTS)
         held = [printable(name) for name in names if any(has_values(view, name) for view in group.views)]
         raise ConfigError(f"no run over {group.title} has a value of '{printable(wanted)}'", nearest(wanted, held))
@@ -325,14 +336,14 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
         raise ConfigError(what, "install its evaluator, or choose another measure")
 
 
-def _own_measure(group: Group, places: Sequence[int]) -> str | None:
+def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
     first, known = group.ranking.name, group.known
-    scored = [place for place in places if is_scored(group.views[place])]
-    evidence = [measure.name for measure in ranking_evidence([group.views[place] for place in scored], known)]
+    scored = [view for view in views if is_scored(view)]
+    evidence = [measure.name for measure in ranking_evidence(scored, known)]
     held = {
         name: found
         for name in candidates_to_rank(first, evidence, known)
-        if (found := _with_one_way(group, scored, name))
+        if (found := _with_one_way(scored, name))
     }
     fitting = [
         name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
@@ -340,46 +351,13 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     return next(iter(fitting or held), None)
 
 
-def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:
+def _with_one_way(views: Sequence[RunView], measure: str) -> list[RunView]:
     """The largest group of these runs that was scored in the same way."""
-    ways: dict[str, list[int]] = {}
-    for place in places:
-        if has_values(group.views[place], measure):
-            ways.setdefault(group.views[place].way(measure), []).append(place)
+    ways: dict[str, list[RunView]] = {}
+    for view in views:
+        if has_values(view, measure):
+            ways.setdefault(view.way(measure), []).append(view)
     return max(ways.values(), key=len, default=[])
-
-
-def anytime_p_of(ranking: Ranking) -> float | None:
-    """p of the lead over the next run, valid for any number of looks; None without earlier looks."""
-    compared = ranking.ranked
-    if compared is None or len(ranking.entrants) < 2 or not earlier_looks(ranking):
-        return None
-    best, second, *_ = ranking.order
-    ahead = compared.differences(best, second)
-    if compared.measure.higher_is_better is False:
-        ahead = -ahead
-    return anytime_p(int((ahead > 0).sum()), int((ahead < 0).sum()))
-
-
-def earlier_looks(ranking: Ranking) -> set[int]:
-    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
-    had them before the runs went on.
-    """
-    views = ranking.views
-    if len(views) < 2:
-        return set()
-    own = {view.run.path.resolve() for view in ranking.group.views}
-    seen: dict[str, dict[str, int]] = {}
-    for folder in {view.run.path.parent for view in views}:
-        for run in find_runs(folder, []):
-            if run.path.resolve() not in own:
-                for system, digest, size in _earlier(run, views):
-                    seen.setdefault(digest, {})[system] = size
-    reached = [reach for view in views if (reach := view.run.reach())]
-    grown = Counter(size for reach in reached for size in reach.looks)
-    return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
-        size for size, n in grown.items() if n > 1
-    }
 
 
 def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, int]]:

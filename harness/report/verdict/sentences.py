@@ -25,7 +25,7 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
-    """What to do. Of outcomes without a ranking the caller knows what to say."""
+    """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
         return _no_choice(verdict)
     if verdict.outcome in _UNSETTLED:
@@ -81,7 +81,8 @@ def _no_choice(verdict: Verdict) -> str:
 
 
 def _unsettled(verdict: Verdict) -> str:
-    best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    best, own = name(verdict.recommended or ""), _recommended(verdict)
+    score = scored(verdict, own)
     if said := _repair(verdict):
         return said
     if verdict.outcome == Outcome.INCONCLUSIVE:
@@ -89,7 +90,6 @@ def _unsettled(verdict: Verdict) -> str:
         missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
         return f"Use {best} for now. Inconclusive: {name(most.system)} has no value for {missing}."
     if verdict.outcome == Outcome.TOO_FEW:
-        own = _recommended(verdict)
         n = own.n if own else verdict.n_questions
         if n < FEWEST:
             return f"Use {best} for now ({score}): {counted(n, 'question')} cannot show which system is better."
@@ -154,7 +154,7 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 
 
 def _model(verdict: Verdict) -> str:
-    """That a better model comes before a better system; empty if that is not shown."""
+    """Advice to change the model before the system; empty if that is not shown."""
     limit = verdict.model_limit
     if limit is None:
         return ""

@@ -49,9 +49,10 @@ RIVALS: tuple[Status, ...] = ("as good", *OPEN, "worse")
 @dataclass(frozen=True)
 class Choice:
     place: int
+    """Of the chosen run, see `Ranking.entrants`."""
     outcome: Outcome
     as_good: frozenset[int] = frozenset()
-    """Entrants that are shown to be as good."""
+    """The places of runs that are shown to be as good."""
     recommends: bool = True
     """False: nothing shows which run to choose."""
 
@@ -143,7 +144,7 @@ class ModelLimit:
 
 @dataclass(frozen=True)
 class MoreQueries:
-    """What would settle which of the leading runs is better, if they differ by the margin."""
+    """How many more queries would show which of the leading runs is better, if they differ by the margin."""
 
     queries: int
     """In addition to those already asked."""
@@ -171,7 +172,6 @@ class Verdict:
     """Queries without an answer in the documents that are in no score by which runs are ranked."""
     metric: str = ""
     metric_title: str = ""
-    metric_reason: str = ""
     is_share: bool = False
     higher_is_better: bool = True
     is_by_evidence: bool = False
@@ -180,8 +180,6 @@ class Verdict:
     """The metric that should rank and cannot; empty: the one that should rank does."""
     lower_baseline: str = ""
     """The better of the best constant answer and the baselines without documents."""
-    upper_baseline: str = ""
-    """The best baseline with the gold evidence."""
     margin: float = 0.0
     """In points: a run that is worse by less is as good."""
     recommended: str | None = None
@@ -203,7 +201,7 @@ class Verdict:
     separated_by: str = ""
     """At the ceiling: a metric of the same evaluator by which those runs differ."""
     n_left: int = 0
-    """Queries that nobody was asked, because a budget ended the runs."""
+    """Queries that no run was asked, because a budget was exhausted."""
     stopped_by: str = ""
     """That budget: `minutes`, `usd` or `tokens`."""
     standings: tuple[Standing, ...] = ()

@@ -18,7 +18,6 @@ from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.measures import known_measures
 from harness.report.verdict.findings import find
-from harness.report.verdict.ranking import earlier_looks
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -77,9 +76,9 @@ def order(chapter: Chapter) -> list[tuple[str, str]]:
 def test_the_metric_that_ranks_is_named_with_its_reason(
     tmp_path: Path, keys: dict[str, Any], asked: str | None, best: str, measure: str, reason: str
 ) -> None:
-    found = chapter_of(*scored(tmp_path, BOTH, **keys), measure=asked).findings.verdict
-    assert (found.metric, found.recommended) == (measure, best)
-    assert reason in found.metric_reason
+    found = chapter_of(*scored(tmp_path, BOTH, **keys), measure=asked).findings
+    assert (found.measure, found.verdict.recommended) == (measure, best)
+    assert reason in found.ranking.reason
 
 
 def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
@@ -231,7 +230,7 @@ def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(t
             for name, count in (("naive", n // 2), ("kg", n // 4))
         ]
         ranking = find(group_of(*(write_run(tmp_path, plan) for plan in plans))).ranking
-    assert earlier_looks(ranking) == set()
+    assert ranking.earlier_looks == set()
 
 
 @pytest.mark.parametrize(("n", "is_shown"), [(1, False), (30, True)])
