@@ -163,9 +163,14 @@ class RemoteCallContext:
     fatal: HarnessError | None = None
     """As a `CallContext`'s."""
 
+    budget_error: BudgetExhausted | None = None
+    """Set if the budget refused a call."""
+
     def stop(self, error: HarnessError) -> None:
         """As a `CallContext`'s."""
         self.fatal = self.fatal or error
+        if isinstance(error, BudgetExhausted):
+            self.budget_error = error
 
     def close(self) -> None:
         """There is no journal here."""
@@ -207,7 +212,7 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
                 return response_of(last.status, last.content, request)
         except HarnessError as error:
             # A client may wrap the error, and a system may ignore it.
-            self._call_context.fatal = error
+            self._call_context.stop(error)
             raise
 
     async def _last_of(self, inbox: "asyncio.Queue[CallUpdate]", under_way: OpenCall, meter: Meter) -> CallUpdate:

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from typing import BinaryIO
 
 from harness.core.current_process import Stopwatch
-from harness.core.errors import BudgetExhausted, ConfigError
+from harness.core.errors import ConfigError
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
 from harness.models.metering import metered_apart
@@ -48,9 +48,9 @@ class ScoringWorker(JobWorker):
             turn = Turn(of_run=job.of_run, todo=job.todo)
             while turn.todo:
                 await self._score(scorer, turn, runtime)
-                if isinstance(call_context.fatal, BudgetExhausted):
+                if call_context.budget_error:
                     # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
-                    raise call_context.fatal
+                    raise call_context.budget_error
                 if not job.stays:
                     break
                 turn = await self._next_turn()

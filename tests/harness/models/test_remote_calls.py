@@ -118,6 +118,36 @@ async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_s
     assert call_context.fatal.fix == "set a valid key"
 
 
+class Failing:
+    """A `RoleHandler` that raises these errors, one after another."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors = iter(errors)
+
+    async def send(self, call: RemoteCall) -> tuple[int, bytes]:
+        raise next(self._errors)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_of_two_errors_the_first_stops_the_worker_and_the_budget_is_remembered(
+    serve: Serve, afar: OpenFar
+) -> None:
+    far = afar(serve())
+    far.desk.serve(
+        "generator", Failing(ModelUnavailable("gone", "start it"), BudgetExhausted("no room", tokens=7))
+    )
+    chat, call_context = far.worker()
+    with metered(Meter("answer/q/0/1")):
+        for error in (ModelUnavailable, BudgetExhausted):
+            with pytest.raises(error):
+                await chat.complete(ask())
+    assert isinstance(call_context.fatal, ModelUnavailable)
+    assert call_context.budget_error is not None
+    assert call_context.budget_error.tokens == 7
+
+
 async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve: Serve, afar: OpenFar) -> None:
     script = FakeScript(fault="http_429", fault_times=1, retry_after_s=0.4)
     far = afar(serve(script))
