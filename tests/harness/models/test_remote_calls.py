@@ -44,15 +44,17 @@ class Far:
         self.chats: list[OpenAIChat] = []
 
     def worker(self) -> tuple[OpenAIChat, RemoteCallContext]:
-        relay: RemoteCallClient
+        client: RemoteCallClient
 
-        def tell(news: CallUpdate) -> None:
-            self.heard.append(CallUpdate.model_validate_json(news.model_dump_json()))
-            relay.hear(self.heard[-1])
+        def tell(update: CallUpdate) -> None:
+            self.heard.append(CallUpdate.model_validate_json(update.model_dump_json()))
+            client.handle(self.heard[-1])
 
         session: RemoteCallSession = self.desk.open(tell)
-        relay = RemoteCallClient(lambda call: session.take(RemoteCall.model_validate_json(call.model_dump_json())))
-        call_context = RemoteCallContext(relay)
+        client = RemoteCallClient(
+            lambda call: session.take(RemoteCall.model_validate_json(call.model_dump_json()))
+        )
+        call_context = RemoteCallContext(client)
         chat = build_chat(self.config, call_context)
         assert chat is not None
         self.chats.append(chat)
