@@ -177,7 +177,7 @@ class RemoteCallContext:
 
 
 class RemoteTransport(httpx2.AsyncBaseTransport):
-    """Sends a role's requests over a relay and charges their usage to the current meter."""
+    """Has another process send a role's requests, and charges their usage to the current meter."""
 
     def __init__(self, call_context: RemoteCallContext, role: str, base_path: str) -> None:
         self._call_context, self._role, self._base_path = call_context, role, base_path

@@ -157,7 +157,7 @@ async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve:
     with metered(Meter("answer/q/0/1")) as meter:
         await chat.complete(ask())
     assert 0.3 <= meter.throttled_s <= 2.0
-    assert {news.kind for news in far.heard} >= {"waits", "waited", "goes_on", "answered"}
+    assert {update.kind for update in far.heard} >= {"waits", "waited", "goes_on", "answered"}
 
 
 async def test_what_is_paid_stands_in_the_journal_of_the_desk(serve: Serve, afar: OpenFar, tmp_path: Path) -> None:
