@@ -119,67 +119,72 @@ class CallUpdate(RelayLine):
         return self.kind in {"answered", "failed"}
 
 
-_Inbox = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[CallUpdate]"]
+_Updates = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[CallUpdate]"]
 
 
 class RemoteCallClient:
     """A worker's calls in progress, each in the event loop that requested it; updates come from any thread."""
 
-    def __init__(self, ask: Callable[[RemoteCall], None]) -> None:
-        self._ask = ask
+    def __init__(self, send: Callable[[RemoteCall], None]) -> None:
+        self._send = send
         self._numbers = itertools.count()
-        self._open: dict[int, _Inbox] = {}
+        self._open: dict[int, _Updates] = {}
 
     @contextmanager
-    def asked(self, call: RemoteCall) -> "Iterator[tuple[int, asyncio.Queue[CallUpdate]]]":
+    def request(self, call: RemoteCall) -> "Iterator[tuple[int, asyncio.Queue[CallUpdate]]]":
         """Request the call; yields its number and the queue of its updates."""
-        number, inbox = next(self._numbers), asyncio.Queue[CallUpdate]()
-        self._open[number] = (asyncio.get_running_loop(), inbox)
+        number, updates = next(self._numbers), asyncio.Queue[CallUpdate]()
+        self._open[number] = (asyncio.get_running_loop(), updates)
         try:
-            self._ask(call.model_copy(update={"number": number}))
-            yield number, inbox
+            self._send(call.model_copy(update={"number": number}))
+            yield number, updates
         finally:
             del self._open[number]
 
     def withdraw(self, number: int) -> None:
-        self._ask(RemoteCall(number=number, is_withdrawn=True))
+        self._send(RemoteCall(number=number, is_withdrawn=True))
 
     def end_block(self, scope: str, number: int) -> None:
         """Report that the meter of that number makes no more calls."""
-        self._ask(RemoteCall(number=0, scope=scope, block=number, ends_block=True))
+        self._send(RemoteCall(number=0, scope=scope, block=number, ends_block=True))
 
-    def hear(self, news: CallUpdate) -> None:
-        """Deliver the result of a call; ignored if nothing waits for it."""
-        if followed := self._open.get(news.number):
-            loop, inbox = followed
-            loop.call_soon_threadsafe(inbox.put_nowait, news)
+    def handle(self, update: CallUpdate) -> None:
+        """Deliver an update of a call; ignored if nothing waits for it."""
+        if waiting := self._open.get(update.number):
+            loop, updates = waiting
+            loop.call_soon_threadsafe(updates.put_nowait, update)
 
 
 @dataclass
 class RemoteCallContext:
     """Replaces a `CallContext` if another process makes the calls."""
 
-    relay: RemoteCallClient
+    client: RemoteCallClient
     fatal: HarnessError | None = None
     """As a `CallContext`'s."""
+
+    budget_error: BudgetExhausted | None = None
+    """Set if the budget refused a call."""
 
     def stop(self, error: HarnessError) -> None:
         """As a `CallContext`'s."""
         self.fatal = self.fatal or error
+        if isinstance(error, BudgetExhausted):
+            self.budget_error = error
 
     def close(self) -> None:
         """There is no journal here."""
 
 
 class RemoteTransport(httpx2.AsyncBaseTransport):
-    """Sends a role's requests over a relay and charges their usage to the current meter."""
+    """Has another process send a role's requests, and charges their usage to the current meter."""
 
     def __init__(self, call_context: RemoteCallContext, role: str, base_path: str) -> None:
         self._call_context, self._role, self._base_path = call_context, role, base_path
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response; raises the error of the call."""
-        meter, relay = current_meter(), self._call_context.relay
+        meter, client = current_meter(), self._call_context.client
         call = RemoteCall(
             number=0,
             scope=meter.scope,
@@ -190,15 +195,15 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
             timeout_s=request.extensions.get("timeout", {}).get("read"),
         )
         try:
-            with meter.call() as under_way, relay.asked(call) as (number, inbox):
+            with meter.call() as under_way, client.request(call) as (number, updates):
                 try:
-                    last = await self._last_of(inbox, under_way, meter)
+                    last = await self._last_of(updates, under_way, meter)
                 except asyncio.CancelledError:
-                    relay.withdraw(number)
+                    client.withdraw(number)
                     # The time limit is reported, whatever the result of the call.
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_USAGE_WAIT_S):
-                            last = await self._last_of(inbox, under_way, meter)
+                            last = await self._last_of(updates, under_way, meter)
                             if last.error and isinstance(stopped := last.error.as_raised(request), HarnessError):
                                 self._call_context.stop(stopped)
                     raise
@@ -207,19 +212,21 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
                 return response_of(last.status, last.content, request)
         except HarnessError as error:
             # A client may wrap the error, and a system may ignore it.
-            self._call_context.fatal = error
+            self._call_context.stop(error)
             raise
 
-    async def _last_of(self, inbox: "asyncio.Queue[CallUpdate]", under_way: OpenCall, meter: Meter) -> CallUpdate:
+    async def _last_of(
+        self, updates: "asyncio.Queue[CallUpdate]", under_way: OpenCall, meter: Meter
+    ) -> CallUpdate:
         """The last update of a call; the others are counted."""
-        while not (news := await inbox.get()).is_last:
-            if news.kind == "waited":
-                under_way.mark_waiting_since(time.monotonic() - news.seconds)
-            elif news.kind != "counted":
-                under_way.turn(waits=news.kind == "waits")
-            elif news.paid_by is None:
-                meter.add_call(self._role, news.usage)
+        while not (update := await updates.get()).is_last:
+            if update.kind == "waited":
+                under_way.mark_waiting_since(time.monotonic() - update.seconds)
+            elif update.kind != "counted":
+                under_way.turn(waits=update.kind == "waits")
+            elif update.paid_by is None:
+                meter.add_call(self._role, update.usage)
             else:
-                made = (news.wall_s, news.started_at, news.paid_by)
-                meter.add_replayed(self._role, StoredCall("", b"", b"", news.usage, *made))
-        return news
+                made = (update.wall_s, update.started_at, update.paid_by)
+                meter.add_replayed(self._role, StoredCall("", b"", b"", update.usage, *made))
+        return update

@@ -5,11 +5,10 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from queue import SimpleQueue
 from typing import Any
 from unittest.mock import patch
 
-from harness.runner.executing.messages import Event, Turn
+from harness.runner.executing.messages import AnswerTurn, Event, SystemFailed, read_event
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
 
@@ -33,11 +32,11 @@ class WorkersHere:
 class _Events:
     """Collects the events of a worker."""
 
-    def __init__(self, take: Callable[[Event], None]) -> None:
-        self._take = take
+    def __init__(self, handle: Callable[[Event], None]) -> None:
+        self._handle = handle
 
     def write(self, line: bytes) -> None:
-        self._take(Event.model_validate_json(line))
+        self._handle(read_event(line))
 
     def flush(self) -> None:
         """Nothing is buffered."""
@@ -47,11 +46,10 @@ def _work_here(self: Supervisor) -> WorkerEnd:
     """`Supervisor.run` without a process."""
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            asyncio.run(_worked(Worker(self._job, _Events(self._take), SimpleQueue())))  # type: ignore[arg-type]
+            asyncio.run(_worked(Worker(self._job, _Events(self._handle))))  # type: ignore[arg-type]
     except Exception as error:
         known = _first_harness_error(error)
-        event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])
-        self._take(event)
+        self._handle(_event_of(known) if known else SystemFailed(what=traceback.format_exc()[-3000:]))
     return self._worker_end(0)
 
 
@@ -65,7 +63,7 @@ async def _worked(worker: Worker) -> None:
         await asyncio.sleep(0)
 
 
-def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:
+def _turn_here(self: Supervisor, turn: AnswerTurn) -> WorkerEnd:
     """`Supervisor.turn` without a process: each turn is a separate worker."""
     self._outcome = WorkerEnd(completed=False)
     self._job = self._job.model_copy(update={"todo": turn.todo, "allowance": turn.allowance})

@@ -7,7 +7,16 @@ from queue import Empty, SimpleQueue
 
 from harness.core.errors import HarnessError
 from harness.extensions.ray.remote_worker import Received, WorkerLost
-from harness.runner.executing.messages import Event, JobWorker, QueryTask, ToWorker, Turn
+from harness.runner.executing.messages import (
+    Event,
+    JobWorker,
+    QueryStarted,
+    QueryTask,
+    SystemFailed,
+    WorkerMessage,
+    read_event,
+    read_message_to_worker,
+)
 from harness.runner.executing.worker import _event_of, _first_harness_error, read_job, worker_of
 
 _NOTHING = Received()
@@ -26,21 +35,16 @@ class WorkerInThread:
         """Every query that it began."""
         self._heard = heard
         self._said: SimpleQueue[bytes | int] = SimpleQueue()
-        self._turns: SimpleQueue[Turn] = SimpleQueue()
         self._worker: JobWorker | None = None
 
     def send(self, lines: bytes) -> None:
         self._check()
         for line in lines.splitlines():
             if self._worker is None:
-                self._worker = worker_of(read_job(line), self, self._turns)  # type: ignore[arg-type]
+                self._worker = worker_of(read_job(line), self)  # type: ignore[arg-type]
                 threading.Thread(target=self._work, args=(self._worker,), daemon=True).start()
                 continue
-            told = ToWorker.model_validate_json(line)
-            if told.news is not None:
-                self._worker.relay.hear(told.news)
-            if told.turn is not None:
-                self._turns.put(told.turn)
+            self._worker.handle(read_message_to_worker(line))
 
     def receive(self) -> Received:
         try:
@@ -62,11 +66,11 @@ class WorkerInThread:
 
     def write(self, line: bytes) -> None:
         """An event of the worker."""
-        event = Event.model_validate_json(line)
+        event = read_event(line)
         self._heard(self, event)
         if self.is_lost or self.is_killed:
             raise Gone
-        if event.kind == "started" and event.todo:
+        if isinstance(event, QueryStarted):
             self.asked.append(event.todo)
         self._said.put(line)
 
@@ -88,7 +92,7 @@ class WorkerInThread:
 
     def _end_badly(self, error: BaseException) -> None:
         known = _first_harness_error(error)
-        event = _event_of(known) if isinstance(known, HarnessError) else Event(kind="broken", what=str(error))
+        event = _event_of(known) if isinstance(known, HarnessError) else SystemFailed(what=str(error))
         self._said.put(event.model_dump_json().encode() + b"\n")
 
     def _check(self) -> None:
@@ -108,12 +112,12 @@ class Machines:
         return self.started[-1]
 
 
-def losing_at(number: int, kind: str) -> Callable[[WorkerInThread, Event], None]:
-    """For `Machines`: lose the machine whose worker sends the event with this number and kind, just before it."""
+def losing_at(number: int, kind: type[WorkerMessage]) -> Callable[[WorkerInThread, Event], None]:
+    """For `Machines`: lose the machine whose worker sends the event with this number and class, just before it."""
     seen: list[WorkerInThread] = []
 
     def at(worker: WorkerInThread, event: Event) -> None:
-        if event.kind == kind:
+        if isinstance(event, kind):
             seen.append(worker)
             if len(seen) == number:
                 worker.lose()

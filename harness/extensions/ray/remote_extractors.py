@@ -10,9 +10,10 @@ from typing import Self
 from harness.core.errors import HarnessError
 from harness.extensions.ray.worker_pool import PoolStopped, TurnWorker, WorkerPool
 from harness.models.remote_calls import RemoteCall
-from harness.runner.executing.messages import ExtractionJob, Turn
+from harness.runner.executing.messages import ExtractionJob, ExtractionTurn, TextsExtracted
 from harness.runner.executing.worker_supervisor import WorkerEnvironment
 
+_Reader = TurnWorker[TextsExtracted]
 _Answer = tuple[int, bytes]
 _NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
 
@@ -25,12 +26,12 @@ class RemoteReaders:
     """
 
     def __init__(
-        self, workers: WorkerPool, job: ExtractionJob, at: WorkerEnvironment, warn: Callable[[str], None]
+        self, workers: WorkerPool, job: ExtractionJob, environment: WorkerEnvironment, warn: Callable[[str], None]
     ) -> None:
         """`job`: the first message for each worker, without its texts."""
-        self._fleet, self._job, self._at, self._warn = workers, job, at, warn
-        self._idle: list[TurnWorker] = []
-        self._busy: set[TurnWorker] = set()
+        self._workers, self._job, self._environment, self._warn = workers, job, environment, warn
+        self._idle: list[_Reader] = []
+        self._busy: set[_Reader] = set()
         self._lock = threading.Lock()
         self._is_wanted = False
         """Whether a worker that has finished is kept for more texts."""
@@ -80,8 +81,8 @@ class RemoteReaders:
             return _NOBODY
         found = None
         try:
-            event, _ = reader.event_of(Turn(texts=texts))
-            found = event.found if event else None
+            result, _ = reader.result_of(ExtractionTurn(texts=texts))
+            found = result.found if result else None
         except HarnessError as error:
             self._turn_off(error)
         except Exception:
@@ -91,7 +92,7 @@ class RemoteReaders:
             self._take_back(reader)
         return _NOBODY if found is None else (HTTPStatus.OK, found.encode())
 
-    def _taken(self) -> TurnWorker | None:
+    def _taken(self) -> _Reader | None:
         """A waiting worker, or a new one if a slot is free."""
         with self._lock:
             if self._is_off:
@@ -99,18 +100,18 @@ class RemoteReaders:
             self._is_wanted = True
             reader = self._idle.pop() if self._idle else None
         with suppress(PoolStopped):
-            if reader is None and self._fleet.take_slot(wait_s=0):
-                reader = TurnWorker(self._job, self._at, "read")
+            if reader is None and self._workers.take_slot(wait_s=0):
+                reader = TurnWorker(self._job, self._environment, TextsExtracted)
         if reader is not None:
             with self._lock:
                 self._busy.add(reader)
         return reader
 
-    def _take_back(self, reader: TurnWorker) -> None:
+    def _take_back(self, reader: _Reader) -> None:
         """Keep the worker for more texts, unless it is gone or its slot is needed."""
         with self._lock:
             self._busy.discard(reader)
-            stays = self._is_wanted and not self._is_off and not self._fleet.is_waited_for
+            stays = self._is_wanted and not self._is_off and not self._workers.is_waited_for
             if stays and reader.is_waiting:
                 self._idle.append(reader)
                 return
@@ -129,9 +130,9 @@ class RemoteReaders:
         for reader in going:
             self._end(reader)
 
-    def _end(self, reader: TurnWorker) -> None:
+    def _end(self, reader: _Reader) -> None:
         try:
             with suppress(Exception):
                 reader.end()
         finally:
-            self._fleet.give_slot()
+            self._workers.give_slot()

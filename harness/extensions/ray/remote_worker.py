@@ -12,7 +12,14 @@ from typing import IO, Any, Protocol
 
 from harness.models.remote_call_server import RemoteCallServer, RoleHandler
 from harness.models.remote_calls import CallUpdate
-from harness.runner.executing.messages import Event, ToWorker, WorkerJob
+from harness.runner.executing.messages import (
+    LONGEST_EVENT,
+    CallRequested,
+    CallUpdated,
+    ToWorker,
+    WorkerJob,
+    read_event,
+)
 from harness.runner.executing.process_launcher import WorkerLink, WorkerProcess
 
 _NEWS_S = 1.0
@@ -169,7 +176,7 @@ class RemoteWorker:
         self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
         self._log_fd = log_fd
         self._out: SimpleQueue[bytes | None] = SimpleQueue()
-        self._session = server.open(self._tell)
+        self._session = server.open(self._send_update)
         self._gone = threading.Event()
         self._connection: WorkerConnection | None = None
         try:
@@ -212,9 +219,9 @@ class RemoteWorker:
         for thread in self._threads:
             thread.join(_ENDS_S)
 
-    def _tell(self, news: CallUpdate) -> None:
+    def _send_update(self, update: CallUpdate) -> None:
         if not self._gone.is_set():
-            self.send(ToWorker(news=news))
+            self.send(CallUpdated(update=update))
 
     def _lose(self, lost: WorkerLost) -> None:
         self.lost = f"the machine of its worker was lost ({lost})"
@@ -249,8 +256,10 @@ class RemoteWorker:
                         with suppress(OSError):
                             os.write(self._log_fd, received.log)
                     *lines, pending = (pending + received.events).split(b"\n")
+                    if len(pending) > LONGEST_EVENT:
+                        lines, pending = [*lines, pending], b""
                     for line in lines:
-                        self._take(line, pipe)
+                        self._handle(line, pipe)
                     if received.code is not None:
                         self._code = received.code
                         return
@@ -259,14 +268,15 @@ class RemoteWorker:
         finally:
             self._gone.set()
 
-    def _take(self, line: bytes, pipe: IO[bytes]) -> None:
-        event = Event.model_validate_json(line)
-        if event.kind == "asks" and event.call is not None:
-            self._session.take(event.call)
-        else:
-            left = memoryview(line + b"\n")
-            while left:
-                left = left[pipe.write(left) :]
+    def _handle(self, line: bytes, pipe: IO[bytes]) -> None:
+        # The supervisor reports a line that cannot be read.
+        with suppress(ValueError):
+            if isinstance(event := read_event(line), CallRequested):
+                self._session.take(event.call)
+                return
+        left = memoryview(line + b"\n")
+        while left:
+            left = left[pipe.write(left) :]
 
 
 class ActorConnection:

@@ -20,7 +20,14 @@ from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue, raise_firs
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
-from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, Turn
+from harness.runner.executing.messages import (
+    AnswerTurn,
+    Event,
+    ExtractionJob,
+    Progress,
+    QueryFinished,
+    QueryTask,
+)
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.process_launcher import LaunchWorker, start_process
 from harness.runner.executing.remote_extraction import RULES
@@ -95,14 +102,16 @@ class SpreadExecution(Execution):
             shards.run()
 
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
-        """The same; the workers' cost is reported with each event."""
+        """The same; events report what all workers have spent."""
         self.workers.check()
         self.spending.check_time()
 
-        def heard(event: Event) -> None:
-            on_event(event.model_copy(update={"spent": self.workers.spent}))
+        def with_spent(event: Event) -> None:
+            if isinstance(event, Progress | QueryFinished):
+                event = event.model_copy(update={"spent": self.workers.spent})
+            on_event(event)
 
-        at = WorkerEnvironment(self.run.log_path, Sampler(), self.lock_fd, self.launch)
+        environment = WorkerEnvironment(self.run.log_path, Sampler(), self.lock_fd, self.launch)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
         job = self.job(phase, todo)
         # Calls, servers and costs are handled by this process.
@@ -112,7 +121,7 @@ class SpreadExecution(Execution):
             "prices": {},
         }
         relayed = job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})
-        return Supervisor(relayed, at, self.with_messages(heard))
+        return Supervisor(relayed, environment, self.with_messages(with_spent))
 
     def _build(self, index: IndexDir) -> IndexRecord:
         with self.workers.slot(), self._launcher("index") as launcher, self._readers(launcher):
@@ -123,8 +132,8 @@ class SpreadExecution(Execution):
         job = ExtractionJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
-        at = WorkerEnvironment(self.run.log_path, Sampler(), -1, launcher.start)
-        with RemoteReaders(self.workers, job, at, self.reporter.warn) as readers:
+        environment = WorkerEnvironment(self.run.log_path, Sampler(), -1, launcher.start)
+        with RemoteReaders(self.workers, job, environment, self.reporter.warn) as readers:
             launcher.serve(RULES, readers)
             yield
 
@@ -150,8 +159,8 @@ class SpreadExecution(Execution):
 class _Shards:
     """The workers that answer one cell together, each supervised by its own thread."""
 
-    def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
-        self._execution, self._tally = execution, tally
+    def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], progress: ProgressCounter) -> None:
+        self._execution, self._progress = execution, progress
         at_once = execution.cell.config.limits.concurrency
         self.n_workers = min(execution.workers.n_workers, ceil(len(todo) / at_once))
         self._queue = WorkQueue(todo, self.n_workers, at_once)
@@ -180,7 +189,7 @@ class _Shards:
             while shard := self._queue.take():
                 if worker is None or not worker.is_waiting:
                     worker = self._execution.supervisor("answer", shard, self._on_event)
-                outcome = worker.turn(Turn(todo=tuple(shard)))
+                outcome = worker.turn(AnswerTurn(todo=tuple(shard)))
                 n_lost = n_lost + 1 if outcome.is_lost and not outcome.n_finished else 0
                 self._settle(shard, outcome, n_lost)
             if worker is not None:
@@ -192,11 +201,13 @@ class _Shards:
 
     def _on_event(self, event: Event) -> None:
         """Called from the threads of all workers; the lock lets one at a time write a record."""
+        if not isinstance(event, QueryFinished):
+            return
         with self._lock:
-            if event.record is not None and event.todo is not None:
+            if event.record is not None:
                 self._execution.run.append_record(event.record)
                 self._answered.add(event.todo)
-            self._tally.take(event, self._execution.usd(event))
+            self._progress.count(event, self._execution.usd(event.usage))
 
     def _settle(self, shard: Sequence[QueryTask], outcome: WorkerEnd, n_lost: int) -> None:
         """Make sure that what a worker left unanswered is answered, or has a record with the reason."""

@@ -22,7 +22,7 @@ from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.evaluating.scoring import Scoring, Tell, is_worth_a_worker
-from harness.runner.executing.messages import QueryTask, ScoringJob, Turn
+from harness.runner.executing.messages import AnswersScored, QueryTask, ScoringJob, ScoringTurn
 from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironment
 from harness.store import RunDir
@@ -61,8 +61,8 @@ class SpreadScoring:
             WorkerPool(self.make, self.n_workers, Allowance()) as workers,
             workers.launcher_with(lambda loop: models.call_server(roles, server, loop)) as launcher,
         ):
-            at = WorkerEnvironment(log, Sampler(), lock_fd=-1, launch=launcher.start)
-            scorers = _Scorers(self._job(planned, models), at, self, workers.stop)
+            environment = WorkerEnvironment(log, Sampler(), lock_fd=-1, launch=launcher.start)
+            scorers = _Scorers(self._job(planned, models), environment, self, workers.stop)
             try:
                 yield _Elsewhere(scorers, models, tell)
             except BaseException:
@@ -127,23 +127,23 @@ class _Scorers:
     """The workers of one evaluator, reused from run to run. Thread-safe."""
 
     def __init__(
-        self, job: ScoringJob, at: WorkerEnvironment, options: SpreadScoring, stop: Callable[[], None]
+        self, job: ScoringJob, environment: WorkerEnvironment, options: SpreadScoring, stop: Callable[[], None]
     ) -> None:
         """`stop` ends all of them."""
         self.options, self.stop = options, stop
-        self._job, self._at = job, at
-        self._idle: list[TurnWorker] = []
+        self._job, self._environment = job, environment
+        self._idle: list[TurnWorker[AnswersScored]] = []
         self._lock = threading.Lock()
 
-    def take(self) -> TurnWorker:
+    def take(self) -> TurnWorker[AnswersScored]:
         """An idle worker, or a new one."""
         with self._lock:
             while self._idle:
                 if (scorer := self._idle.pop()).is_waiting:
                     return scorer
-        return TurnWorker(self._job, self._at, "scored")
+        return TurnWorker(self._job, self._environment, AnswersScored)
 
-    def give_back(self, scorer: TurnWorker) -> None:
+    def give_back(self, scorer: TurnWorker[AnswersScored]) -> None:
         if scorer.is_waiting:
             with self._lock:
                 self._idle.append(scorer)
@@ -193,12 +193,13 @@ class _Work:
             if self._models.budget.time_is_over:
                 raise BudgetExhausted("the time is over")
             scorer = self._scorers.take()
-            event, outcome = scorer.event_of(Turn(of_run=str(self._run.path.resolve()), todo=tuple(todo)))
+            turn = ScoringTurn(of_run=str(self._run.path.resolve()), todo=tuple(todo))
+            result, outcome = scorer.result_of(turn)
             self._scorers.give_back(scorer)
-            if event is not None and event.cost is not None:
+            if result is not None:
                 self._n_lost = 0
                 place = self._places[todo[0].query_id]
-                self._scored[place] = len(todo), event.scores, event.cost, event.usage
+                self._scored[place] = len(todo), result.scores, result.cost, result.paid
             else:
                 self._lose(todo, outcome)
 

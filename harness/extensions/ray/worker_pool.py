@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Generic, TypeVar
 from weakref import WeakSet
 
 from harness.core.errors import HarnessError
@@ -17,7 +18,15 @@ from harness.models.providers import provider_of
 from harness.models.rate_limits import Limiters
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import CallContext
-from harness.runner.executing.messages import Event, Job, QueryTask, Turn, WorkerJob
+from harness.runner.executing.messages import (
+    AnswersScored,
+    Event,
+    Job,
+    QueryTask,
+    TextsExtracted,
+    Turn,
+    WorkerJob,
+)
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
@@ -218,20 +227,23 @@ class WorkerPool:
             raise
 
 
-class TurnWorker(Supervisor):
-    """A worker whose finished turns are told by one event of a kind."""
+TurnResult = TypeVar("TurnResult", AnswersScored, TextsExtracted)
 
-    def __init__(self, job: WorkerJob, at: WorkerEnvironment, kind: str) -> None:
-        self._wanted_kind = kind
-        self._last_event: Event | None = None
-        super().__init__(job, at, self._keep_event)
 
-    def event_of(self, turn: Turn) -> tuple[Event | None, WorkerEnd]:
-        """The event of a turn, None if it did not finish, and the state of the worker."""
-        self._last_event = None
+class TurnWorker(Supervisor, Generic[TurnResult]):
+    """A worker whose turns each end with one event that holds the result."""
+
+    def __init__(self, job: WorkerJob, environment: WorkerEnvironment, result_type: type[TurnResult]) -> None:
+        self._result_type = result_type
+        self._result: TurnResult | None = None
+        super().__init__(job, environment, self._keep_result)
+
+    def result_of(self, turn: Turn) -> tuple[TurnResult | None, WorkerEnd]:
+        """The result of a turn, None if it did not finish, and the state of the worker."""
+        self._result = None
         outcome = self.turn(turn)
-        return self._last_event, outcome
+        return self._result, outcome
 
-    def _keep_event(self, event: Event) -> None:
-        if event.kind == self._wanted_kind:
-            self._last_event = event
+    def _keep_result(self, event: Event) -> None:
+        if isinstance(event, self._result_type):
+            self._result = event

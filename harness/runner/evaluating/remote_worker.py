@@ -4,11 +4,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from queue import SimpleQueue
 from typing import BinaryIO
 
 from harness.core.current_process import Stopwatch
-from harness.core.errors import BudgetExhausted, ConfigError
+from harness.core.errors import ConfigError
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
 from harness.models.metering import metered_apart
@@ -17,15 +16,23 @@ from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import SCOPE, MeteredEvaluation, OpenedModels
-from harness.runner.executing.messages import Event, JobWorker, ScoringJob, Turn
+from harness.runner.executing.messages import (
+    AnswersScored,
+    JobCompleted,
+    JobWorker,
+    NoMoreTurns,
+    ScoringJob,
+    ScoringTurn,
+    Turn,
+)
 from harness.store import RunDir
 
 
 class ScoringWorker(JobWorker):
     """Scores answers with one evaluator, turn by turn."""
 
-    def __init__(self, job: ScoringJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
-        super().__init__(events, turns)
+    def __init__(self, job: ScoringJob, events: BinaryIO) -> None:
+        super().__init__(events, stays=job.stays)
         self._job = job
         self._answers: tuple[Path, RunAnswers] | None = None
 
@@ -34,7 +41,7 @@ class ScoringWorker(JobWorker):
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
-            call_context = RemoteCallContext(self.relay)
+            call_context = RemoteCallContext(self.remote_calls)
             models = OpenedModels(
                 job.judge,
                 job.embedder,
@@ -42,29 +49,27 @@ class ScoringWorker(JobWorker):
                 concurrency=job.concurrency,
                 open_call_context=lambda: call_context,
             )
-            runtime = _RelayedEvaluation(models, _ignore_progress, self.relay)
+            runtime = _RelayedEvaluation(models, _ignore_progress, self.remote_calls)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
-            turn = Turn(of_run=job.of_run, todo=job.todo)
-            while turn.todo:
+            turn: Turn | NoMoreTurns = ScoringTurn(of_run=job.of_run, todo=job.todo)
+            while isinstance(turn, ScoringTurn):
                 await self._score(scorer, turn, runtime)
-                if isinstance(call_context.fatal, BudgetExhausted):
+                if call_context.budget_error:
                     # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
-                    raise call_context.fatal
-                if not job.stays:
-                    break
+                    raise call_context.budget_error
                 turn = await self._next_turn()
             await models.disconnect()
-        self.tell(Event(kind="completed"))
+        self.send(JobCompleted())
 
-    async def _score(self, scorer: Scorer, turn: Turn, runtime: "_RelayedEvaluation") -> None:
-        run = Path(turn.of_run or self._job.of_run)
+    async def _score(self, scorer: Scorer, turn: ScoringTurn, runtime: "_RelayedEvaluation") -> None:
+        run = Path(turn.of_run)
         answers = self._answers_of(run)
         runtime.begin(run.name)
         watch = Stopwatch()
         scores = await answers.scored_of(scorer, {todo.query_id for todo in turn.todo})
         cost = cost_of(runtime.meter, watch.wall_s, watch.cpu_s)
-        self.tell(Event(kind="scored", scores=tuple(scores), cost=cost, usage=runtime.meter.paid))
+        self.send(AnswersScored(scores=tuple(scores), cost=cost, paid=runtime.meter.paid))
 
     def _answers_of(self, run: Path) -> RunAnswers:
         if self._answers is None or self._answers[0] != run:
@@ -76,10 +81,10 @@ class _RelayedEvaluation(MeteredEvaluation):
     """A metered evaluation whose repeated calls within one judgement are counted by another process."""
 
     def __init__(
-        self, models: OpenedModels, tell: Callable[[int, int, str], None], relay: RemoteCallClient
+        self, models: OpenedModels, tell: Callable[[int, int, str], None], remote_calls: RemoteCallClient
     ) -> None:
         super().__init__(models, tell)
-        self._relay, self._blocks = relay, itertools.count(1)
+        self._remote_calls, self._blocks = remote_calls, itertools.count(1)
 
     @contextmanager
     def charge(self) -> Iterator[None]:
@@ -89,7 +94,7 @@ class _RelayedEvaluation(MeteredEvaluation):
             with metered_apart(SCOPE, self.meter, block):
                 yield
         finally:
-            self._relay.end_block(SCOPE, block)
+            self._remote_calls.end_block(SCOPE, block)
 
 
 def _ignore_progress(_done: int, _total: int, _doing: str) -> None:

@@ -5,7 +5,7 @@ closed over those (`RunDir.mark_done`), and the same command resumes them. Chang
 busy machine, affect all configurations alike.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
@@ -29,8 +29,8 @@ from harness.runner.executing.execute import (
     prepare,
     result_of,
 )
-from harness.runner.executing.messages import Event, QueryTask, Turn
-from harness.runner.executing.phases import Execution, ProgressCounter
+from harness.runner.executing.messages import AnswerTurn, QueryTask
+from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.race_controller import Ended, RaceController, open_scorer
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd
 from harness.runner.plan import Cell
@@ -87,9 +87,9 @@ class InterleavedRun:
         ]
         return [self._remaining_queries[key] for key in keys if key in self._remaining_queries]
 
-    def take_turn(self, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
+    def take_turn(self, todo: Sequence[QueryTask], progress: ProgressCounter) -> None:
         """Answer `todo` and keep the worker. Raises like `Supervisor.run`."""
-        self.execution.work_through(todo, tally, self._ask)
+        self.execution.work_through(todo, progress, self._ask)
         for one in todo:
             del self._remaining_queries[one.query_id, one.repeat]
 
@@ -104,14 +104,14 @@ class InterleavedRun:
             self._worker.end()
             self._worker = None
 
-    def _ask(self, pending: Sequence[QueryTask], on_event: Callable[[Event], None]) -> WorkerEnd:
+    def _ask(self, pending: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
         execution = self.execution
         if self._worker is None or not self._worker.is_waiting:
             self.end()
             self._worker = execution.supervisor("answer", pending, on_event)
         else:
             execution.spending.check()
-        return self._worker.turn(Turn(todo=tuple(pending), allowance=execution.spending.allowance()))
+        return self._worker.turn(AnswerTurn(todo=tuple(pending), allowance=execution.spending.allowance()))
 
 
 _LEAST_FREE_BYTES = 1 << 30
@@ -263,11 +263,11 @@ class InterleavedScheduler:
             bar = using.enter_context(self._reporter.bar(f"answer{who}"))
             for participant in answering:
                 using.callback(participant.end)
-            tally = ProgressCounter(bar, self._spending, expected - left, expected)
+            progress = ProgressCounter(bar, self._spending, expected - left, expected)
             for participant, todo in self._turns(answering):
                 self._make_room(participant)
                 try:
-                    participant.take_turn(todo, tally)
+                    participant.take_turn(todo, progress)
                 except SystemBroken as broken:
                     participant.end()
                     self._drop_broken(participant, broken)

@@ -3,9 +3,9 @@
 import asyncio
 from abc import ABC, abstractmethod
 from queue import SimpleQueue
-from typing import BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, JudgeEmbedderConfig, LimitsConfig
 from harness.core.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Score, Usage
@@ -53,7 +53,7 @@ class WorkerJob(WorkerMessage):
     """Environment variables with API keys, which are removed from logs: see `harness.core.sanitize.keep_secret`.
     """
     stays: bool = False
-    """After `todo`, the worker waits for turns, one line each, until an empty one."""
+    """After its job, the worker waits for turns, one line each, until `NoMoreTurns`."""
 
 
 class ScoringJob(WorkerJob):
@@ -122,97 +122,227 @@ class Job(WorkerJob):
 AnyJob = Job | ScoringJob | ExtractionJob
 
 
-class Turn(WorkerMessage):
-    """The next work for a worker that stays. If it is empty, the worker ends."""
+class AnswerTurn(WorkerMessage):
+    """The next queries to answer."""
 
-    of_run: str | None = None
-    """When scoring: the run directory with the answers to score."""
-    todo: tuple[QueryTask, ...] = ()
-    texts: str | None = None
-    """When extracting: the next `TextsToRead`, as JSON."""
+    kind: Literal["answer"] = "answer"
+    todo: tuple[QueryTask, ...]
     allowance: Allowance = Allowance()
     """What is left of the budget now; other workers may have spent some since the last turn."""
 
 
-class ToWorker(WorkerMessage):
-    """A message to a worker after its job, with one of the two fields set."""
+class ScoringTurn(WorkerMessage):
+    """The next queries to score."""
 
-    turn: Turn | None = None
-    news: CallUpdate | None = None
-    """The state or reply of a call that it relayed."""
+    kind: Literal["score"] = "score"
+    of_run: str
+    """The run directory with the answers to score."""
+    todo: tuple[QueryTask, ...]
 
 
-class Event(WorkerMessage):
-    """A message from a worker. The texts below say for which kinds a field is set."""
+class ExtractionTurn(WorkerMessage):
+    """The next texts to extract triplets from."""
 
-    kind: Literal[
-        "progress",
-        "said",
-        "warned",
-        "started",
-        "extended",
-        "finished",
-        "indexed",
-        "scored",
-        "read",
-        "waiting",
-        "completed",
-        "refused",
-        "stopped",
-        "broken",
-        "asks",
-    ]
-    todo: QueryTask | None = None
-    """started, extended, finished."""
-    left_s: float = 0.0
-    """extended: the time limit was paused; at least so many seconds are left."""
-    status: RunStatus | None = None
-    """finished."""
-    record: RunRecord | None = None
-    """finished, for a relayed worker: the record to save."""
-    call: RemoteCall | None = None
-    """asks."""
-    usage: dict[str, Usage] = {}
-    """finished: of the query; progress: of the index so far; scored: what was paid."""
+    kind: Literal["extract"] = "extract"
+    texts: str
+    """A `TextsToRead`, as JSON."""
+
+
+class NoMoreTurns(WorkerMessage):
+    """The worker closes its system and exits."""
+
+    kind: Literal["no_more_turns"] = "no_more_turns"
+
+
+class CallUpdated(WorkerMessage):
+    """The state or reply of a call that the worker requested."""
+
+    kind: Literal["call_updated"] = "call_updated"
+    update: CallUpdate
+
+
+Turn = AnswerTurn | ScoringTurn | ExtractionTurn
+"""Work for a worker that stays."""
+ToWorker = Annotated[Turn | NoMoreTurns | CallUpdated, Field(discriminator="kind")]
+"""A message to a worker after its job."""
+
+
+class Progress(WorkerMessage):
+    """How much of the index is built."""
+
+    kind: Literal["progress"] = "progress"
+    done: int
+    total: int
+    doing: str
+    """The units that are counted."""
+    usage: dict[str, Usage]
+    """Model usage of the index so far."""
+    spent: Amount
+    """Spent of the allowance so far."""
+
+
+class OutputLine(WorkerMessage):
+    kind: Literal["output"] = "output"
+    line: str
+
+
+class WarningLine(WorkerMessage):
+    """A line that is shown even if output is quiet."""
+
+    kind: Literal["warning"] = "warning"
+    line: str
+
+
+class QueryStarted(WorkerMessage):
+    kind: Literal["query_started"] = "query_started"
+    todo: QueryTask
+
+
+class TimeLimitExtended(WorkerMessage):
+    """The time limit of a query was paused."""
+
+    kind: Literal["time_limit_extended"] = "time_limit_extended"
+    todo: QueryTask
+    left_s: float
+    """At least so many seconds are left."""
+
+
+class QueryFinished(WorkerMessage):
+    kind: Literal["query_finished"] = "query_finished"
+    todo: QueryTask
+    status: RunStatus
+    usage: dict[str, Usage]
+    """Model usage of the query."""
     spent: Amount = Amount()
-    """finished, progress: spent of the allowance so far."""
-    needed: Amount = Amount()
-    """stopped: the upper bound of the call that did not fit the budget."""
-    done: int = 0
-    total: int = 0
-    doing: str = ""
-    """progress: `done` of `total` units of `doing`."""
-    stats: IndexStats | None = None
-    cost: Cost | None = None
-    """indexed; scored."""
-    scores: tuple[Score, ...] = ()
-    """scored: those of one turn, sorted."""
-    found: str = ""
-    """read: a `TextsRead`, as JSON."""
-    what: str = ""
-    fix: str = ""
-    """said (a line of output), warned (a line that is shown even if quiet), refused (an error that the user can
-    fix), stopped (by the budget), broken (a bug of the system)."""
+    """Spent of the allowance so far. A relayed worker has no allowance of its own."""
+    record: RunRecord | None = None
+    """The record to save. None: the worker has saved it."""
+
+
+class IndexBuilt(WorkerMessage):
+    kind: Literal["index_built"] = "index_built"
+    stats: IndexStats
+    cost: Cost
+
+
+class AnswersScored(WorkerMessage):
+    kind: Literal["answers_scored"] = "answers_scored"
+    scores: tuple[Score, ...]
+    """Those of one turn, sorted."""
+    cost: Cost
+    paid: dict[str, Usage]
+
+
+class TextsExtracted(WorkerMessage):
+    kind: Literal["texts_extracted"] = "texts_extracted"
+    found: str
+    """A `TextsRead`, as JSON."""
+
+
+class CallRequested(WorkerMessage):
+    kind: Literal["call_requested"] = "call_requested"
+    call: RemoteCall
+
+
+class WaitingForTurn(WorkerMessage):
+    """A turn is finished; the worker stays for the next one."""
+
+    kind: Literal["waiting_for_turn"] = "waiting_for_turn"
+
+
+class JobCompleted(WorkerMessage):
+    """The worker exits."""
+
+    kind: Literal["job_completed"] = "job_completed"
+
+
+class BudgetReached(WorkerMessage):
+    """The worker exits, because the next call did not fit the budget."""
+
+    kind: Literal["budget_reached"] = "budget_reached"
+    what: str
+    needed: Amount
+    """The upper bound of that call."""
+
+
+class UserError(WorkerMessage):
+    """The worker exits because of an error that the user can fix."""
+
+    kind: Literal["user_error"] = "user_error"
+    what: str
+    fix: str
+
+
+class SystemFailed(WorkerMessage):
+    """The worker exits because of a bug of the system."""
+
+    kind: Literal["system_failed"] = "system_failed"
+    what: str
+
+
+JobFailed = BudgetReached | UserError | SystemFailed
+Event = Annotated[
+    Progress
+    | OutputLine
+    | WarningLine
+    | QueryStarted
+    | TimeLimitExtended
+    | QueryFinished
+    | IndexBuilt
+    | AnswersScored
+    | TextsExtracted
+    | CallRequested
+    | WaitingForTurn
+    | JobCompleted
+    | JobFailed,
+    Field(discriminator="kind"),
+]
+"""A message from a worker."""
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_TO_WORKER: TypeAdapter[ToWorker] = TypeAdapter(ToWorker)
+
+LONGEST_EVENT = 1 << 28
+"""Bytes; a worker that sends a longer line is broken."""
+
+
+def read_event(line: bytes | bytearray) -> Event:
+    """The event of a line from a worker. ValueError if it is none."""
+    return _EVENT.validate_json(line)
+
+
+def read_message_to_worker(line: bytes) -> ToWorker:
+    return _TO_WORKER.validate_json(line)
 
 
 class JobWorker(ABC):
-    """What workers of all kinds share: they send events, wait for turns, and relay model calls to the runner."""
+    """What workers of all kinds share: they send events, wait for turns, and have the runner make model calls."""
 
-    def __init__(self, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
-        self._events, self._turns = events, turns
-        self.relay = RemoteCallClient(lambda call: self.tell(Event(kind="asks", call=call)))
-        """Receives the replies to model calls that the runner makes for this worker."""
+    def __init__(self, events: BinaryIO, *, stays: bool) -> None:
+        self._events, self._stays = events, stays
+        self._turns: SimpleQueue[Turn | NoMoreTurns] = SimpleQueue()
+        self.remote_calls = RemoteCallClient(lambda call: self.send(CallRequested(call=call)))
+        """The model calls that the runner makes for this worker."""
 
     @abstractmethod
     async def work(self) -> None:
         """Do the job; every outcome is reported as an event."""
         ...
 
-    def tell(self, event: Event) -> None:
+    def send(self, event: Event) -> None:
         """Send an event to the runner."""
         self._events.write(event.model_dump_json().encode() + b"\n")
         self._events.flush()
 
-    async def _next_turn(self) -> Turn:
-        self.tell(Event(kind="waiting"))
+    def handle(self, message: ToWorker) -> None:
+        """Handle a message of the runner; may be called from another thread than `work`."""
+        if isinstance(message, CallUpdated):
+            self.remote_calls.handle(message.update)
+        else:
+            self._turns.put(message)
+
+    async def _next_turn(self) -> Turn | NoMoreTurns:
+        if not self._stays:
+            return NoMoreTurns()
+        self.send(WaitingForTurn())
         return await asyncio.to_thread(self._turns.get)

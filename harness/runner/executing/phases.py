@@ -1,6 +1,6 @@
 """The two phases of a run, index and answer, each in its own supervised processes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,7 +11,16 @@ from harness.core.sanitize import secret_names
 from harness.models.budget import Amount
 from harness.models.llama_server import LocalServer
 from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.executing.messages import Event, Job, QueryTask, RoutedJob
+from harness.runner.executing.messages import (
+    Event,
+    Job,
+    OutputLine,
+    Progress,
+    QueryFinished,
+    QueryTask,
+    RoutedJob,
+    WarningLine,
+)
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.runner.plan import Cell, RoutedCell, index_dirs
@@ -30,14 +39,13 @@ class ProgressCounter:
         self._usd, self._failed = 0.0, 0
         self._show(Amount())
 
-    def take(self, event: Event, usd: float | None) -> None:
-        """Count one event of a worker, with the price of its usage."""
-        if event.kind == "finished":
-            self._done += 1
-            self._failed += event.status != "ok"
-            # The bar shows known dollars; the report says where a price is unknown.
-            self._usd += usd or 0.0
-            self._show(event.spent)
+    def count(self, finished: QueryFinished, usd: float | None) -> None:
+        """Count a query, with the price of its usage."""
+        self._done += 1
+        self._failed += finished.status != "ok"
+        # The bar shows known dollars; the report says where a price is unknown.
+        self._usd += usd or 0.0
+        self._show(finished.spent)
 
     def _show(self, spent: Amount) -> None:
         failed = f", {self._failed} failed" if self._failed else ""
@@ -65,9 +73,9 @@ class Execution:
     fresh_index: bool = False
     """Ignore the state of an earlier build of the index."""
 
-    def usd(self, event: Event) -> float | None:
-        """The price of the usage in an event; None if a model that was called has none."""
-        return self.spending.usd(self.cell.identity["models"], event.usage)
+    def usd(self, usage: Mapping[str, Usage]) -> float | None:
+        """The price of this usage; None if a model that was called has none."""
+        return self.spending.usd(self.cell.identity["models"], usage)
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
@@ -98,7 +106,7 @@ class Execution:
         Corpora(self.results).save(self.cell.corpus_digest, self.cell.dataset.documents)
         with self.reporter.bar(f"{self.cell.spec.name}: index") as bar:
             outcome = self._supervise("index", [], lambda event: self._show_index(bar, event))
-        if outcome.indexed is None or outcome.indexed.stats is None or outcome.indexed.cost is None:
+        if outcome.indexed is None:
             raise SystemBroken(outcome.death or "the index ended without a result")
         return IndexRecord(
             index_id=index.index_id,
@@ -109,8 +117,8 @@ class Execution:
         )
 
     def _show_index(self, bar: Bar, event: Event) -> None:
-        if event.kind == "progress":
-            usd = self.usd(event) if event.usage else None
+        if isinstance(event, Progress):
+            usd = self.usd(event.usage) if event.usage else None
             note = self.spending.note(event.spent, usd)
             doing = f"{event.doing}, {note}" if note else event.doing
             bar.update(event.done, event.total, doing, self.spending.seconds_left())
@@ -121,8 +129,10 @@ class Execution:
         """
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
-            tally = ProgressCounter(bar, self.spending, expected - len(todo), expected)
-            self.work_through(todo, tally, lambda pending, on_event: self._supervise("answer", pending, on_event))
+            progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)
+            self.work_through(
+                todo, progress, lambda pending, on_event: self._supervise("answer", pending, on_event)
+            )
 
     @contextmanager
     def index_in_use(self) -> Iterator[None]:
@@ -132,11 +142,12 @@ class Execution:
                 using.enter_context(index.in_use())
             yield
 
-    def work_through(self, todo: Sequence[QueryTask], tally: ProgressCounter, ask: Ask) -> None:
+    def work_through(self, todo: Sequence[QueryTask], progress: ProgressCounter, ask: Ask) -> None:
         """Start workers with `ask` until every query of `todo` has a record."""
 
         def on_event(event: Event) -> None:
-            tally.take(event, self.usd(event))
+            if isinstance(event, QueryFinished):
+                progress.count(event, self.usd(event.usage))
 
         pending = list(todo)
         while pending:
@@ -200,16 +211,17 @@ class Execution:
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run.append_resources, phase, interval_s, self._servers(phase))
         self.spending.check()
-        at = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
-        return Supervisor(self.job(phase, todo), at, self.with_messages(on_event))
+        environment = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
+        return Supervisor(self.job(phase, todo), environment, self.with_messages(on_event))
 
     def with_messages(self, on_event: OnEvent) -> OnEvent:
         """Like `on_event`, but also prints the messages of the worker."""
 
         def shown(event: Event) -> None:
-            if event.kind in {"said", "warned"}:
-                tell = self.reporter.say if event.kind == "said" else self.reporter.warn
-                tell(f"{self.run.run_id}: {event.what}")
+            if isinstance(event, OutputLine):
+                self.reporter.say(f"{self.run.run_id}: {event.line}")
+            elif isinstance(event, WarningLine):
+                self.reporter.warn(f"{self.run.run_id}: {event.line}")
             on_event(event)
 
         return shown

@@ -1,7 +1,6 @@
 """Extraction of triplets by rules on other machines, for a worker that builds an index."""
 
 import time
-from queue import SimpleQueue
 from typing import BinaryIO
 
 from harness.core.errors import ConfigError
@@ -9,7 +8,15 @@ from harness.extraction.nlp import NlpExtractor, pipeline_digest
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
 from harness.models.metering import current_meter
 from harness.models.remote_calls import RemoteCall, RemoteCallClient
-from harness.runner.executing.messages import Event, ExtractionJob, JobWorker, Turn
+from harness.runner.executing.messages import (
+    ExtractionJob,
+    ExtractionTurn,
+    JobCompleted,
+    JobWorker,
+    NoMoreTurns,
+    TextsExtracted,
+    Turn,
+)
 
 RULES = "rules"
 """Used as a role, because extraction requests are relayed like model calls."""
@@ -18,20 +25,18 @@ RULES = "rules"
 class ExtractionWorker(JobWorker):
     """A worker that extracts triplets, turn by turn. It makes no model calls."""
 
-    def __init__(self, job: ExtractionJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
-        super().__init__(events, turns)
+    def __init__(self, job: ExtractionJob, events: BinaryIO) -> None:
+        super().__init__(events, stays=job.stays)
         self._job = job
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
 
     async def work(self) -> None:
         """Extract from the texts of the job, then of each turn; every outcome is reported as an event."""
-        texts: str | None = self._job.texts
-        while texts:
-            self.tell(Event(kind="read", found=await self._read(TextsToRead.model_validate_json(texts))))
-            if not self._job.stays:
-                break
-            texts = (await self._next_turn()).texts
-        self.tell(Event(kind="completed"))
+        turn: Turn | NoMoreTurns = ExtractionTurn(texts=self._job.texts)
+        while isinstance(turn, ExtractionTurn):
+            self.send(TextsExtracted(found=await self._read(TextsToRead.model_validate_json(turn.texts))))
+            turn = await self._next_turn()
+        self.send(JobCompleted())
 
     async def _read(self, asked: TextsToRead) -> str:
         cpu = time.process_time()
@@ -54,8 +59,8 @@ class ExtractionWorker(JobWorker):
 class RelayedReaders:
     """Implements `harness.extraction.remote_extraction.Readers` through the process that started this worker."""
 
-    def __init__(self, n: int, relay: RemoteCallClient) -> None:
-        self.n, self._relay = n, relay
+    def __init__(self, n: int, remote_calls: RemoteCallClient) -> None:
+        self.n, self._remote_calls = n, remote_calls
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
         """The phrases of these texts; None if no machine is available. Their CPU time is charged to the index."""
@@ -69,7 +74,7 @@ class RelayedReaders:
         await self._relayed_call(b"")
 
     async def _relayed_call(self, body: bytes) -> bytes:
-        with self._relay.asked(RemoteCall(number=0, role=RULES, body=body)) as (_, inbox):
-            while not (news := await inbox.get()).is_last:
+        with self._remote_calls.request(RemoteCall(number=0, role=RULES, body=body)) as (_, updates):
+            while not (update := await updates.get()).is_last:
                 continue
-        return news.content
+        return update.content

@@ -111,7 +111,7 @@ class OpenedSystem:
 
 @contextmanager
 def open_system(
-    job: Job, index_dir: IndexDir, call_context: AnyCallContext, around: WorkerContext
+    job: Job, index_dir: IndexDir, call_context: AnyCallContext, context: WorkerContext
 ) -> Iterator[OpenedSystem]:
     """The system of a job, built but not loaded. It, its models and the journal are closed after the block.
 
@@ -119,11 +119,11 @@ def open_system(
     """
     spec = SYSTEMS.load(job.system)
     check_version(spec, job.system_version)
-    with closing(call_context), _embedder(job, call_context, around) as (vectors, rss_bytes):
+    with closing(call_context), _embedder(job, call_context, context) as (vectors, rss_bytes):
         index_params = spec.index_params.model_validate(job.index_params)
         answer_params = spec.answer_params.model_validate(job.answer_params)
         chat = build_chat(job.generator, call_context, job.server) if job.generator else None
-        lending = ModelProxyServer(chat, _or_none(vectors), call_context.stop, around.warn)
+        lending = ModelProxyServer(chat, _or_none(vectors), call_context.stop, context.warn)
         answers = job.phase == "answer"
         runtime = WorkerRuntime(
             index_dir=index_dir.store,
@@ -131,12 +131,12 @@ def open_system(
             generator=chat if job.generator else Unnamed("generator"),
             vectors=vectors,
             retrieves_only=job.retrieves_only,
-            has_answers=around.has_answers,
+            has_answers=context.has_answers,
             lending=lending,
-            say=around.warn,
+            say=context.warn,
             answer_style=job.answer_style,
-            gold=around.gold if spec.sees_gold else {},
-            tell=around.progress,
+            gold=context.gold if spec.sees_gold else {},
+            tell=context.progress,
             reranks_with=spec.own_reranker(answer_params) if answers else None,
             entails_by=spec.own_entailment(answer_params) if answers else None,
         )
@@ -178,7 +178,7 @@ def error_text(error: BaseException) -> str:
 
 @contextmanager
 def _embedder(
-    job: Job, call_context: AnyCallContext, around: WorkerContext
+    job: Job, call_context: AnyCallContext, context: WorkerContext
 ) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
     """The embedder, and the memory it uses if it runs in this process."""
     config: EmbedderConfig | None = job.embedder
@@ -187,10 +187,10 @@ def _embedder(
         return
     # A fresh build has its own cache, so that it can resume after a kill.
     key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
-    with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=around.payer)) as cache:
+    with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=context.payer)) as cache:
         before = psutil.Process().memory_info().rss
         made = build_embedder(
-            config, call_context, cache, lambda done, total: around.progress(done, total, "embedding")
+            config, call_context, cache, lambda done, total: context.progress(done, total, "embedding")
         )
         is_here = provider_of(config).encoder is not None
         yield made, max(0, psutil.Process().memory_info().rss - before) if is_here else None

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from queue import SimpleQueue
 from typing import BinaryIO
 
 from pydantic import TypeAdapter
@@ -30,19 +29,32 @@ from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
 from harness.models.metering import Meter, current_meter, metered
-from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
+from harness.models.remote_calls import RemoteCallContext
 from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import (
+    AnswerTurn,
     AnyJob,
-    Event,
+    BudgetReached,
     ExtractionJob,
+    IndexBuilt,
     Job,
+    JobCompleted,
+    JobFailed,
     JobWorker,
+    NoMoreTurns,
+    OutputLine,
+    Progress,
+    QueryFinished,
+    QueryStarted,
     QueryTask,
     ScoringJob,
-    ToWorker,
+    SystemFailed,
+    TimeLimitExtended,
     Turn,
+    UserError,
+    WarningLine,
+    read_message_to_worker,
 )
 from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
@@ -59,8 +71,8 @@ _READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time 
 class Worker(JobWorker):
     """One phase of one run."""
 
-    def __init__(self, job: Job, events: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
-        super().__init__(events, turns)
+    def __init__(self, job: Job, events: BinaryIO) -> None:
+        super().__init__(events, stays=job.stays)
         self._job = job
         self._run = RunDir(Path(job.results) / job.run_id)
         self._records = RecordWriter(self._run.append_records)
@@ -75,7 +87,7 @@ class Worker(JobWorker):
             await self._index()
         else:
             await self._answer_all()
-        self.tell(Event(kind="completed"))
+        self.send(JobCompleted())
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
@@ -97,7 +109,7 @@ class Worker(JobWorker):
             cost = Cost(wall_s=None, throttled_s=None, usage={OWN_MODELS: Usage(unmetered_calls=1)})
         if call_context.fatal:
             raise call_context.fatal
-        self.tell(Event(kind="indexed", stats=stats, cost=cost))
+        self.send(IndexBuilt(stats=stats, cost=cost))
 
     @contextmanager
     def _remote_extractors(self) -> Iterator[None]:
@@ -108,7 +120,7 @@ class Worker(JobWorker):
         from harness.extraction.remote_extraction import READERS
         from harness.runner.executing.remote_extraction import RelayedReaders
 
-        token = READERS.set(RelayedReaders(self._job.n_readers, self.relay))
+        token = READERS.set(RelayedReaders(self._job.n_readers, self.remote_calls))
         try:
             yield
         finally:
@@ -123,13 +135,11 @@ class Worker(JobWorker):
             # query for about a tenth of a second.
             gc.collect()
             gc.freeze()
-            turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
-            while turn.todo:
-                await self._answer_turn(opened, queries, turn)
-                if not self._job.stays:
-                    return
-                turn = await self._next_turn()
+            turn: Turn | NoMoreTurns = AnswerTurn(todo=self._job.todo, allowance=self._job.allowance)
+            while isinstance(turn, AnswerTurn):
                 self._budget.renew(turn.allowance)
+                await self._answer_turn(opened, queries, turn)
+                turn = await self._next_turn()
 
     def _note_opened(self) -> None:
         # On other machines, the process that started the workers does this.
@@ -138,7 +148,7 @@ class Worker(JobWorker):
             for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
                 index.opened()
 
-    async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: Turn) -> None:
+    async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: AnswerTurn) -> None:
         waiting = iter(turn.todo)
 
         async def answer_some() -> None:
@@ -151,12 +161,12 @@ class Worker(JobWorker):
                 group.create_task(answer_some())
 
     async def _answer_one(self, opened: OpenedSystem, query: Query, todo: QueryTask) -> None:
-        self.tell(Event(kind="started", todo=todo))
+        self.send(QueryStarted(todo=todo))
         meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
         started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
 
         def extended(left_s: float) -> None:
-            self.tell(Event(kind="extended", todo=todo, left_s=left_s))
+            self.send(TimeLimitExtended(todo=todo, left_s=left_s))
 
         # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         limit_s = self._job.limits.query_timeout_s
@@ -172,16 +182,16 @@ class Worker(JobWorker):
             attempt=todo.attempt,
             started_at=started_at,
         )
-        finished = Event(kind="finished", todo=todo, status=status, usage=record.cost.usage)
+        usage = record.cost.usage
         if self._job.is_relayed:
-            self.tell(finished.model_copy(update={"record": record}))
+            self.send(QueryFinished(todo=todo, status=status, usage=usage, record=record))
         else:
             await self._records.append(record)
-            self.tell(finished.model_copy(update={"spent": self._budget.spent}))
+            self.send(QueryFinished(todo=todo, status=status, usage=usage, spent=self._budget.spent))
 
     def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
-        around = WorkerContext(
+        context = WorkerContext(
             payer=self._job.run_id,
             warn=self._warn_once,
             progress=self._progress,
@@ -189,12 +199,12 @@ class Worker(JobWorker):
             has_answers=self._job.phase == "answer"
             and any(one.status == "ok" for one in self._run.iter_records()),
         )
-        return open_system(self._job, self._index_dir, call_context, around)
+        return open_system(self._job, self._index_dir, call_context, context)
 
     def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
         """`servers`: servers of the journal that indexes share."""
         if self._job.is_relayed:
-            return RemoteCallContext(self.relay)
+            return RemoteCallContext(self.remote_calls)
         return CallContext(
             Journal(journal, payer=self._job.run_id, shared=servers is not None, tell=self._warn),
             servers or {},
@@ -202,14 +212,14 @@ class Worker(JobWorker):
             begun_in=self._run.dialects(),
             noted=self._run.keep_dialect,
             budget=self._budget,
-            say=lambda line: self.tell(Event(kind="said", what=line)),
+            say=lambda line: self.send(OutputLine(line=line)),
         )
 
     def _progress(self, done: int, total: int, doing: str) -> None:
         if time.monotonic() - self._progress_at > _PROGRESS_INTERVAL_S or done == total:
             self._progress_at = time.monotonic()
             usage, spent = current_meter().usage, self._budget.spent
-            self.tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
+            self.send(Progress(done=done, total=total, doing=doing, usage=usage, spent=spent))
 
     def _warn_once(self, line: str) -> None:
         if line not in self._warned:
@@ -217,7 +227,7 @@ class Worker(JobWorker):
             self._warn(line)
 
     def _warn(self, line: str) -> None:
-        self.tell(Event(kind="warned", what=line))
+        self.send(WarningLine(line=line))
 
 
 def _taken_input() -> BinaryIO:
@@ -229,14 +239,10 @@ def _taken_input() -> BinaryIO:
     return ours
 
 
-def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteCallClient) -> None:
-    """Read turns and replies to model calls from the runner; exit when its pipe closes."""
+def _die_with_parent(lines: BinaryIO, worker: JobWorker) -> None:
+    """Pass on messages of the runner; exit when its pipe closes."""
     for line in lines:
-        message = ToWorker.model_validate_json(line)
-        if message.news is not None:
-            relay.hear(message.news)
-        if message.turn is not None:
-            turns.put(message.turn)
+        worker.handle(read_message_to_worker(line))
     os._exit(1)
 
 
@@ -248,10 +254,10 @@ def _first_harness_error(error: BaseException) -> HarnessError | None:
     return error if isinstance(error, HarnessError) else None
 
 
-def _event_of(error: HarnessError) -> Event:
+def _event_of(error: HarnessError) -> JobFailed:
     if isinstance(error, BudgetExhausted):
-        return Event(kind="stopped", what=error.what, needed=Amount(usd=error.usd, tokens=error.tokens))
-    return Event(kind="refused", what=error.what, fix=error.fix)
+        return BudgetReached(what=error.what, needed=Amount(usd=error.usd, tokens=error.tokens))
+    return UserError(what=error.what, fix=error.fix)
 
 
 def _full_disk(results: Path) -> HarnessError | None:
@@ -261,17 +267,17 @@ def _full_disk(results: Path) -> HarnessError | None:
     return StoreError(f"no space left on the disk of {results}", "free some, then run the same command again")
 
 
-def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> JobWorker:
+def worker_of(job: AnyJob, events: BinaryIO) -> JobWorker:
     """The worker for this kind of job."""
     if isinstance(job, ScoringJob):
         from harness.runner.evaluating.remote_worker import ScoringWorker
 
-        return ScoringWorker(job, events, turns)
+        return ScoringWorker(job, events)
     if isinstance(job, ExtractionJob):
         from harness.runner.executing.remote_extraction import ExtractionWorker
 
-        return ExtractionWorker(job, events, turns)
-    return Worker(job, events, turns)
+        return ExtractionWorker(job, events)
+    return Worker(job, events)
 
 
 def read_job(line: bytes) -> AnyJob:
@@ -286,22 +292,20 @@ def main() -> None:
     count_stops()
     job = read_job(lines.readline())
     keep_secret(*job.key_names)
-    turns: SimpleQueue[Turn] = SimpleQueue()
     with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
-        worker = worker_of(job, events, turns)
-        threading.Thread(target=_die_with_parent, args=(lines, turns, worker.relay), daemon=True).start()
+        worker = worker_of(job, events)
+        threading.Thread(target=_die_with_parent, args=(lines, worker), daemon=True).start()
         try:
             with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
                 runner.run(worker.work())
         except Exception as error:
             known = _first_harness_error(error) or _full_disk(Path(job.results))
             if known:
-                event = _event_of(known)
+                worker.send(_event_of(known))
             else:
                 traceback.print_exc()
                 inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-                event = Event(kind="broken", what=f"{type(inner).__name__}: {error_text(inner)[:500]}")
-            worker.tell(event)
+                worker.send(SystemFailed(what=f"{type(inner).__name__}: {error_text(inner)[:500]}"))
     # Libraries leave threads behind. Everything that matters is on disk.
     sys.stdout.flush()
     sys.stderr.flush()

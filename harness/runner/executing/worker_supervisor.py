@@ -15,7 +15,25 @@ from typing import Self
 from harness.core.bounded_files import open_to_append
 from harness.core.errors import BudgetExhausted, HarnessError, explained_io
 from harness.core.sanitize import cleaned
-from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn, WorkerJob
+from harness.runner.executing.messages import (
+    LONGEST_EVENT,
+    BudgetReached,
+    Event,
+    IndexBuilt,
+    JobCompleted,
+    JobFailed,
+    NoMoreTurns,
+    QueryFinished,
+    QueryStarted,
+    QueryTask,
+    SystemFailed,
+    TimeLimitExtended,
+    Turn,
+    UserError,
+    WaitingForTurn,
+    WorkerJob,
+    read_event,
+)
 from harness.runner.executing.process_launcher import LaunchWorker, WorkerLink, start_process
 from harness.runner.executing.resources import Sampler, is_suspended
 
@@ -76,7 +94,7 @@ class WorkerEnd:
     """How a worker ended."""
 
     completed: bool
-    indexed: Event | None = None
+    indexed: IndexBuilt | None = None
     in_flight: list[QueryTask] = field(default_factory=list)
     """Queries that were running when it died."""
     overdue: list[QueryTask] = field(default_factory=list)
@@ -102,15 +120,15 @@ class WorkerEnvironment:
 class Supervisor:
     """Starts a worker and supervises it until it ends (`run`), or turn by turn (`turn`, then `leave` or `end`)."""
 
-    def __init__(self, job: WorkerJob, at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, job: WorkerJob, environment: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
         self._job = job
-        self._at = at
-        self._sampler = at.sampler
+        self._environment = environment
+        self._sampler = environment.sampler
         self._on_event = on_event
         self._started_at: dict[QueryTask, float] = {}
         self._looked_at, self._not_worked_s = time.monotonic(), 0.0
         self._outcome = WorkerEnd(completed=False)
-        self._refusal: Event | None = None
+        self._failure: JobFailed | None = None
         end_by = job.allowance.end_by
         self._end_by = math.inf if end_by is None else end_by
         self._stack = ExitStack()
@@ -135,11 +153,11 @@ class Supervisor:
         self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
         try:
             if self._worker is None:
-                given = {name: value for name, value in turn if value is not None}
+                given = {name: value for name, value in turn if name != "kind"}
                 self._worker = self._start(self._job.model_copy(update={"stays": True, **given}))
             else:
                 self._sampler.resume()
-                self._worker.send(ToWorker(turn=turn))
+                self._worker.send(turn)
             self._follow(self._worker)
             self._sampler.pause()
             if self._outcome.completed:
@@ -167,7 +185,7 @@ class Supervisor:
     def leave(self) -> None:
         """Let a waiting worker close its system and exit."""
         if self._worker is not None and self.is_waiting:
-            self._worker.send(ToWorker(turn=Turn()))
+            self._worker.send(NoMoreTurns())
             self._worker.wait(_LEAVES_S)
         self.end()
 
@@ -177,8 +195,8 @@ class Supervisor:
         self._stack.close()
 
     def _start(self, job: WorkerJob) -> WorkerLink:
-        log = self._stack.enter_context(CleanedLog(self._at.log))
-        worker = self._at.launch(log.fd, self._at.lock_fd)
+        log = self._stack.enter_context(CleanedLog(self._environment.log))
+        worker = self._environment.launch(log.fd, self._environment.lock_fd)
         self._stack.callback(worker.end)
         if worker.pid is not None:
             self._sampler.watch(worker.pid)
@@ -187,7 +205,7 @@ class Supervisor:
 
     def _follow(self, worker: WorkerLink) -> None:
         """Until it ends or waits for its next turn."""
-        buffer, self._looked_at = b"", time.monotonic()
+        buffer, self._looked_at = bytearray(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
             while not self._outcome.waits:
@@ -196,9 +214,13 @@ class Supervisor:
                     chunk = worker.events.read(65536)
                     if not chunk:
                         return
-                    *lines, buffer = (buffer + chunk).split(b"\n")
-                    for line in lines:
-                        self._take(Event.model_validate_json(line))
+                    buffer += chunk
+                    if b"\n" in chunk:
+                        *lines, buffer = buffer.split(b"\n")
+                        for line in lines:
+                            self._handle(_parsed(line))
+                    if len(buffer) > LONGEST_EVENT:
+                        raise SystemBroken(f"its process sent a message of more than {LONGEST_EVENT:,} bytes")
                 elif worker.wait(0) is not None:
                     # A process that the system left behind may keep the pipe open.
                     return
@@ -224,21 +246,24 @@ class Supervisor:
             # So much time between two checks means that this process was suspended.
             self._not_worked_s += max(0.0, passed_s - 2 * _LOOKS_S)
 
-    def _take(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         outcome = self._outcome
-        if event.kind == "started" and event.todo:
-            self._started_at[event.todo] = self._worked_s
-        elif event.kind == "extended" and event.todo:
-            self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
-        elif event.kind == "finished" and event.todo:
-            self._started_at.pop(event.todo, None)
-            outcome.n_finished += 1
-        elif event.kind == "indexed":
-            outcome.indexed = event
-        elif event.kind in {"completed", "waiting"}:
-            outcome.completed, outcome.waits = True, event.kind == "waiting"
-        elif event.kind in {"refused", "stopped", "broken"}:
-            self._refusal = event
+        match event:
+            case QueryStarted():
+                self._started_at[event.todo] = self._worked_s
+            case TimeLimitExtended():
+                self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
+            case QueryFinished():
+                self._started_at.pop(event.todo, None)
+                outcome.n_finished += 1
+            case IndexBuilt():
+                outcome.indexed = event
+            case WaitingForTurn():
+                outcome.completed, outcome.waits = True, True
+            case JobCompleted():
+                outcome.completed, outcome.waits = True, False
+            case BudgetReached() | UserError() | SystemFailed():
+                self._failure = event
         self._on_event(event)
 
     def _kill_if_overdue(self, worker: WorkerLink) -> None:
@@ -249,18 +274,25 @@ class Supervisor:
             worker.kill()
 
     def _worker_end(self, code: int, lost: str = "") -> WorkerEnd:
-        if self._refusal is not None:
-            if self._refusal.kind == "stopped":
-                needed = self._refusal.needed
-                raise BudgetExhausted(self._refusal.what, usd=needed.usd, tokens=needed.tokens)
-            if self._refusal.kind == "broken":
-                raise SystemBroken(self._refusal.what)
-            raise HarnessError(self._refusal.what, self._refusal.fix)
+        match self._failure:
+            case BudgetReached(what=what, needed=needed):
+                raise BudgetExhausted(what, usd=needed.usd, tokens=needed.tokens)
+            case SystemFailed(what=what):
+                raise SystemBroken(what)
+            case UserError(what=what, fix=fix):
+                raise HarnessError(what, fix)
         if not self._outcome.completed:
             self._outcome.in_flight = list(self._started_at)
             self._outcome.death = "" if self._outcome.overdue else lost or _describe(code)
             self._outcome.is_lost = bool(lost) and not self._outcome.overdue
         return self._outcome
+
+
+def _parsed(line: bytes | bytearray) -> Event:
+    try:
+        return read_event(line)
+    except ValueError as error:
+        raise SystemBroken("its process sent a message that cannot be read") from error
 
 
 def _describe(code: int) -> str:

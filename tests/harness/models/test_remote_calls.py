@@ -44,15 +44,17 @@ class Far:
         self.chats: list[OpenAIChat] = []
 
     def worker(self) -> tuple[OpenAIChat, RemoteCallContext]:
-        relay: RemoteCallClient
+        client: RemoteCallClient
 
-        def tell(news: CallUpdate) -> None:
-            self.heard.append(CallUpdate.model_validate_json(news.model_dump_json()))
-            relay.hear(self.heard[-1])
+        def tell(update: CallUpdate) -> None:
+            self.heard.append(CallUpdate.model_validate_json(update.model_dump_json()))
+            client.handle(self.heard[-1])
 
         session: RemoteCallSession = self.desk.open(tell)
-        relay = RemoteCallClient(lambda call: session.take(RemoteCall.model_validate_json(call.model_dump_json())))
-        call_context = RemoteCallContext(relay)
+        client = RemoteCallClient(
+            lambda call: session.take(RemoteCall.model_validate_json(call.model_dump_json()))
+        )
+        call_context = RemoteCallContext(client)
         chat = build_chat(self.config, call_context)
         assert chat is not None
         self.chats.append(chat)
@@ -118,6 +120,36 @@ async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_s
     assert call_context.fatal.fix == "set a valid key"
 
 
+class Failing:
+    """A `RoleHandler` that raises these errors, one after another."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors = iter(errors)
+
+    async def send(self, call: RemoteCall) -> tuple[int, bytes]:
+        raise next(self._errors)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_of_two_errors_the_first_stops_the_worker_and_the_budget_is_remembered(
+    serve: Serve, afar: OpenFar
+) -> None:
+    far = afar(serve())
+    far.desk.serve(
+        "generator", Failing(ModelUnavailable("gone", "start it"), BudgetExhausted("no room", tokens=7))
+    )
+    chat, call_context = far.worker()
+    with metered(Meter("answer/q/0/1")):
+        for error in (ModelUnavailable, BudgetExhausted):
+            with pytest.raises(error):
+                await chat.complete(ask())
+    assert isinstance(call_context.fatal, ModelUnavailable)
+    assert call_context.budget_error is not None
+    assert call_context.budget_error.tokens == 7
+
+
 async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve: Serve, afar: OpenFar) -> None:
     script = FakeScript(fault="http_429", fault_times=1, retry_after_s=0.4)
     far = afar(serve(script))
@@ -125,7 +157,7 @@ async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve:
     with metered(Meter("answer/q/0/1")) as meter:
         await chat.complete(ask())
     assert 0.3 <= meter.throttled_s <= 2.0
-    assert {news.kind for news in far.heard} >= {"waits", "waited", "goes_on", "answered"}
+    assert {update.kind for update in far.heard} >= {"waits", "waited", "goes_on", "answered"}
 
 
 async def test_what_is_paid_stands_in_the_journal_of_the_desk(serve: Serve, afar: OpenFar, tmp_path: Path) -> None:

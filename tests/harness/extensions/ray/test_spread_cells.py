@@ -20,6 +20,15 @@ from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
+from harness.runner.executing.messages import (
+    CallRequested,
+    IndexBuilt,
+    QueryFinished,
+    QueryStarted,
+    TextsExtracted,
+    WaitingForTurn,
+    WorkerMessage,
+)
 from harness.runner.executing.messages import Event as WorkerEvent
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.plan import Cell, plan_cells
@@ -107,10 +116,10 @@ def test_what_workers_elsewhere_answer_is_what_one_here_answers(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("number", "kind"),
-    [(1, "indexed"), (1, "started"), (5, "asks"), (N, "finished"), (1, "waiting")],
+    [(1, IndexBuilt), (1, QueryStarted), (5, CallRequested), (N, QueryFinished), (1, WaitingForTurn)],
 )
 def test_a_worker_that_is_lost_costs_no_finished_query_and_no_call_twice(
-    tmp_path: Path, serve: Serve, number: int, kind: str
+    tmp_path: Path, serve: Serve, number: int, kind: type[WorkerMessage]
 ) -> None:
     server, machines, reporter = serve(latency_s=0.01), Machines(losing_at(number, kind)), Heard()
     found = cells(server)
@@ -133,12 +142,12 @@ class Reading:
         self._until = until or Event()
 
     def __call__(self, worker: WorkerInThread, event: WorkerEvent) -> None:
-        if event.kind == "read":
+        if isinstance(event, TextsExtracted):
             self.n_read += 1
             if self.n_read == self._number_lost:
                 worker.lose()
             self._until.set()
-        elif event.kind == "asks" and event.call is not None and event.call.role == RULES:
+        elif isinstance(event, CallRequested) and event.call.role == RULES:
             self._n_asked += 1
             if self._n_asked == 2:
                 assert self._until.wait(60)
@@ -186,8 +195,8 @@ def test_a_query_that_loses_every_machine_is_a_record_and_the_others_are_answere
     found = cells(serve())
     victim = found[0].dataset.queries[3].query_id
 
-    def at(worker: Any, event: Any) -> None:
-        if event.kind == "asks" and f"/{victim}/" in event.call.scope:
+    def at(worker: WorkerInThread, event: WorkerEvent) -> None:
+        if isinstance(event, CallRequested) and f"/{victim}/" in event.call.scope:
             time.sleep(0.1)  # Until its supervisor has read that the query began; what is unread is lost as well.
             worker.lose()
 
@@ -205,8 +214,8 @@ def test_where_every_machine_is_lost_at_once_it_ends_in_a_line_and_goes_on_later
     server = serve()
     found = cells(server)
 
-    def at(worker: Any, event: Any) -> None:
-        if event.kind == "started":
+    def at(worker: WorkerInThread, event: WorkerEvent) -> None:
+        if isinstance(event, QueryStarted):
             worker.lose()
 
     with pytest.raises(HarnessError, match="run the same command again"):

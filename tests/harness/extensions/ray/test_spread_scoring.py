@@ -19,6 +19,7 @@ from harness.protocols import EvaluatorSpec
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.executing.messages import AnswersScored, CallRequested, WaitingForTurn, WorkerMessage
 from harness.runner.progress import Reporter
 from harness.statistics.prices import Prices
 from harness.store import RunDir
@@ -95,15 +96,17 @@ def test_workers_stay_from_run_to_run_and_each_run_pays_for_its_own(tmp_path: Pa
     assert record(second).cost.replayed_from.keys() == {second.run_id}
 
 
-@pytest.mark.parametrize(("number", "kind"), [(1, "asks"), (7, "asks"), (1, "scored"), (2, "waiting")])
+@pytest.mark.parametrize(
+    ("number", "kind"), [(1, CallRequested), (7, CallRequested), (1, AnswersScored), (2, WaitingForTurn)]
+)
 def test_a_worker_that_is_lost_costs_no_score_and_no_judgement_twice(
-    tmp_path: Path, number: int, kind: str
+    tmp_path: Path, number: int, kind: type[WorkerMessage]
 ) -> None:
     run, machines = graded_run(tmp_path, "naive", ANSWERS), Machines(losing_at(number, kind))
     outcome, warned = scored_elsewhere(tmp_path, [run], judging(latency_s=0.01), machines)
     assert outcome.refusals == ()
     assert sum(one.is_lost for one in machines.started) == 1
-    assert kind == "waiting" or any("was lost" in line for line in warned)
+    assert kind is WaitingForTurn or any("was lost" in line for line in warned)
     assert calls(tmp_path) == 12
     whole = graded_run(tmp_path / "whole", "naive", ANSWERS)
     evaluate_runs([whole], judging(), tmp_path / "whole", Reporter(quiet=True))
@@ -114,7 +117,7 @@ def test_machines_that_are_all_lost_are_one_line_and_the_run_keeps_its_scores(tm
     run = graded_run(tmp_path, "naive", ANSWERS)
     scored_elsewhere(tmp_path, [run], judging(), Machines())
     before = scores(run)
-    machines = Machines(lambda worker, event: worker.lose() if event.kind == "asks" else None)
+    machines = Machines(lambda worker, event: worker.lose() if isinstance(event, CallRequested) else None)
     outcome, _ = scored_elsewhere(tmp_path, [run], judging(), machines)
     ((name, error),) = outcome.refusals
     assert name == "grader" and "was lost" in error.what and "it resumes" in error.fix

@@ -17,14 +17,23 @@ from harness.extensions.ray import remote_extractors
 from harness.extensions.ray import remote_worker as agents
 from harness.extensions.ray.cluster import Installed, differs, installed, other_packages, read_if_visible
 from harness.extensions.ray.remote_extractors import RemoteReaders
-from harness.extensions.ray.remote_worker import WorkerAgent, WorkerConnection, WorkerLost
+from harness.extensions.ray.remote_worker import (
+    Received,
+    RemoteLauncher,
+    WorkerAgent,
+    WorkerConnection,
+    WorkerLost,
+)
 from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue
 from harness.models.budget import Allowance
+from harness.models.remote_call_server import RemoteCallServer
 from harness.models.remote_calls import RemoteCall
-from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, Turn
+from harness.models.transport import CallContext
+from harness.runner.executing.messages import ExtractionJob, ExtractionTurn, QueryTask, TextsExtracted
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import Sampler
-from harness.runner.executing.worker_supervisor import WorkerEnvironment
+from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnvironment
+from harness.store import Journal
 
 SLOTS = 2
 
@@ -36,11 +45,13 @@ class Followed:
     refuses = False
     n_ended = 0
 
-    def __init__(self, _job: ExtractionJob, _at: WorkerEnvironment, kind: str) -> None:
-        assert kind == "read"
+    def __init__(
+        self, _job: ExtractionJob, _environment: WorkerEnvironment, result_type: type[TextsExtracted]
+    ) -> None:
+        assert result_type is TextsExtracted
         self._killed, self.is_waiting = threading.Event(), False
 
-    def event_of(self, turn: Turn) -> tuple[Event | None, None]:
+    def result_of(self, turn: ExtractionTurn) -> tuple[TextsExtracted | None, None]:
         while not self.may_read.wait(0.005) and not self._killed.is_set():
             continue
         if self.refuses:
@@ -48,7 +59,7 @@ class Followed:
         if self._killed.is_set():
             return None, None
         self.is_waiting = True
-        return Event(kind="read", found=f"read {turn.texts}"), None
+        return TextsExtracted(found=f"read {turn.texts}"), None
 
     def kill(self) -> None:
         self._killed.set()
@@ -186,6 +197,48 @@ def test_a_query_is_suspected_when_a_third_machine_is_lost_with_it() -> None:
     assert queue.suspects([victim, other]) == []
     assert queue.suspects([victim]) == []
     assert queue.suspects([victim, other]) == [victim]
+
+
+# A worker whose lines are copied here.
+
+
+class Scripted:
+    """A `WorkerConnection` to a worker that has sent this and ended."""
+
+    def __init__(self, events: bytes) -> None:
+        self._events = events
+
+    def receive(self) -> Received:
+        return Received(events=self._events, code=0)
+
+    def send(self, lines: bytes) -> None:
+        """Nobody reads it."""
+
+    def kill(self) -> None:
+        """It has ended."""
+
+    def close(self) -> None:
+        """It has ended."""
+
+
+@pytest.mark.parametrize("output", [b"no event\n", b'{"kind": "unheard_of"}\n', b"x" * 2000])
+def test_a_remote_worker_that_sends_no_event_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes
+) -> None:
+    monkeypatch.setattr(agents, "LONGEST_EVENT", 1000)
+
+    async def run() -> None:
+        call_context = CallContext(Journal(tmp_path / "calls.sqlite"))
+        server = RemoteCallServer(call_context, {}, {}, asyncio.get_running_loop())
+        launcher = RemoteLauncher(lambda: Scripted(output), server)
+        environment = WorkerEnvironment(tmp_path / "log", Sampler(), -1, launcher.start)
+        try:
+            Supervisor(ExtractionJob(results="", limits=LimitsConfig(), texts=""), environment, print).run()
+        finally:
+            await server.close()
+
+    with pytest.raises(SystemBroken):
+        asyncio.run(run())
 
 
 # A worker's process, as the agent on its machine has it.

@@ -34,9 +34,9 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     taken: list[tuple[str, list[str]]] = []
     take = InterleavedRun.take_turn
 
-    def noted(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
+    def noted(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
         taken.append((self.execution.cell.spec.name, [one.query_id for one in todo]))
-        take(self, todo, tally)
+        take(self, todo, progress)
 
     monkeypatch.setattr(InterleavedRun, "take_turn", noted)
     return taken
@@ -58,11 +58,11 @@ def stop_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget ends in the turn after so many."""
     check, seen = InterleavedRun.take_turn, []
 
-    def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
+    def take(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
         seen.append(1)
         if len(seen) > n_turns:
             raise BudgetExhausted("the time is over")
-        check(self, todo, tally)
+        check(self, todo, progress)
 
     monkeypatch.setattr(InterleavedRun, "take_turn", take)
 

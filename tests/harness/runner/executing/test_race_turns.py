@@ -72,7 +72,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """(top_k, query) of each answer, in the order asked."""
     found: Asked = []
 
-    def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
+    def take(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
         for one in todo:
             found.append((top_k(self.execution.cell), one.query_id))
             answer(self, one)
@@ -106,12 +106,12 @@ def raise_after(
     """`of`: the cells, by their top_k, whose turns count and end so."""
     take, seen = InterleavedRun.take_turn, []
 
-    def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
+    def taken(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
         if top_k(self.execution.cell) in of:
             seen.append(1)
             if len(seen) > n_turns:
                 raise error()
-        take(self, todo, tally)
+        take(self, todo, progress)
 
     monkeypatch.setattr(InterleavedRun, "take_turn", taken)
 
@@ -168,7 +168,7 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
     whole = established(go(tmp_path / "whole")[1])
     draw, n_left = Random(0), 40
 
-    def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
+    def take(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
         nonlocal n_left
         for one in draw.sample(todo, len(todo)):
             n_left -= 1
@@ -196,9 +196,9 @@ def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on
 ) -> None:
     take = InterleavedRun.take_turn
 
-    def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
+    def taken(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
         if top_k(self.execution.cell) != 4:
-            return take(self, todo, tally)
+            return take(self, todo, progress)
         for one in todo:
             answer(self, one, Failure(kind="timeout", message="no answer within 600 s"))
         return None

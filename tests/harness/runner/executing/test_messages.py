@@ -1,0 +1,165 @@
+"""Messages between the runner and its workers: each arrives as it was sent, and a broken worker is one error."""
+
+import os
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from harness.config import LimitsConfig
+from harness.core.records import Cost, IndexStats, Prediction, RunRecord, Score, Usage
+from harness.models.budget import Allowance, Amount
+from harness.models.remote_calls import CallUpdate, RemoteCall
+from harness.runner.executing import worker_supervisor
+from harness.runner.executing.messages import (
+    AnswersScored,
+    AnswerTurn,
+    BudgetReached,
+    CallRequested,
+    CallUpdated,
+    Event,
+    ExtractionJob,
+    ExtractionTurn,
+    IndexBuilt,
+    JobCompleted,
+    NoMoreTurns,
+    OutputLine,
+    Progress,
+    QueryFinished,
+    QueryStarted,
+    QueryTask,
+    ScoringTurn,
+    SystemFailed,
+    TextsExtracted,
+    TimeLimitExtended,
+    ToWorker,
+    UserError,
+    WaitingForTurn,
+    WarningLine,
+    WorkerMessage,
+    read_event,
+    read_message_to_worker,
+)
+from harness.runner.executing.resources import Sampler
+from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnvironment
+
+TODO = QueryTask(query_id="q", repeat=0, attempt=1)
+USAGE = {"generator": Usage(calls=1, input_tokens=5)}
+NO_TEXT = b"\xff\x00\n"
+RECORD = RunRecord(
+    query_id="q",
+    repeat=0,
+    status="ok",
+    prediction=Prediction(answer="Yes"),
+    cost=Cost(wall_s=1.0, usage=USAGE),
+    attempt=1,
+    started_at="2026-01-01T00:00:00+00:00",
+)
+EVENTS: list[Event] = [
+    Progress(done=1, total=2, doing="chunks", usage=USAGE, spent=Amount(tokens=5)),
+    OutputLine(line="a\nb"),
+    WarningLine(line="é"),
+    QueryStarted(todo=TODO),
+    TimeLimitExtended(todo=TODO, left_s=1.5),
+    QueryFinished(todo=TODO, status="timeout", usage=USAGE, spent=Amount(usd=0.1)),
+    QueryFinished(todo=TODO, status="ok", usage=USAGE, record=RECORD),
+    IndexBuilt(stats=IndexStats(documents=3), cost=Cost(wall_s=1.0)),
+    AnswersScored(
+        scores=(Score(query_id="q", repeat=0, measure="m", status="scored", value=0.5),),
+        cost=Cost(wall_s=1.0),
+        paid=USAGE,
+    ),
+    TextsExtracted(found="{}"),
+    CallRequested(call=RemoteCall(number=1, role="generator", body=NO_TEXT)),
+    WaitingForTurn(),
+    JobCompleted(),
+    BudgetReached(what="too much", needed=Amount(tokens=7)),
+    UserError(what="no key", fix="set one"),
+    SystemFailed(what="a bug"),
+]
+TO_WORKER: list[ToWorker] = [
+    AnswerTurn(todo=(TODO,), allowance=Allowance(tokens=3)),
+    ScoringTurn(of_run="results/run", todo=(TODO,)),
+    ExtractionTurn(texts="{}"),
+    NoMoreTurns(),
+    CallUpdated(update=CallUpdate(number=1, kind="answered", status=200, content=NO_TEXT)),
+]
+
+
+def sent(message: WorkerMessage) -> bytes:
+    return message.model_dump_json().encode()
+
+
+def test_every_message_arrives_as_it_was_sent() -> None:
+    assert [read_event(sent(event)) for event in EVENTS] == EVENTS
+    assert [read_message_to_worker(sent(message)) for message in TO_WORKER] == TO_WORKER
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"no JSON",
+        b"[]",
+        b"{}",
+        b'{"kind": "unheard_of"}',
+        b'{"kind": "query_started"}',
+        b'{"kind": "job_completed", "more": 1}',
+        sent(NoMoreTurns()),
+    ],
+)
+def test_what_is_no_event_is_not_read(line: bytes) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        read_event(line)
+
+
+# What a supervisor makes of a worker whose messages are broken.
+
+
+class Scripted:
+    """A `WorkerLink` to a worker that has sent these bytes and is gone."""
+
+    pid, lost = None, ""
+
+    def __init__(self, output: bytes) -> None:
+        read_end, write_end = os.pipe()
+        os.write(write_end, output)
+        os.close(write_end)
+        self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
+
+    def send(self, message: object) -> None:
+        """Nobody reads it."""
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        return 0
+
+    def kill(self) -> None:
+        """It is gone."""
+
+    def end(self) -> None:
+        self.events.close()
+
+
+def events_of(folder: Path, output: bytes) -> list[Event]:
+    found: list[Event] = []
+    job = ExtractionJob(results="", limits=LimitsConfig(), texts="")
+    environment = WorkerEnvironment(folder / "log", Sampler(), -1, lambda _log, _lock: Scripted(output))
+    Supervisor(job, environment, found.append).run()
+    return found
+
+
+def test_events_come_in_their_order_until_the_worker_ends(tmp_path: Path) -> None:
+    told = [OutputLine(line="a"), WarningLine(line="b"), JobCompleted()]
+    assert events_of(tmp_path, b"".join(sent(event) + b"\n" for event in told)) == told
+
+
+@pytest.mark.parametrize("output", [b"no event\n", b'{"kind": "unheard_of"}\n', b"\xff\n"])
+def test_a_worker_that_sends_no_event_is_broken(tmp_path: Path, output: bytes) -> None:
+    with pytest.raises(SystemBroken):
+        events_of(tmp_path, output)
+
+
+def test_a_worker_whose_line_does_not_end_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_supervisor, "LONGEST_EVENT", 1000)
+    with pytest.raises(SystemBroken):
+        events_of(tmp_path, sent(OutputLine(line="x" * 2000)))
