@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -104,4 +104,4 @@ def live_source(
     if run.done() is None:
         what = f"{run.run_id} is not finished in {results}, so there is no index to answer from"
         raise ConfigError(what, "run the config first, with `harness.api.run` or `rag-harness run`")
-    return replace(live_run(run), generator=cells[0].generator, embedder=cells[0].embedder)
+    return live_run(run, cells[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.api.config_building import evaluation_config, named_judge, prices_of_runs
 from harness.api.untrusted_config import judge_settings, reject_untrusted_judges, reject_untrusted_system
 from harness.cli.sentence_highlighting import Place, places_of
-from harness.config import NO_MODEL
+from harness.config import NO_MODEL, ModelConfig
 from harness.config.load import parse_setting
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, Query, Reference, RunRecord, Score, Usage
@@ -163,7 +163,7 @@ class AskedRun:
         """The answer. ConfigError for an invalid question, HarnessError if no question can be answered."""
         question = checked_question(question)
         record = self._system.answer(question)
-        usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
+        usd = usage_usd(self._prices, self.live.configuration.identity["models"], record.cost.usage)
         judged = self._judging.judge(question, record) if self._judging else ()
         said = record.prediction
         contexts = (*said.contexts, *said.evidence) if said else ()
@@ -175,7 +175,7 @@ class AskedRun:
     @cached_property
     def _documents(self) -> dict[str, Document]:
         """The corpus by document id. If it is damaged, answers are shown without titles and dates."""
-        digest = str(self.live.manifest.dataset.get("corpus_digest") or "")
+        digest = self.live.configuration.corpus_digest
         try:
             return {one.doc_id: one for one in Corpora(self.live.results).documents(digest)}
         except HarnessError as error:
@@ -203,13 +203,17 @@ class RunsToAsk:
                 judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
             systems: list[LiveSystem] = []
             for live in self.runs:
-                generator = live.answering.get("generator")
+                generator = _generator(live)
                 beside = zip(systems, self.runs, strict=False)
-                alike = (one.server for one, other in beside if other.answering.get("generator") == generator)
+                alike = (one.server for one, other in beside if _generator(other) == generator)
                 opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
                 systems.append(stack.enter_context(opening))
             opened = zip(self.runs, systems, strict=True)
             yield [AskedRun(live, system, self.prices, judging) for live, system in opened]
+
+
+def _generator(live: LiveRun) -> ModelConfig | None:
+    return live.configuration.models_in("answer").get("generator")
 
 
 def runs_to_ask(
