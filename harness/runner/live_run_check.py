@@ -1,6 +1,7 @@
 """Checks whether the system of a finished run can be opened here, unchanged, to ask it questions."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,21 @@ def live_run(run: RunDir, planned: Configuration | None = None) -> LiveRun:
     if configuration.spec.sees_gold:
         what = f"'{configuration.spec.name}' answers from the gold evidence, which a new question does not have"
         raise ConfigError(what, "name a run of another system")
+    then = configuration.identity["models"]
+    for model in configuration.models_in("answer").values():
+        if model_identity(model) != then.get(model.role):
+            # With another model, or other weights, the answers would not be those of the run.
+            what = f"the {model.role} of {run.run_id} differs from the one available now"
+            raise ConfigError(what, "restore the model of the run, or run its config again")
+    if configuration.index_id != manifest.index_id:
+        what = f"the index of {run.run_id} does not match the installed '{configuration.spec.name}'"
+        raise ConfigError(what, _AGAIN)
     live = LiveRun(run, configuration)
-    _check_models(live)
-    _check_index(live, manifest)
+    for index in index_dirs(configuration, live.results):
+        if index.record() is None:
+            raise StoreError(f"the index of {run.run_id} is not under {index.path.parent}", _AGAIN)
+        if damage := index.damage():
+            raise StoreError(f"the index of {run.run_id} cannot be used: {damage}", _AGAIN)
     return live
 
 
@@ -103,44 +116,14 @@ def index_ids(manifest: Manifest) -> list[str]:
     return [one.index_id for one in _routed(manifest, spec, params_of(spec, "answer", system["answer"]), system)]
 
 
-def _check_models(live: LiveRun) -> None:
-    """ConfigError if a model or its weights differ: the answers would not be those of the run."""
-    then = live.configuration.identity["models"]
-    for model in live.configuration.models_in("answer").values():
-        if model_identity(model) != then.get(model.role):
-            what = f"the {model.role} of {live.run.run_id} differs from the one available now"
-            raise ConfigError(what, "restore the model of the run, or run its config again")
-
-
-def _check_index(live: LiveRun, manifest: Manifest) -> None:
-    configuration = live.configuration
-    if configuration.index_id != manifest.index_id:
-        what = f"the index of {live.run.run_id} does not match the installed '{configuration.spec.name}'"
-        raise ConfigError(what, _AGAIN)
-    for index in index_dirs(configuration, live.results):
-        if index.record() is None:
-            raise StoreError(f"the index of {live.run.run_id} is not under {index.path.parent}", _AGAIN)
-        if damage := index.damage():
-            raise StoreError(f"the index of {live.run.run_id} cannot be used: {damage}", _AGAIN)
-
-
 def run_named(results: Path, name: str) -> RunDir:
     """The run of that name, or the run that built the index of that id. ConfigError if neither exists."""
     try:
         return find_runs(results, [name])[0]
     except ConfigError:
-        record = _index_record(results, name)
+        record = None
+        with suppress(HarnessError):
+            record = IndexDir(results, name).record() if name.isalnum() else None
         if record is None:
             raise
-        return find_runs(results, [record])[0]
-
-
-def _index_record(results: Path, name: str) -> str | None:
-    """The id of the run that built that index."""
-    if not name.isalnum():
-        return None
-    try:
-        record = IndexDir(results, name).record()
-    except HarnessError:
-        return None
-    return record.built_by if record else None
+        return find_runs(results, [record.built_by])[0]

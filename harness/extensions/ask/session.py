@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.api.config_building import evaluation_config, named_judge, prices_of_runs
 from harness.api.untrusted_config import judge_settings, reject_untrusted_judges, reject_untrusted_system
 from harness.cli.sentence_highlighting import Place, places_of
-from harness.config import NO_MODEL, ModelConfig
+from harness.config import NO_MODEL
 from harness.config.load import parse_setting
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, Query, Reference, RunRecord, Score, Usage
@@ -203,17 +203,13 @@ class RunsToAsk:
                 judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
             systems: list[LiveSystem] = []
             for live in self.runs:
-                generator = _generator(live)
-                beside = zip(systems, self.runs, strict=False)
-                alike = (one.server for one, other in beside if _generator(other) == generator)
+                generator = live.configuration.generator
+                beside = [(one.server, of.configuration) for one, of in zip(systems, self.runs, strict=False)]
+                alike = (server for server, other in beside if server and other.generator == generator)
                 opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
                 systems.append(stack.enter_context(opening))
             opened = zip(self.runs, systems, strict=True)
             yield [AskedRun(live, system, self.prices, judging) for live, system in opened]
-
-
-def _generator(live: LiveRun) -> ModelConfig | None:
-    return live.configuration.models_in("answer").get("generator")
 
 
 def runs_to_ask(
