@@ -92,7 +92,7 @@ def live_source(
             raise ConfigError("settings change a config, and a run is opened as it is", "leave them out")
         live = live_run(run_named(results, str(source)))
         if not trust:
-            reject_untrusted_system(live.run, live)
+            reject_untrusted_system(live)
         return live
     config = bench_config(Path(source) if isinstance(source, str) else source, settings=as_settings(settings))
     cells = plan_cells(config)

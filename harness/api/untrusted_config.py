@@ -34,7 +34,7 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
     live, config = live_run(run), build_config(run.manifest().config)
     if not trust:
         try:
-            reject_untrusted_system(run, live)
+            reject_untrusted_system(live)
             reject_untrusted_judges(run, plan_evaluation(config), ())
             reject_untrusted_prices([run])
         except ConfigError as error:
@@ -80,12 +80,12 @@ def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[
             raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
 
 
-def reject_untrusted_system(run: RunDir, live: "LiveRun") -> None:
+def reject_untrusted_system(live: "LiveRun") -> None:
     """Raise ConfigError if opening the run's system would contact a server, read an environment variable, or load
     code or files that the run names.
     """
     named: dict[str, Any] = {}
-    configuration = live.configuration
+    run, configuration = live.run, live.configuration
     if ":" in configuration.spec.name:
         named["systems"] = [configuration.spec.name]
     for role, model in configuration.models_in("answer").items():

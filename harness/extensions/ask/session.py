@@ -233,8 +233,8 @@ def runs_to_ask(
         raise ConfigError("the same run is named twice", "name different runs: rag-harness runs list")
     lives = tuple(map(live_run, runs))
     if not trust:
-        for run, live in zip(runs, lives, strict=True):
-            reject_untrusted_system(run, live)
+        for live in lives:
+            reject_untrusted_system(live)
     said = (*settings, *named_judge(judge))
     plans = (plan_live(run, config, said, trust=trust) for run in runs if judge != NO_MODEL)
     return RunsToAsk(lives, next(filter(None, plans), None), prices_of_runs(runs, prices), results)

@@ -152,7 +152,7 @@ class LoadSession:
         self.levels = [*(Level(users=one) for one in users), *(Level(per_s=rate) for rate in rates)]
         live = live_run(self.run)
         if not trust:
-            reject_untrusted_system(self.run, live)
+            reject_untrusted_system(live)
         self.models = self.run.manifest().identity["models"]
         self._prices: Prices = prices_of_runs([self.run], prices)
         self.live = _with_room(live, MOST_AT_ONCE if rates else max(users, default=1))
