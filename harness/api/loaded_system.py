@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def live_source(
             raise ConfigError("settings change a config, and a run is opened as it is", "leave them out")
         live = live_run(run_named(results, str(source)))
         if not trust:
-            reject_untrusted_system(live.run, live)
+            reject_untrusted_system(live)
         return live
     config = bench_config(Path(source) if isinstance(source, str) else source, settings=as_settings(settings))
     cells = plan_cells(config)
@@ -104,4 +104,4 @@ def live_source(
     if run.done() is None:
         what = f"{run.run_id} is not finished in {results}, so there is no index to answer from"
         raise ConfigError(what, "run the config first, with `harness.api.run` or `rag-harness run`")
-    return replace(live_run(run), generator=cells[0].generator, embedder=cells[0].embedder)
+    return live_run(run, cells[0])

@@ -9,7 +9,7 @@ from harness.api.config_building import price_table
 from harness.config import BenchConfig, ModelConfig
 from harness.core.records import Estimate
 from harness.runner.estimating.estimate import Estimator, expected_work
-from harness.runner.plan import Cell, index_dirs, is_finished, plan_cells
+from harness.runner.plan import Cell, is_finished, is_indexed, plan_cells
 from harness.store import RunDir
 
 
@@ -55,7 +55,7 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         n_recorded=n_recorded,
         n_expected=cell.n_answers,
         n_documents=len(cell.dataset.documents),
-        index="built" if all(one.record() for one in index_dirs(cell, results)) else "missing",
+        index="built" if is_indexed(cell, results) else "missing",
         generator=_model(cell.generator),
         embedder=_model(cell.embedder),
         index_calls=_index_calls(cell),

@@ -34,7 +34,7 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
     live, config = live_run(run), build_config(run.manifest().config)
     if not trust:
         try:
-            reject_untrusted_system(run, live)
+            reject_untrusted_system(live)
             reject_untrusted_judges(run, plan_evaluation(config), ())
             reject_untrusted_prices([run])
         except ConfigError as error:
@@ -43,8 +43,11 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
         if config.dataset.path or config.dataset.questions or any(map(_is_place, map(str, options))):
             raise ConfigError(f"{run.run_id} reads files of its own, not used without your consent", _TRUST)
     # A command with several systems also saves what only the others know.
-    _, index, answer = zip(*live.systems, strict=True)
-    own = {"index": _known(config.index, index), "answer": _known(config.answer, answer)}
+    systems = live.configuration.systems
+    own = {
+        "index": _known(config.index, [one.index_params for one in systems]),
+        "answer": _known(config.answer, [one.answer_params for one in systems]),
+    }
     return config.model_copy(
         update={**own, "name": None, "race": None, "schedule": None, "runner": RunnerConfig()}
     )
@@ -77,20 +80,21 @@ def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[
             raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
 
 
-def reject_untrusted_system(run: RunDir, live: "LiveRun") -> None:
+def reject_untrusted_system(live: "LiveRun") -> None:
     """Raise ConfigError if opening the run's system would contact a server, read an environment variable, or load
     code or files that the run names.
     """
     named: dict[str, Any] = {}
-    if ":" in live.spec.name:
-        named["systems"] = [live.spec.name]
-    for role, model in live.answering.items():
-        own = _below(live.manifest.config, "models", role)
+    run, configuration = live.run, live.configuration
+    if ":" in configuration.spec.name:
+        named["systems"] = [configuration.spec.name]
+    for role, model in configuration.models_in("answer").items():
+        own = _below(run.manifest().config, "models", role)
         settings = {key: own.get(key) for key in ("base_url", "api_key_env", "options") if own.get(key)}
         if _is_place(model.model or ""):
             settings["model"] = model.model
         named |= {f"models.{role}.{key}": value for key, value in settings.items()}
-    for half, params in (("index", live.index_params), ("answer", live.answer_params)):
+    for half, params in (("index", configuration.index_params), ("answer", configuration.answer_params)):
         unlike = _unlike(params.model_dump(mode="json"), type(params)().model_dump(mode="json"), f"{half}.")
         named |= {key: value for key, value in unlike.items() if isinstance(value, str) and _is_place(value)}
     if named:

@@ -45,9 +45,9 @@ def _embedders(cells: Sequence[Cell]) -> Iterator[str]:
 def _parts_of_systems(cells: Sequence[Cell]) -> Iterator[str]:
     """What systems use for their index, with the names of those systems and the way out."""
     users: dict[str, list[str]] = {}
-    for cell in (*cells, *(routed.cell for router in cells for routed in router.routed)):
-        if cell.spec.english_only and (part := cell.spec.english_only(cell.index_params)):
-            users.setdefault(part, []).append(cell.spec.name)
+    for one in (*cells, *(routed for cell in cells for routed in cell.routed)):
+        if one.spec.english_only and (part := one.spec.english_only(one.index_params)):
+            users.setdefault(part, []).append(one.spec.name)
     for part, names in users.items():
         what, _, way_out = part.partition(": ")
         yield f"{what} ({', '.join(dict.fromkeys(names))}): {way_out}"

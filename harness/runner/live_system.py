@@ -9,30 +9,23 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from harness.config import LimitsConfig
-from harness.core.current_process import Stopwatch
 from harness.core.errors import ConfigError, explained_io
 from harness.core.hashing import short_digest
-from harness.core.records import AnswerStyle, Query, RunRecord
-from harness.core.sanitize import secret_names
+from harness.core.records import Query, RunRecord
 from harness.models.budget import Budget
-from harness.models.cross_encoders import reranker_files
 from harness.models.llama_server import LocalServer
-from harness.models.metering import Meter
-from harness.models.model_endpoint import server_digests
-from harness.models.providers import check_reachable
 from harness.models.transport import CallContext
-from harness.runner.executing.execute import check_system, model_server
-from harness.runner.executing.messages import Job
+from harness.runner.executing.execute import check_needs, fetch_models, model_server
+from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.phases import job_of
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, open_system
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.runner.live_run_check import LiveRun
-from harness.runner.model_preflight import fetch_files, fetch_weights
+from harness.runner.plan import index_dirs
 from harness.runner.progress import Reporter
 from harness.store import Dialects, IndexDir, Journal
 from harness.store.score_files import refuse_link
@@ -61,24 +54,9 @@ class LiveSystem:
         HarnessError if no question can be answered, such as for a missing model or server.
         """
         query = Query(query_id=f"asked-{short_digest(question)}", text=question)
+        task = QueryTask(query_id=query.query_id, repeat=0, attempt=1)
         with redirect_stdout(self.log), redirect_stderr(self.log):
-            return self.loop.run(self._answer_record(query))
-
-    async def _answer_record(self, query: Query) -> RunRecord:
-        # The same question has the same scope, so its calls are replayed from the journal.
-        meter = Meter(f"answer/{query.query_id}/0/1")
-        started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
-        prediction, failure, status = await self.opened.predict(query, meter, self.limit_s)
-        return RunRecord(
-            query_id=query.query_id,
-            repeat=0,
-            status=status,
-            prediction=prediction,
-            failure=failure,
-            cost=self.opened.cost(meter, watch.wall_s, watch.cpu_s),
-            attempt=1,
-            started_at=started_at,
-        )
+            return self.loop.run(self.opened.record(query, task, self.limit_s))
 
 
 def checked_question(text: str) -> str:
@@ -110,80 +88,41 @@ def open_live(
 
     HarnessError for a missing package, server, key or weight file.
     """
-    models = live.answering
-    _make_ready(live, reporter)
+    configuration = live.configuration
+    check_needs(configuration, live.results)
+    models = fetch_models(configuration, live.results, reporter)
     for place in (folder, folder / "calls.sqlite"):
         refuse_link(place)
     with explained_io("prepare", folder):
         folder.mkdir(parents=True, exist_ok=True)
     messages: list[str] = []
+    indexes = index_dirs(configuration, live.results)
     with ExitStack() as stack:
         server = server or stack.enter_context(model_server(models.get("generator"), folder))
         log = stack.enter_context(CleanedLog(folder / f"{folder.name}.log"))
         written = stack.enter_context(os.fdopen(os.dup(log.fd), "w", buffering=1, errors="replace"))
-        for index in live.indexes:
+        for index in indexes:
             stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
         around = WorkerContext(payer=folder.name, warn=messages.append, has_answers=True)
         journal = journal or Journal(
             folder / "calls.sqlite", payer=live.run.run_id, shared=True, tell=messages.append
         )
-        job, call_context = _job(live, server), _call_context(live, folder, journal, budget, messages)
+        call_context = CallContext(
+            journal,
+            configuration.servers,
+            dialects=Dialects.under(folder.parent),
+            begun_in=live.run.dialects(),
+            budget=budget or Budget(),
+            say=messages.append,
+        )
+        job = job_of(configuration, live.results, "answer", server)
         with redirect_stdout(written), redirect_stderr(written):
             opened = stack.enter_context(
                 open_system(job, IndexDir(live.results, job.index_id), call_context, around)
             )
             stack.callback(lambda: loop.run(opened.disconnect()))
             loop.run(opened.load())
-        for index in live.indexes:
+        for index in indexes:
             index.opened()
         yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, server, messages)
-
-
-def _make_ready(live: LiveRun, reporter: Reporter) -> None:
-    """Check systems and models and download weights, before anything is opened."""
-    for one in live.systems:
-        check_system(*one)
-    for model in live.answering.values():
-        check_reachable(model)
-    fetch_weights(reporter, *live.answering.values())
-    for spec, _, answer_params in live.systems:
-        fetch_files(reporter, reranker_files(spec.own_reranker(answer_params) or ""))
-
-
-def _call_context(
-    live: LiveRun, folder: Path, journal: Journal, budget: Budget | None, messages: list[str]
-) -> CallContext:
-    return CallContext(
-        journal,
-        server_digests(live.manifest.identity["models"]),
-        dialects=Dialects.under(folder.parent),
-        begun_in=live.run.dialects(),
-        budget=budget or Budget(),
-        say=messages.append,
-    )
-
-
-def _job(live: LiveRun, server: LocalServer | None) -> Job:
-    identity, manifest = live.manifest.identity, live.manifest
-    style: AnswerStyle = identity.get("answers", {}).get("style", "short")
-    return Job(
-        phase="answer",
-        results=str(live.results),
-        run_id=manifest.run_id,
-        index_id=manifest.index_id,
-        corpus_digest=str(manifest.dataset.get("corpus_digest") or ""),
-        system=live.spec.name,
-        system_version=live.spec.version,
-        retrieves_only=not manifest.has_generator,
-        generator=live.generator if "generator" in live.answering else None,
-        embedder=live.embedder if "embedder" in live.answering else None,
-        answer_style=style,
-        server=server.access if server else None,
-        index_params=live.index_params.model_dump(mode="json"),
-        answer_params=live.answer_params.model_dump(mode="json"),
-        seed=int(identity.get("seed", 0)),
-        limits=LimitsConfig.model_validate(identity.get("limits", {})),
-        key_names=secret_names(),
-        routed=tuple(one.job for one in live.routed),
-    )

@@ -1,6 +1,6 @@
 """Turns a config into planned configurations (`Cell`): resolved, hashed and checked before anything is paid."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -12,7 +12,7 @@ from harness.config.load import explain, value_at
 from harness.config.schema import NO_MODEL
 from harness.core.errors import ConfigError, nearest
 from harness.core.hashing import digest, short_digest
-from harness.core.records import OWN_MODELS, AnswerStyle
+from harness.core.records import OWN_MODELS, AnswerStyle, Phase
 from harness.core.sanitize import path_part
 from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
@@ -32,11 +32,12 @@ _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.",
 """Config keys that change runs, as prefixes."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One planned configuration: system, parameters, models, sample, and the ids of its run and index."""
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A system with parameters and models, and the ids of its run and index: planned (`Cell`), or read from the
+    manifest of a run (`harness.runner.live_run_check`).
+    """
 
-    config: BenchConfig
     spec: SystemSpec
     index_params: Params
     answer_params: Params
@@ -47,13 +48,17 @@ class Cell:
     embedder: EmbedderConfig | None
     """None: neither phase calls an embedder."""
     answer_style: AnswerStyle
-    dataset: Dataset
     corpus_digest: str
     identity: dict[str, Any]
     run_id: str
     index_id: str
-    routed: tuple["RoutedCell", ...] = ()
-    """For a router: the systems to which it sends queries."""
+    routed: tuple["Configuration", ...] = ()
+    """For a router: the systems to which it sends queries, one for each route of its spec."""
+
+    @property
+    def systems(self) -> "list[Configuration]":
+        """Its system, and those to which it sends queries."""
+        return [self, *self.routed]
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
@@ -61,30 +66,34 @@ class Cell:
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: config for role, config in played.items() if config is not None}
 
+    def models_in(self, phase: Phase) -> dict[Role, ModelConfig]:
+        """The models that this phase calls, by role."""
+        roles = self.roles.index if phase == "index" else self.roles.answer
+        return {role: model for role, model in self.models.items() if role in roles}
+
     @property
     def generates(self) -> bool:
         """Whether answers are generated, by the configured model or one of the system's own."""
-        if self.generator is None:
-            return self.spec.own_models and not self.config.models.generator.is_none
-        return not self.generator.is_none
+        return _generates(self.identity["models"])
 
     @property
     def servers(self) -> dict[str, str]:
         """Role -> digest of provider, model and server. Decoding parameters are part of each request instead."""
         return server_digests(self.identity["models"])
 
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Configuration):
+    """A planned configuration with its sample. Those to which it routes are planned as if a config named them."""
+
+    config: BenchConfig
+    dataset: Dataset
+    routed: tuple["Cell", ...] = ()
+
     @property
     def n_answers(self) -> int:
         """Number of (query, repeat) pairs."""
         return len(self.dataset.queries) * self.config.repeats
-
-
-@dataclass(frozen=True)
-class RoutedCell:
-    """A system to which a router sends queries, resolved as if the config named it."""
-
-    route: Route
-    cell: Cell
 
 
 def plan_cells(
@@ -159,10 +168,10 @@ def _system(name: str) -> SystemSpec:
 
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
-    answer_params = _params(spec, "answer", config)
-    index_params = spec.settled(_params(spec, "index", config), answer_params)
+    answer_params = _configured(spec, "answer", config)
+    index_params = spec.settled(_configured(spec, "index", config), answer_params)
     routed = _routed_cells(config, spec.own_routes(answer_params), reader)
-    roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in routed])
+    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
     generator, embedder = models_of(config, spec, roles, index_params)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
@@ -176,7 +185,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         models["generator"] = {"provider": NO_MODEL} if wants_none else {"provider": OWN_MODELS, "model": None}
     style = config.answer_style or dataset.answer_style
     weights = spec.own_weights(index_params)
-    generates = models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL
+    generates = _generates(models)
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,
         "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
@@ -195,13 +204,11 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
-    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of(
-        [one.cell.identity for one in routed]
-    )
+    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.identity for one in routed])
     if weights or weights_of_answers:
         identity["weights"] = weights | weights_of_answers
     if routed:
-        identity["system"]["routed"] = [one.cell.identity["system"] for one in routed]
+        identity["system"]["routed"] = [one.identity["system"] for one in routed]
     # Names that become equal in a path differ in the digest behind it.
     system = path_part(spec.name) if ":" in spec.name else spec.name
     return Cell(
@@ -217,11 +224,14 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name_in_runs}--{system}--{short_digest(identity)}",
-        index_id=index_id_of(
-            spec, index_params, roles, documents_digest, identity, [one.cell.index_id for one in routed]
-        ),
+        index_id=index_id_of(spec, index_params, roles, documents_digest, identity, routed),
         routed=routed,
     )
+
+
+def _generates(models: Mapping[str, Mapping[str, Any]]) -> bool:
+    """`models`: role -> identity."""
+    return models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL
 
 
 def index_id_of(
@@ -230,12 +240,10 @@ def index_id_of(
     roles: Roles,
     corpus_digest: str,
     identity: Mapping[str, Any],
-    routed: Collection[str] = (),
+    routed: Sequence[Configuration] = (),
 ) -> str:
     """The id of the index for a run with this identity. The version of the system is part of it unless the
     system names the kind of its index (`SystemSpec.index_kind`).
-
-    `routed`: for a router, the index ids of its systems.
     """
     models, weights = identity["models"], spec.own_weights(params)
     return short_digest(
@@ -246,7 +254,7 @@ def index_id_of(
             "models": {role: models[role] for role in sorted(roles.index) if role in models},
             "seed": identity["seed"],
             **({"weights": weights} if weights else {}),
-            **({"routed": sorted(set(routed))} if routed else {}),
+            **({"routed": sorted({one.index_id for one in routed})} if routed else {}),
         }
     )
 
@@ -274,11 +282,11 @@ def models_of(
     )
 
 
-def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
+def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[Cell, ...]:
     cells = []
     for route in routes:
         refuse_unroutable(_system(route.system))
-        cells.append(RoutedCell(route, _resolve(config_of(config, route), reader)))
+        cells.append(_resolve(config_of(config, route), reader))
     return tuple(cells)
 
 
@@ -301,12 +309,18 @@ def _index_without_model(spec: SystemSpec, params: Params) -> str:
     return ""
 
 
-def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
-    kind = _params_type(spec, half)
-    shared = {key: value for key, value in getattr(config, half).items() if key in kind.model_fields}
+def _configured(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
+    known = _params_type(spec, half).model_fields
+    shared = {key: value for key, value in getattr(config, half).items() if key in known}
     overrides = [getattr(own, half) for name, own in config.per_system.items() if _system(name).name == spec.name]
+    return params_of(spec, half, {key: value for given in (shared, *overrides) for key, value in given.items()})
+
+
+def params_of(spec: SystemSpec, half: str, values: Mapping[str, Any]) -> Params:
+    """The parameters of a phase, `index` or `answer`, from these values. ConfigError if one is invalid."""
+    kind = _params_type(spec, half)
     try:
-        return kind.model_validate({key: value for given in (shared, *overrides) for key, value in given.items()})
+        return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(*explain(error, kind, prefix=half)) from error
 
@@ -327,16 +341,19 @@ def is_whole(cell: Cell, run: RunDir) -> bool:
     return done is not None and done.n_expected >= cell.n_answers
 
 
-def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
+def index_dirs(configuration: Configuration, results: Path) -> list[IndexDir]:
     """Its own index, or those of its routed systems, without duplicates."""
-    return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.routed))
+    return indexes_of(results, configuration.index_id, (one.index_id for one in configuration.routed))
 
 
-def models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
+def is_indexed(configuration: Configuration, results: Path) -> bool:
+    """Whether the indexes that it answers from are built."""
+    return all(index.record() is not None for index in index_dirs(configuration, results))
+
+
+def models_left(configuration: Configuration, results: Path) -> dict[Role, ModelConfig]:
     """The models that the remaining phases call."""
-    is_built = all(index.record() is not None for index in index_dirs(cell, results))
-    roles = cell.roles.answer if is_built else cell.roles.index | cell.roles.answer
-    return {role: model for role, model in cell.models.items() if role in roles}
+    return configuration.models_in("answer") if is_indexed(configuration, results) else configuration.models
 
 
 def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
@@ -345,7 +362,7 @@ def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
     for cell in cells:
         for model in models_left(cell, results).values():
             sizes[model.label] = missing_bytes(provider_of(model).weights(model))
-        for one in (cell, *(routed.cell for routed in cell.routed)):
+        for one in cell.systems:
             name = one.spec.own_reranker(one.answer_params) or ""
             sizes[name] = missing_bytes(reranker_files(name))
     return {name: size for name, size in sizes.items() if size}

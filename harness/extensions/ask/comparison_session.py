@@ -89,7 +89,7 @@ class ComparisonSession:
     @property
     def names(self) -> list[str]:
         """What the systems are called; empty before they are ready."""
-        return run_labels([run.live.manifest for run in self._runs]) if self._runs else []
+        return run_labels([run.live.run.manifest() for run in self._runs]) if self._runs else []
 
     @property
     def is_judged(self) -> bool:

@@ -45,7 +45,7 @@ def ask_runs(
     with opened as runs:
         if not quiet and not runs[0].is_judged and not as_json:
             complain("answers are not judged; --judge local judges them")
-        names = run_labels([run.live.manifest for run in runs])
+        names = run_labels([run.live.run.manifest() for run in runs])
         for one in (question,) if question is not None else _lines():
             try:
                 asked = [run.ask(one) for run in runs]

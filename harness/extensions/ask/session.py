@@ -163,7 +163,7 @@ class AskedRun:
         """The answer. ConfigError for an invalid question, HarnessError if no question can be answered."""
         question = checked_question(question)
         record = self._system.answer(question)
-        usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
+        usd = usage_usd(self._prices, self.live.configuration.identity["models"], record.cost.usage)
         judged = self._judging.judge(question, record) if self._judging else ()
         said = record.prediction
         contexts = (*said.contexts, *said.evidence) if said else ()
@@ -175,7 +175,7 @@ class AskedRun:
     @cached_property
     def _documents(self) -> dict[str, Document]:
         """The corpus by document id. If it is damaged, answers are shown without titles and dates."""
-        digest = str(self.live.manifest.dataset.get("corpus_digest") or "")
+        digest = self.live.configuration.corpus_digest
         try:
             return {one.doc_id: one for one in Corpora(self.live.results).documents(digest)}
         except HarnessError as error:
@@ -203,9 +203,9 @@ class RunsToAsk:
                 judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
             systems: list[LiveSystem] = []
             for live in self.runs:
-                generator = live.answering.get("generator")
-                beside = zip(systems, self.runs, strict=False)
-                alike = (one.server for one, other in beside if other.answering.get("generator") == generator)
+                generator = live.configuration.generator
+                beside = [(one.server, of.configuration) for one, of in zip(systems, self.runs, strict=False)]
+                alike = (server for server, other in beside if server and other.generator == generator)
                 opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
                 systems.append(stack.enter_context(opening))
             opened = zip(self.runs, systems, strict=True)
@@ -233,8 +233,8 @@ def runs_to_ask(
         raise ConfigError("the same run is named twice", "name different runs: rag-harness runs list")
     lives = tuple(map(live_run, runs))
     if not trust:
-        for run, live in zip(runs, lives, strict=True):
-            reject_untrusted_system(run, live)
+        for live in lives:
+            reject_untrusted_system(live)
     said = (*settings, *named_judge(judge))
     plans = (plan_live(run, config, said, trust=trust) for run in runs if judge != NO_MODEL)
     return RunsToAsk(lives, next(filter(None, plans), None), prices_of_runs(runs, prices), results)

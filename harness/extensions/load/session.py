@@ -41,6 +41,7 @@ from harness.models.metering import Meter, covered_s
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.costs import usage_together
+from harness.runner.executing.phases import servers_of
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.live_run_check import LiveRun, live_run, run_named
 from harness.runner.live_system import LiveSystem, open_live
@@ -151,7 +152,7 @@ class LoadSession:
         self.levels = [*(Level(users=one) for one in users), *(Level(per_s=rate) for rate in rates)]
         live = live_run(self.run)
         if not trust:
-            reject_untrusted_system(self.run, live)
+            reject_untrusted_system(live)
         self.models = self.run.manifest().identity["models"]
         self._prices: Prices = prices_of_runs([self.run], prices)
         self.live = _with_room(live, MOST_AT_ONCE if rates else max(users, default=1))
@@ -161,7 +162,7 @@ class LoadSession:
         # The same mixed order at each level.
         random.Random(0).shuffle(self.queries)  # noqa: S311 - an order, no secret
         self.spending = BudgetTracker(_budget_of(self.run, settings), self._prices, results, ())
-        self.spending.check_prices({role: self.models[role] for role in live.answering})
+        self.spending.check_prices({role: self.models[role] for role in live.configuration.models_in("answer")})
         self.made = LoadFile(run_id=self.run.manifest().run_id)
         self._kept = self.made
         # Each kind replaces the last measurement of its kind, and a damaged file is replaced.
@@ -195,7 +196,7 @@ class LoadSession:
             reporter.bar(f"{FOLDER} {self.run.run_id}") as bar,
             _frozen(),
         ):
-            samples = _Samples(_servers(self.live, system.server.pid if system.server else None))
+            samples = _Samples(servers_of(self.live.configuration, "answer", system.server))
             with samples.taken():
                 self._measure_all(_Measuring(self, system, journal, budget, samples, bar))
             for line in dict.fromkeys(system.messages):
@@ -226,7 +227,8 @@ class LoadSession:
             write_load(self.run, self._kept)
 
     def _new_test(self) -> LoadTest:
-        generator = self.live.generator if "generator" in self.live.answering else None
+        configuration = self.live.configuration
+        generator = configuration.generator if "generator" in configuration.roles.answer else None
         provider = provider_of(generator) if generator else None
         return LoadTest(
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -362,13 +364,10 @@ def _with_room(live: LiveRun, most: int) -> LiveRun:
             return model
         return model.model_copy(update={"max_concurrency": max(most, model.max_concurrency)})
 
-    return replace(live, generator=raised(live.generator), embedder=raised(live.embedder))
-
-
-def _servers(live: LiveRun, started: int | None) -> Servers:
-    urls = [str(model.base_url) for model in live.answering.values() if model.base_url]
-    databases = [url for spec, index, _ in live.systems if spec.servers for url in spec.servers(index)]
-    return Servers(urls, databases, started, live.spec.is_elsewhere)
+    own = live.configuration
+    return replace(
+        live, configuration=replace(own, generator=raised(own.generator), embedder=raised(own.embedder))
+    )
 
 
 def _budget_of(run: RunDir, settings: Sequence[str]) -> BudgetConfig:

@@ -19,7 +19,7 @@ from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.estimate_text import budget_text, in_one_line, likely_answers
 from harness.runner.estimating.model_speed import ModelSpeed, calibrate, keep_measured, stored_speed
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
-from harness.runner.plan import Cell, index_dirs
+from harness.runner.plan import Cell, is_indexed
 from harness.runner.progress import Reporter
 from harness.runner.routed_systems import joined_expectation
 from harness.statistics.estimate import ALL, NO_TIME, Earlier, Rates, Task, predict, without_calls
@@ -55,7 +55,7 @@ class Estimator:
         estimates = []
         for cell in cells:
             estimate = self.estimate(cell)
-            indexes = {one.cell.index_id for one in cell.routed} or {cell.index_id}
+            indexes = {one.index_id for one in cell.routed} or {cell.index_id}
             if indexes <= paid and not estimate.index_is_built:
                 estimate = estimate.model_copy(update={"index_is_shared": True})
             paid |= indexes
@@ -70,7 +70,7 @@ class Estimator:
         units = 1 if expected else len(cell.dataset.documents)
         indexed = self._earlier.index_phases(cell, per_document=expected is None)
         answered = self._earlier.answer_phases(cell)
-        is_built = all(index.record() is not None for index in index_dirs(cell, self._results))
+        is_built = is_indexed(cell, self._results)
         index = self._predicted(cell, expected, expected.index if expected else None, units, indexed)
         return Estimate(
             run_id=cell.run_id,
@@ -238,9 +238,8 @@ def expected_of(cell: Cell, workload: Workload) -> Expected | None:
     own = _own_expected(cell, workload)
     if own is None or not cell.routed:
         return own
-    routed = [
-        (one.route.display_name, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.routed
-    ]
+    routes = zip(cell.spec.own_routes(cell.answer_params), cell.routed, strict=True)
+    routed = [(route.display_name, one.index_id, _own_expected(one, workload)) for route, one in routes]
     known = [(name, index_id, expected) for name, index_id, expected in routed if expected is not None]
     return joined_expectation(own, known) if len(known) == len(routed) else None
 

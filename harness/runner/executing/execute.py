@@ -14,7 +14,7 @@ from harness.core.records import RaceRecord
 from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
-from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
+from harness.protocols import BY_GENERATOR, Role
 from harness.registry import DATASETS
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.messages import QueryTask
@@ -22,7 +22,7 @@ from harness.runner.executing.phases import Execution
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
 from harness.runner.model_preflight import fetch_files, fetch_weights
-from harness.runner.plan import Cell, index_dirs, is_whole, models_left
+from harness.runner.plan import Cell, Configuration, index_dirs, is_indexed, is_whole, models_left
 from harness.runner.progress import Reporter
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, RunFile, sample_rows
 
@@ -160,7 +160,7 @@ def build_index(cell: Cell, context: RunContext) -> RunDir:
     """
     run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
-        if run.index() is None or any(index.record() is None for index in index_dirs(cell, context.results)):
+        if run.index() is None or not is_indexed(cell, context.results):
             models = prepare(cell, run, context)
             reading = models.get("generator") if "generator" in cell.roles.index else None
             with model_server(reading, run.path) as server:
@@ -193,11 +193,11 @@ def prepare(cell: Cell, run: RunDir, context: RunContext) -> dict[Role, ModelCon
     return fetch_models(cell, context.results, context.reporter)
 
 
-def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
+def fetch_models(configuration: Configuration, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
     """Download the weights of the models that are still needed; returns these models."""
-    models = models_left(cell, results)
+    models = models_left(configuration, results)
     fetch_weights(reporter, *models.values())
-    for one in (cell, *(routed.cell for routed in cell.routed)):
+    for one in configuration.systems:
         fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
     return models
 
@@ -226,22 +226,17 @@ def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
     return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
 
 
-def check_needs(cell: Cell, results: Path) -> None:
-    """HarnessError if a server or package that is still needed is missing. Makes no paid call."""
-    for one in (cell, *(routed.cell for routed in cell.routed)):
-        check_system(one.spec, one.index_params, one.answer_params)
-    for model in models_left(cell, results).values():
+def check_needs(configuration: Configuration, results: Path) -> None:
+    """HarnessError if a server, package or weight file that is still needed is missing. Makes no paid call."""
+    for one in configuration.systems:
+        if one.spec.preflight:
+            one.spec.preflight(one.index_params, one.answer_params)
+        if reranker := one.spec.own_reranker(one.answer_params):
+            check_reranker(reranker)
+        if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
+            check_entailment(str(entailment))
+    for model in models_left(configuration, results).values():
         check_reachable(model)
-
-
-def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) -> None:
-    """HarnessError if a server, package or weight file that the system itself needs is missing."""
-    if spec.preflight:
-        spec.preflight(index_params, answer_params)
-    if reranker := spec.own_reranker(answer_params):
-        check_reranker(reranker)
-    if (entailment := spec.own_entailment(answer_params)) not in {None, BY_GENERATOR}:
-        check_entailment(str(entailment))
 
 
 def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:

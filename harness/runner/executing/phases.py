@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.config import LimitsConfig
 from harness.core.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.core.sanitize import secret_names
 from harness.models.budget import Amount
@@ -23,7 +24,7 @@ from harness.runner.executing.messages import (
 )
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
-from harness.runner.plan import Cell, RoutedCell, index_dirs
+from harness.runner.plan import Cell, Configuration, index_dirs
 from harness.runner.progress import Bar, Reporter
 from harness.runner.routed_systems import joined_index
 from harness.store import IndexDir, RunDir
@@ -79,7 +80,7 @@ class Execution:
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
-        routed = list({one.cell.index_id: one.cell for one in self.cell.routed}.values())
+        routed = list({one.index_id: one for one in self.cell.routed}.values())
         if routed:
             # This run pays for the indexes of its routed systems.
             paying = [replace(cell, run_id=self.run.run_id) for cell in routed]
@@ -209,7 +210,8 @@ class Execution:
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
         """A supervisor that starts a worker for `todo` and follows it, within the remaining budget."""
         interval_s = self.cell.config.runner.resources_interval_s
-        sampler = ResourceSampler(self.run.append_resources, phase, interval_s, self._servers(phase))
+        servers = servers_of(self.cell, phase, self.server)
+        sampler = ResourceSampler(self.run.append_resources, phase, interval_s, servers)
         self.spending.check()
         environment = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
         return Supervisor(self.job(phase, todo), environment, self.with_messages(on_event))
@@ -226,50 +228,57 @@ class Execution:
 
         return shown
 
-    def _servers(self, phase: Phase) -> Servers:
-        cell = self.cell
-        roles = cell.roles.index if phase == "index" else cell.roles.answer
-        urls = [str(model.base_url) for role, model in cell.models.items() if role in roles and model.base_url]
-        asked = [cell, *(one.cell for one in cell.routed)]
-        databases = [url for one in asked if one.spec.servers for url in one.spec.servers(one.index_params)]
-        return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
-
     def job(self, phase: Phase, todo: Sequence[QueryTask]) -> Job:
-        cell = self.cell
-        roles = cell.roles.index if phase == "index" else cell.roles.answer
-        return Job(
-            phase=phase,
-            results=str(self.results),
-            run_id=cell.run_id,
-            index_id=cell.index_id,
-            corpus_digest=cell.corpus_digest,
-            system=cell.spec.name,
-            system_version=cell.spec.version,
-            retrieves_only=not cell.generates,
-            generator=cell.generator if "generator" in roles else None,
-            embedder=cell.embedder if "embedder" in roles else None,
-            answer_style=cell.answer_style,
-            server=self.server.access if self.server else None,
-            index_params=cell.index_params.model_dump(mode="json"),
-            answer_params=cell.answer_params.model_dump(mode="json"),
-            seed=cell.config.seed,
-            servers=cell.servers,
-            limits=cell.config.limits,
-            allowance=self.spending.allowance(),
-            prices=self.spending.prices_of(cell.identity["models"]),
-            todo=tuple(todo),
-            key_names=secret_names(),
-            is_fresh=self.fresh_index and phase == "index",
-            routed=tuple(_routed_job(one) for one in cell.routed) if phase == "answer" else (),
+        update = {
+            "allowance": self.spending.allowance(),
+            "prices": self.spending.prices_of(self.cell.identity["models"]),
+            "todo": tuple(todo),
+            "is_fresh": self.fresh_index and phase == "index",
+        }
+        return job_of(self.cell, self.results, phase, self.server).model_copy(update=update)
+
+
+def job_of(configuration: Configuration, results: Path, phase: Phase, server: LocalServer | None) -> Job:
+    """The job of a phase, without queries and budget. `server`: the one that was started for its generator."""
+    spec, identity = configuration.spec, configuration.identity
+    roles = configuration.roles.index if phase == "index" else configuration.roles.answer
+    routes = zip(spec.own_routes(configuration.answer_params), configuration.routed, strict=True)
+    routed = [
+        RoutedJob(
+            route=route,
+            system_version=one.spec.version,
+            index_id=one.index_id,
+            index_params=one.index_params.model_dump(mode="json"),
+            answer_params=one.answer_params.model_dump(mode="json"),
         )
-
-
-def _routed_job(routed: RoutedCell) -> RoutedJob:
-    cell = routed.cell
-    return RoutedJob(
-        route=routed.route,
-        system_version=cell.spec.version,
-        index_id=cell.index_id,
-        index_params=cell.index_params.model_dump(mode="json"),
-        answer_params=cell.answer_params.model_dump(mode="json"),
+        for route, one in routes
+    ]
+    return Job(
+        phase=phase,
+        results=str(results),
+        run_id=configuration.run_id,
+        index_id=configuration.index_id,
+        corpus_digest=configuration.corpus_digest,
+        system=spec.name,
+        system_version=spec.version,
+        retrieves_only=not configuration.generates,
+        generator=configuration.generator if "generator" in roles else None,
+        embedder=configuration.embedder if "embedder" in roles else None,
+        answer_style=configuration.answer_style,
+        server=server.access if server else None,
+        index_params=configuration.index_params.model_dump(mode="json"),
+        answer_params=configuration.answer_params.model_dump(mode="json"),
+        seed=identity["seed"],
+        servers=configuration.servers,
+        limits=LimitsConfig.model_validate(identity["limits"]),
+        key_names=secret_names(),
+        routed=tuple(routed) if phase == "answer" else (),
     )
+
+
+def servers_of(configuration: Configuration, phase: Phase, started: LocalServer | None) -> Servers:
+    """The servers that a phase uses. `started`: the model server that was started for it."""
+    urls = [str(model.base_url) for model in configuration.models_in(phase).values() if model.base_url]
+    systems = configuration.systems
+    databases = [url for one in systems if one.spec.servers for url in one.spec.servers(one.index_params)]
+    return Servers(urls, databases, started.pid if started else None, configuration.spec.is_elsewhere)

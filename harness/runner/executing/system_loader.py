@@ -4,13 +4,15 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
 from harness.config import EmbedderConfig
+from harness.core.current_process import Stopwatch
 from harness.core.errors import ConfigError, HarnessError
-from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunStatus
+from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunRecord, RunStatus
 from harness.core.sanitize import cleaned
 from harness.llm_utils.reasoning import with_reasoning_apart
 from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
@@ -23,7 +25,7 @@ from harness.models.weights import cache_dir
 from harness.protocols import System, SystemSpec
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
-from harness.runner.executing.messages import Job, RoutedJob
+from harness.runner.executing.messages import Job, QueryTask, RoutedJob
 from harness.runner.executing.query_time_limit import latency_limit
 from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir
@@ -100,6 +102,34 @@ class OpenedSystem:
                     return None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
                 traceback.print_exc()
                 return None, Failure(kind=type(error).__name__, message=error_text(error)), "error"
+
+    async def record(
+        self,
+        query: Query,
+        task: QueryTask,
+        limit_s: float,
+        extended: Callable[[float], None] = lambda _left_s: None,
+        *,
+        is_alone: bool = True,
+    ) -> RunRecord:
+        """The record of the answer or failure of a query, which is not saved. Raises like `predict`.
+
+        `is_alone`: no other query is answered meanwhile, so the CPU time of this process is that of the query.
+        """
+        # A repeated attempt has the same scope, so its calls are replayed from the journal.
+        meter = Meter(f"answer/{task.query_id}/{task.repeat}/{task.attempt}")
+        started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
+        prediction, failure, status = await self.predict(query, meter, limit_s, extended)
+        return RunRecord(
+            query_id=task.query_id,
+            repeat=task.repeat,
+            status=status,
+            prediction=prediction,
+            failure=failure,
+            cost=self.cost(meter, watch.wall_s, watch.cpu_s if is_alone else None),
+            attempt=task.attempt,
+            started_at=started_at,
+        )
 
     def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
         """The cost of what was metered in `wall_s` seconds of this process."""

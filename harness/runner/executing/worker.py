@@ -16,7 +16,6 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +23,7 @@ from pydantic import TypeAdapter
 
 from harness.core.current_process import Stopwatch, count_stops
 from harness.core.errors import BudgetExhausted, HarnessError, StoreError
-from harness.core.records import OWN_MODELS, Cost, Query, RunRecord, Usage
+from harness.core.records import OWN_MODELS, Cost, Query, Usage
 from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
@@ -162,27 +161,16 @@ class Worker(JobWorker):
 
     async def _answer_one(self, opened: OpenedSystem, query: Query, todo: QueryTask) -> None:
         self.send(QueryStarted(todo=todo))
-        meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
-        started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
 
         def extended(left_s: float) -> None:
             self.send(TimeLimitExtended(todo=todo, left_s=left_s))
 
         # A fatal error, such as a refused key, stops the run; this query is answered on resume.
-        limit_s = self._job.limits.query_timeout_s
-        prediction, failure, status = await opened.predict(query, meter, limit_s, extended)
-        alone = self._job.limits.concurrency == 1
-        record = RunRecord(
-            query_id=todo.query_id,
-            repeat=todo.repeat,
-            status=status,
-            prediction=prediction,
-            failure=failure,
-            cost=opened.cost(meter, watch.wall_s, watch.cpu_s if alone else None),
-            attempt=todo.attempt,
-            started_at=started_at,
+        limits = self._job.limits
+        record = await opened.record(
+            query, todo, limits.query_timeout_s, extended, is_alone=limits.concurrency == 1
         )
-        usage = record.cost.usage
+        status, usage = record.status, record.cost.usage
         if self._job.is_relayed:
             self.send(QueryFinished(todo=todo, status=status, usage=usage, record=record))
         else:

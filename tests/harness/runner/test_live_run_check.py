@@ -1,5 +1,6 @@
 """Which runs can be asked a question, told before anything is opened."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,18 +8,24 @@ import pytest
 
 from harness.config.load import load_config
 from harness.core.errors import HarnessError
+from harness.core.records import Cost, IndexRecord, IndexStats
 from harness.registry import SYSTEMS
 from harness.runner.executing.execute import build_manifest
-from harness.runner.live_run_check import live_run, run_named
+from harness.runner.executing.phases import job_of
+from harness.runner.live_run_check import index_ids, live_run, run_named
 from harness.runner.live_system import LONGEST_QUESTION, checked_question
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import Cell, index_dirs, plan_cells
 from harness.store import RunDir, sample_rows
+
+
+def planned(*settings: str) -> Cell:
+    fake = ["models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1"]
+    return plan_cells(load_config(None, [*fake, *settings]))[0]
 
 
 @pytest.fixture(scope="module")
 def cell() -> Cell:
-    fake = ["models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1"]
-    return plan_cells(load_config(None, ['systems=["naive"]', *fake]))[0]
+    return planned("systems=[naive]")
 
 
 def run_of(cell: Cell, results: Path, **identity: Any) -> RunDir:
@@ -31,6 +38,32 @@ def run_of(cell: Cell, results: Path, **identity: Any) -> RunDir:
 
 def system(cell: Cell, **said: Any) -> dict[str, Any]:
     return {**cell.identity["system"], **said}
+
+
+ROUTES = {"comparison": {"system": "kg", "index": {"extractor": "nlp"}}, "temporal": {"system": "naive"}}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("systems=[naive]", "answer.top_k=3"),
+        ("systems=[naive]", "models.generator.provider=none", "limits.query_timeout_s=7"),
+        ("systems=[router]", f"per_system.router.answer.routes={json.dumps(ROUTES)}"),
+    ],
+)
+def test_a_run_is_asked_with_the_job_that_it_was_planned_with(settings: tuple[str, ...], tmp_path: Path) -> None:
+    cell = planned(*settings)
+    for index in index_dirs(cell, tmp_path):
+        index.begin()
+        cost = Cost(wall_s=None, throttled_s=None)
+        stats = IndexStats(documents=1)
+        index.finish(
+            IndexRecord(index_id=index.index_id, stats=stats, cost=cost, bytes_on_disk=0, built_by=cell.run_id)
+        )
+    run = run_of(cell, tmp_path)
+    live = live_run(run)
+    assert job_of(live.configuration, live.results, "answer", None) == job_of(cell, tmp_path, "answer", None)
+    assert index_ids(run.manifest()) == [index.index_id for index in index_dirs(cell, tmp_path)]
 
 
 def test_a_run_without_its_index_is_told_how_to_have_it_again(cell: Cell, tmp_path: Path) -> None:

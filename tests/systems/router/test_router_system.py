@@ -144,7 +144,7 @@ def test_it_answers_from_the_indexes_of_those_it_asks_which_are_built_once_and_p
     results = tmp_path / "results"
     naive, router = cells(["naive", "router"], RUN_POLICY, index=SMALL)
     first, routed = run(naive, results), run(router, results)
-    built = {one.cell.index_id: IndexDir(results, one.cell.index_id).record() for one in router.routed}
+    built = {one.index_id: IndexDir(results, one.index_id).record() for one in router.routed}
     assert naive.index_id in built
     assert {one.built_by for one in built.values() if one} == {first.run_id, routed.run_id}
     index = routed.index()
