@@ -122,6 +122,14 @@ def test_a_quote_without_a_document_is_looked_for_in_all_of_them(tmp_path: Path)
     assert "1 of 2 questions without retrieval scores: a quote is in no document, or in" in the_notes(found)
 
 
+def test_a_quote_inside_a_word_or_number_is_in_no_document(tmp_path: Path) -> None:
+    asked = [{"question": "a?", "evidence": [{"quote": quote}]} for quote in ("4 days", "rip abroad", "24 days")]
+    found = read(tmp_path, lines(*asked))
+    assert [row.doc_ids for row in found.rows] == [(), (), ("leave.md",)]
+    named = read(tmp_path, lines(quoting("4 days"), quoting("24 days"))).rows
+    assert [row.reference.evidence[0].fact for row in named] == ["", "24 days"]
+
+
 def test_of_a_document_that_was_skipped_it_is_said_why(tmp_path: Path) -> None:
     path = tmp_path / "asked.jsonl"
     path.write_text(lines(quoting("24 days", "scan.pdf")))
