@@ -195,6 +195,21 @@ def test_a_note_says_what_is_odd_about_questions_and_none_what_is_usual(
     assert any(said in note for note in notes) if said else not notes
 
 
+@pytest.mark.parametrize("word", ["null", "none", "None", "N/A", "NaN"])
+def test_in_json_a_type_or_writer_that_spells_a_missing_value_is_that_word(tmp_path: Path, word: str) -> None:
+    found = read(
+        tmp_path, lines({"question": "a?", "type": word, "made_by": word}, {"question": "b?", "type": None})
+    )
+    assert [row.reference.query_type for row in found.rows] == [word, "question"]
+    assert f"1 of 2 questions written by '{word}'" in the_notes(found)
+
+
+def test_in_csv_the_type_null_is_a_word_and_other_missing_values_are_none(tmp_path: Path) -> None:
+    found = read(tmp_path, "question,type,made_by\na?,null,null\nb?,N/A,None\nc?,,\n", "asked.csv")
+    assert [row.reference.query_type for row in found.rows] == ["null", "question", "question"]
+    assert "written by" not in the_notes(found)
+
+
 def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
     answers = ["24 Days", "Twenty-four", "yes", "No.", "Insufficient information."]
     found = read(tmp_path, lines(*({"question": f"{one}?", "answers": one} for one in answers)))
