@@ -183,6 +183,12 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
     return {answer for answer, form in looked_for.items() if form in left}
 
 
+def contains_words(text: str, part: str) -> bool:
+    """Whether the words of a part stand in a row in the text, ignoring case and punctuation."""
+    whole, words = _form(plain(text)), _form(plain(part))
+    return bool(words) and (f" {words} " in f" {whole} " or (bool(_UNSPACED.search(words)) and words in whole))
+
+
 def say_that_there_is_none(answers: Sequence[str]) -> bool:
     """Whether the reference answer is an abstention."""
     return bool(answers) and all(_form(answer) == _NO_ANSWER for answer in answers)

@@ -210,6 +210,22 @@ def test_in_csv_the_type_null_is_a_word_and_other_missing_values_are_none(tmp_pa
     assert "written by" not in the_notes(found)
 
 
+def test_questions_that_state_their_evidence_or_without_it_their_answer_are_counted(tmp_path: Path) -> None:
+    quote = {"quote": "24 days of leave", "document": "leave.md"}
+    rows = [
+        {"question": "24 days of\u00a0leave are granted. Is that so?", "answers": "yes", "evidence": quote},
+        {"question": "Is a trip approved by the HEAD OF TRAVEL or by nobody?", "answers": "Head of travel"},
+        {"question": "How long is it: 124 days of leave?", "answers": "24 days", "evidence": quote},
+        {"question": "Is it 24?", "answers": "24"},
+        {"question": "Is it so, yes or no?", "answers": "yes"},
+        {"question": "Is it 24 days?", "answers": "24 days", "evidence": quote},
+    ]
+    notes = [note for note in read(tmp_path, lines(*rows)).notes if "own evidence" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("2 of 6 questions contain their own evidence (first: asked.jsonl line 1)")
+    assert "own evidence" not in the_notes(read(tmp_path, lines(*rows[2:])))
+
+
 def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
     answers = ["24 Days", "Twenty-four", "yes", "No.", "Insufficient information."]
     found = read(tmp_path, lines(*({"question": f"{one}?", "answers": one} for one in answers)))
