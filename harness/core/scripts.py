@@ -46,6 +46,18 @@ SENTENCE_END = re.compile(rf"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+|{SENTENCE_MARK
 CLAUSE_MARKS = rf"{WIDE_PUNCTUATION}{SENTENCE_MARKS}\u060c\u061b"
 """Marks that end a clause, other than those of European languages, for a class."""
 
+# Hebrew, Arabic and Korean write prepositions, articles or particles onto a word.
+_WITH_PARTICLES = rf"{_HANGUL}\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+# Behind a word a raised digit is a footnote, behind a number an exponent.
+_RAISED = r"\u00b2\u00b3\u00b9\u2070-\u207b"
+_OF_A_WORD = rf"(?:\d|[^\W_{UNSPACED}{_WITH_PARTICLES}{_RAISED}]|[{MARKS}])"
+_GROUP_MARK, _GROUP_SPACE = r"[.,'\u2019\u066b\u066c]", r"[\u00a0\u2009\u202f]"
+_GOES_ON = re.compile(
+    rf"(?<={_OF_A_WORD}){_OF_A_WORD}"
+    rf"|(?<=\d)(?:{_GROUP_MARK}\d|{_GROUP_SPACE}\d{{3}}(?!\d)|[{_RAISED}])"
+    rf"|(?<=\d{_GROUP_MARK})\d|(?<=\d{_GROUP_SPACE})\d{{3}}(?!\d)|(?<=\.)(?<![\w.)\]]\.)\d"
+)
+
 _COUNTED = re.compile(
     rf"[{_KATAKANA}]+|[{_HAN_AND_HIRAGANA}]{{1,2}}|[{_SOUTH_EAST_ASIAN}]{{1,5}}|[^\s{UNSPACED}{WIDE_PUNCTUATION}]+"
 )
@@ -90,6 +102,15 @@ def renumbered(text: str, rng: Random) -> str | None:
         choices = [digit for digit in "123456789" if digit != digits[place]]
         digits[place] = rng.choice(choices)
     return f"{text[: found.start()]}{''.join(digits)}{text[found.end() :]}"
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` neither begins nor ends inside a word or number.
+
+    "Rome" in "from each", "20" in "120", "5" in "5.3" and "1,000" in "21,000" do. In scripts without spaces, and
+    in those that write particles onto a word (Korean, Arabic, Hebrew), only numbers are checked.
+    """
+    return not (_GOES_ON.match(text, start) or _GOES_ON.match(text, end))
 
 
 def word_count(text: str) -> int:

@@ -132,7 +132,7 @@ class AnswerEvaluator(CaseEvaluator):
 
 SPEC = EvaluatorSpec(
     name="answer",
-    version="9",
+    version="10",
     summary="is the answer right, and does the system know when it does not know (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -2,13 +2,14 @@
 
 In this order:
 
-0. Citations (`[1]`) go: see `harness.evaluators.answer_normalisation`.
+0. Of a JSON object with one answer field, its text counts. Citations (`[1]`) go.
 1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded. An exponent and
    a fraction stay apart from the number before them (`10²` is not `102`).
-2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
-   that line, or the next line if nothing follows. The last label counts, but `The answer is` without a colon only
-   where no other has its answer beside it: behind `Answer: Google` it begins a remark. Without a label all lines
-   together are one answer: nothing is picked out of them. Lines from a new `Question:` on are no part of it.
+2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer, and one with
+   a colon also at the beginning of a sentence: the rest of that line, or the next line if nothing follows. The
+   last label counts, but `The answer is` without a colon only where no other has its answer beside it: behind
+   `Answer: Google` it begins a remark. Without a label all lines together are one answer: nothing is picked out of
+   them. Lines from a new `Question:` on are no part of it.
 3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
    apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
    digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
@@ -30,6 +31,7 @@ Punctuation and articles as in SQuAD's evaluation script (Rajpurkar et al. 2016)
 equal to `Hepatitis`.
 """
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
@@ -102,11 +104,18 @@ _ANSWER = r"antwort|réponse|respuesta|resposta|risposta|答案|回答|答え|�
 _RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
 _FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
+_THE_ANSWER = r"(?:(?:so|therefore|thus|hence),?\s+)?(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer"
 _LABEL = re.compile(
-    rf"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:)|"
-    rf"(?:{_ANSWER})[\s*_]*:)[\s*_]*",
+    rf"^[\s\"'*_#>-]*(?:{_THE_ANSWER}(?:\s+is\b\s*[:*\"']*|[\s*_]*:)|(?:{_ANSWER})[\s*_]*:)[\s*_]*",
     re.IGNORECASE,
 )
+_BEFORE_LABEL = re.compile(
+    rf"(?:(?<=[.!?])[\"'*_)]*\s+|(?<=[{SENTENCE_MARKS}])\s*)"
+    rf"(?=[\"'*_]*(?:{_THE_ANSWER}(?:\s+is)?|{_ANSWER})[\s*_]*:)",
+    re.IGNORECASE,
+)
+_JSON = re.compile(r"\s*(?:```(?:json)?\s*)?(\{.*\})\s*(?:```)?\s*", re.DOTALL | re.IGNORECASE)
+_ANSWER_FIELDS = frozenset({"answer", "final_answer", "short_answer", "response"})
 _WRAPPING = " \t\n\"'*_>"
 # "> 5" is a quotation in Markdown, ">5" a comparison.
 _BEFORE_ANSWER = re.compile(r"(?:[ \t\n\"'*_]|>(?!\.?\d))+")
@@ -222,14 +231,25 @@ def leading_yes_no(text: str) -> YesNo | None:
 
 def as_written(text: str) -> str:
     """The answer without citations and label, its characters straightened, in its own case; line ends kept."""
-    text = _SPACED_GROUP.sub(",", text)
+    text = _SPACED_GROUP.sub(",", _out_of_json(text))
     spaced = _EM_DASH.sub(" - ", _FRACTION.sub(" ", _RAISED.sub("^", without_citations(text))))
     straight = folded(unicodedata.normalize("NFKC", spaced)).translate(_STRAIGHT)
     visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
-    lines = _answering(_before_next_question("".join(visible).split("\n")))
+    lines = _before_next_question("".join(visible).split("\n"))
+    lines = _answering([part for line in lines for part in _BEFORE_LABEL.split(line)])
     # Marks of bold and code would hide that a word such as "**no**," is separate.
     text = "\n".join(lines).replace("**", "").replace("`", "").rstrip(_WRAPPING)
     return text[start.end() :] if (start := _BEFORE_ANSWER.match(text)) else text
+
+
+def _out_of_json(text: str) -> str:
+    found = _JSON.fullmatch(text) if "{" in text else None
+    try:
+        given = json.loads(found[1]) if found else {}
+    except (ValueError, RecursionError):
+        return text
+    fields = [value for name, value in given.items() if name.casefold() in _ANSWER_FIELDS]
+    return str(fields[0]) if len(fields) == 1 and isinstance(fields[0], str | int | float) else text
 
 
 def _clean(text: str) -> str:

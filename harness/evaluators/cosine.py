@@ -152,7 +152,7 @@ _COMPARISONS = {
 }
 SPEC = EvaluatorSpec(
     name="cosine",
-    version="3",
+    version="4",
     summary="cosines of answer, reference, contexts and question, whole and by sentence (MiniLM; no judge)",
     params=Params,
     measures=lambda _params: tuple(_COMPARISONS),

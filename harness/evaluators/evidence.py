@@ -3,8 +3,8 @@
 *Recall* is the share of gold facts that a cited sentence covers, *precision* the share of cited sentences that
 cover a gold fact. A sentence covers a fact of the same document if it contains the fact, or if they share one
 substring of at least half of the shorter text and at least 20 characters, ignoring case, white space and
-punctuation. Shorter substrings ("Yes.", "a record of") occur in many facts and prove nothing. A character of a
-script without spaces counts as three.
+punctuation. A fact inside a longer word or number is not contained. Shorter substrings ("Yes.", "a record of")
+occur in many facts and prove nothing. A character of a script without spaces counts as three.
 
 *Evid* (GE-Chat, Da et al. 2025) is cos(E, E*) x min(1, L* / L): E is all cited sentences, E* all gold facts, L and
 L* are their lengths in characters. Texts longer than an encoder's window are embedded in windows and averaged.
@@ -25,7 +25,7 @@ from pydantic import Field
 
 from harness.core.records import Context, Reference, Score
 from harness.core.scripts import UNSPACED
-from harness.evaluators.gold_ranks import why_passage, without_punctuation
+from harness.evaluators.gold_ranks import FactFinder, why_passage
 from harness.evaluators.judge_calls import judge_each
 from harness.evaluators.score_preconditions import CaseEvaluator
 from harness.evaluators.scores import graded
@@ -93,6 +93,7 @@ class EvidenceEvaluator(CaseEvaluator):
     def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
         self._longest_fact = params.longest_fact
         self._runtime = runtime
+        self._finder = FactFinder()
 
     def not_applicable(self, reference: Reference, _: Measure, run: RunFacts) -> str:
         """Not for a run without cited sentences, or a query without a gold fact, such as a null query."""
@@ -118,7 +119,7 @@ class EvidenceEvaluator(CaseEvaluator):
         facts = _facts(case.reference)
         if measure == _EVID:
             return await self._evid([each.text for each in offered], list(facts.values()))
-        covered, right = _matched(offered, case.reference)
+        covered, right = self._matched(offered, case.reference)
         if measure == _RECALL:
             return covered / len(facts), f"{covered} of {len(facts)} facts"
         return right / len(offered), f"{right} of {len(offered)} sentences"
@@ -137,28 +138,28 @@ class EvidenceEvaluator(CaseEvaluator):
             raise ValueError("the embedder gave a vector with NaN or infinity")
         return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12))
 
+    def _matched(self, offered: Sequence[Context], reference: Reference) -> tuple[int, int]:
+        """How many facts are covered, and how many sentences cover one."""
+        pairs = {
+            (place, number)
+            for place, each in enumerate(offered)
+            for number, (doc_id, fact) in enumerate(_facts(reference))
+            if (not doc_id or doc_id in each.doc_ids) and self._covers(each.text, fact)
+        }
+        return len({number for _, number in pairs}), len({place for place, _ in pairs})
+
+    def _covers(self, sentence: str, fact: str) -> bool:
+        squeezed = self._finder.squeezed
+        return bool(self._finder.end_of(fact, sentence)) or _is_alike(squeezed(sentence), squeezed(fact))
+
 
 def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
     """The non-blank facts, without duplicates within a document."""
     return {(item.doc_id, item.fact): item.fact for item in reference.evidence if item.fact.strip()}
 
 
-def _matched(offered: Sequence[Context], reference: Reference) -> tuple[int, int]:
-    """How many facts are covered, and how many sentences cover one."""
-    sentences = [(frozenset(each.doc_ids), without_punctuation(each.text)) for each in offered]
-    facts = [(doc_id, without_punctuation(fact)) for doc_id, fact in _facts(reference)]
-    pairs = {
-        (place, number)
-        for place, (documents, sentence) in enumerate(sentences)
-        for number, (doc_id, fact) in enumerate(facts)
-        if (not doc_id or doc_id in documents) and _is_same(sentence, fact)
-    }
-    return len({number for _, number in pairs}), len({place for place, _ in pairs})
-
-
-def _is_same(sentence: str, fact: str) -> bool:
-    if fact in sentence:
-        return bool(fact)
+def _is_alike(sentence: str, fact: str) -> bool:
+    """By their longest common substring, of their forms `without_punctuation`."""
     match = SequenceMatcher(None, sentence, fact, autojunk=False).find_longest_match()
     enough = match.size >= _SHARED * min(len(sentence), len(fact))
     shared = sentence[match.a : match.a + match.size]
@@ -167,7 +168,7 @@ def _is_same(sentence: str, fact: str) -> bool:
 
 SPEC = EvaluatorSpec(
     name="evidence",
-    version="4",
+    version="5",
     summary="cited sentences, compared with the gold facts: Evid score, recall, precision",
     params=EvidenceParams,
     measures=lambda _params: MEASURES,

@@ -153,7 +153,7 @@ def g_eval_messages(name: Metric, texts: Material) -> list[Message]:
 
 SPEC = EvaluatorSpec(
     name="g_eval",
-    version="2",
+    version="3",
     summary="G-Eval: coherence, consistency, fluency and relevance of an answer as a summary, by a judge",
     params=GEvalParams,
     measures=lambda _params: MEASURES,

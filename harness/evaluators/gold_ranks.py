@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from harness.core.records import Context, Evidence
+from harness.core.scripts import is_whole
 from harness.protocols import Measure, Sides
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ class FoundFacts:
     """The first rank, from 1, of each item that was found, ascending; two facts can share one."""
     depth: int
     """Number of ranks."""
-    items: tuple[str, ...] = ()
-    """The items found, in the order of `ranks`, if they are texts."""
+    ends: tuple[int, ...] = ()
+    """For items that are texts, in the order of `ranks`: the character, from 1, at which each ends in its text."""
 
     def within(self, k: int | None) -> int:
         return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
@@ -131,39 +132,80 @@ def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) ->
 
 
 class FactFinder:
-    """Finds facts in texts by their squeezed form, which is cached."""
+    """Finds facts in texts by their forms `without_punctuation`, which are cached.
 
-    def __init__(self, squeezed: Callable[[str], str]) -> None:
-        self._squeezed = functools.cache(squeezed)
+    A fact is not found inside a longer word or number (`is_whole`), nor one of two words where the text has a
+    single one: "the rapist" is not in "therapist".
+    """
+
+    def __init__(self) -> None:
+        self.squeezed = functools.lru_cache(maxsize=100_000)(without_punctuation)
+        self._places = functools.lru_cache(maxsize=64)(_places)
 
     def find(self, facts: Iterable[str], texts: Sequence[str]) -> FoundFacts:
-        distinct = dict.fromkeys(map(self._squeezed, facts))
-        squeezed = [self._squeezed(text) for text in texts]
-        firsts = {
-            fact: next((n for n, text in enumerate(squeezed, start=1) if fact and fact in text), None)
-            for fact in distinct
-        }
-        found = sorted((first, fact) for fact, first in firsts.items() if first is not None)
-        ranks, items = tuple(rank for rank, _ in found), tuple(fact for _, fact in found)
-        return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts), items=items)
+        distinct = {self.squeezed(fact): fact for fact in facts}
+        found: list[tuple[int, int]] = []
+        for fact in distinct.values():
+            ends = ((rank, self.end_of(fact, text)) for rank, text in enumerate(texts, start=1))
+            found += [first] if (first := next((one for one in ends if one[1]), None)) else []
+        ranks, at = tuple(rank for rank, _ in sorted(found)), tuple(end for _, end in sorted(found))
+        return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts), ends=at)
+
+    def end_of(self, fact: str, text: str) -> int:
+        """The character, from 1, at which the fact ends for the first time in the text; 0 if it is not there."""
+        wanted, squeezed = self.squeezed(fact), self.squeezed(text)
+        at = squeezed.find(wanted) if wanted else -1
+        while at >= 0:
+            places = self._places(text)[at : at + len(wanted)]
+            start, end = places[0], places[-1] + 1
+            is_signed = wanted[0] != "-" or _SIGN.match(text, start)
+            if is_signed and is_whole(text, start, end) and not self._is_one_word(fact, text, places):
+                return end
+            at = squeezed.find(wanted, at + 1)
+        return 0
+
+    def _is_one_word(self, fact: str, text: str, places: Sequence[int]) -> bool:
+        """Whether the fact has two words and the text, at these places, one: letters without a capital inside."""
+        words = [word for word in map(self.squeezed, fact.split()) if word]
+        if len(words) != 2:
+            return False
+        end, start = places[len(words[0]) - 1 : len(words[0]) + 1]
+        last, first = text[end], text[start]
+        is_seen = start > end + 1 or is_whole(text, start, len(text)) or (last.islower() and first.isupper())
+        return last.isalpha() and first.isalpha() and not is_seen
+
+
+def find_as_script(facts: Sequence[str], texts: Sequence[str]) -> FoundFacts:
+    """The facts that MultiHop-RAG's script finds: also inside words."""
+
+    def bare(text: str) -> str:
+        return text.replace(" ", "").replace("\n", "")
+
+    distinct, searched = dict.fromkeys(map(bare, facts)), list(map(bare, texts))
+    firsts = (
+        next((rank for rank, text in enumerate(searched, start=1) if fact and fact in text), 0)
+        for fact in distinct
+    )
+    return FoundFacts(gold=len(facts), ranks=tuple(sorted(filter(None, firsts))), depth=len(texts))
 
 
 def without_punctuation(text: str) -> str:
     """The text in lower case without white space and punctuation, which chunking, headings, PDF extraction and
-    the sentence splitters of other tools change. Between digits punctuation stays: 3.5 is not 35.
+    the sentence splitters of other tools change. Between digits punctuation stays: 3.5 is not 35. So does a sign
+    or point in front of a number: -5 is not 5, and .5 neither.
     """
-    return _ignored().sub("", text).lower()
+    return _ignored().sub("", text).lower().translate(_MINUS)
 
 
-def end_of(text: str, fact: str) -> int:
-    """The character, from 1, at which a fact, as `without_punctuation` gives it, ends in a text."""
-    left = without_punctuation(text).index(fact) + len(fact)
+def _places(text: str) -> list[int]:
+    """The place in the text of each character of its form `without_punctuation`."""
     ignored = {found.start() for found in _ignored().finditer(text)}
-    for place, char in enumerate(text):
-        left -= 0 if place in ignored else len(char.lower())
-        if left <= 0:
-            return place + 1
-    return len(text)
+    return [place for place, char in enumerate(text) if place not in ignored for _ in char.lower()]
+
+
+_DASHES = "\u2010\u2011\u2013\u2212\ufe63\uff0d"
+_MINUS = str.maketrans(dict.fromkeys(_DASHES, "-"))
+_SIGN = re.compile(rf"(?<![\w.)\]])[{_DASHES}-]")
 
 
 @functools.cache
@@ -172,7 +214,8 @@ def _ignored() -> re.Pattern[str]:
     # A percent sign says something, although Unicode counts it among the punctuation.
     punctuation = "".join(char for char in every if unicodedata.category(char)[0] == "P" and char != "%")
     dropped = f"[{re.escape(punctuation)}]"
-    return re.compile(rf"\s|(?<!\d){dropped}|{dropped}(?!\d)")
+    leads = rf"{_SIGN.pattern}(?=[$\u00a3\u20ac\u00a5]?\.?\d)|(?<![\w.)\]])\.(?=\d)"
+    return re.compile(rf"\s|(?!{leads})(?:(?<!\d){dropped}|{dropped}(?!\d))")
 
 
 def why_passage(facts: Iterable[str], most: int) -> str:

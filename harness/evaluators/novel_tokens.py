@@ -106,7 +106,7 @@ def _score(case: ScoringInput, measure: Measure) -> Score:
 
 SPEC = EvaluatorSpec(
     name="novel_tokens",
-    version="3",
+    version="4",
     summary="F1 of the words that answer and reference share beyond the question (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

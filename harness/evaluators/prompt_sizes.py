@@ -4,8 +4,8 @@ The text is the contexts in rank order, numbered and separated as in the answer 
 (`harness.llm_utils.answer_contract.numbered_contexts`). Text that a system's other calls read, such as the reports
 of a map step, is not included. The unit is characters, because they are the same for every model.
 
-- A *fact* is within N if all of it is: in the first context that contains it, ignoring case, white space and
-  punctuation, it ends before character N. A fact that N cuts is not found.
+- A *fact* is within N if all of it is: in the first context that contains it (as `gold_ranks.FactFinder` finds
+  it), it ends before character N. A fact that N cuts is not found.
 - A *document* is within N if a passage or sentence of it begins there: a context of that kind that names this
   document and no other. Contexts that only name documents (a summary, a triplet) do not show their text.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from harness.core.records import Context, Evidence
-from harness.evaluators.gold_ranks import READS, SECTION, FactFinder, FoundFacts, end_of, without_punctuation
+from harness.evaluators.gold_ranks import READS, SECTION, FoundFacts
 from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 from harness.protocols import Measure, Panel, PanelFigure
 
@@ -102,17 +102,10 @@ def prompt_contexts(contexts: Iterable[Context]) -> Seen:
 
 
 def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
-    """The same facts; the rank is replaced by the character at which the fact ends, counted from 1."""
-    places = zip(found.items, (rank - 1 for rank in found.ranks), strict=True)
-    ends = (what.starts[place] + end_of(what.texts[place], fact) for fact, place in places)
+    """The same facts, which were found in `what.texts`; the rank is replaced by the character at which the fact
+    ends, counted from 1."""
+    ends = (what.starts[rank - 1] + end for rank, end in zip(found.ranks, found.ends, strict=True))
     return FoundFacts(gold=found.gold, ranks=tuple(sorted(ends)), depth=what.length)
-
-
-def answers_within(answers: Sequence[str], what: Seen) -> FoundFacts:
-    """The expected answers, in any case, each with the character at which it ends."""
-    if not answers:
-        return FoundFacts(gold=0, ranks=(), depth=what.length)
-    return facts_within(FactFinder(without_punctuation).find(answers, what.texts), what)
 
 
 def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], what: Seen) -> FoundFacts:

@@ -203,7 +203,7 @@ def check_ragas(_params: Params) -> None:
 
 SPEC = EvaluatorSpec(
     name="ragas",
-    version="7",
+    version="8",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
     measures=lambda params: tuple(measure for name, measure in _MEASURES.items() if name in params.metrics),

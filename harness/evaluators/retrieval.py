@@ -6,8 +6,9 @@ and summaries are scored by their sources. Gold is the distinct documents of the
 document gets 1.0 in both. Read them together with `Precision` and `documents_named`.
 
 *Fact*: a gold fact is found in a context whose text contains it, ignoring case, white space and
-punctuation. k counts contexts. Only the same words count: a paraphrase (a summary, a triplet) does not contain the
-fact, and a fact that a chunk border cuts is not found.
+punctuation, but not inside a longer word or number: "20 days" is not in "120 days". k counts contexts. Only the
+same words count: a paraphrase (a summary, a triplet) does not contain the fact, and a fact that a chunk border
+cuts is not found.
 
 *Equal prompt size*: facts and documents within the first N characters of the generator's context, for each N of
 `sizes` (`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within`
@@ -36,6 +37,7 @@ from harness.evaluators.gold_ranks import (
     FactFinder,
     FoundFacts,
     Statistic,
+    find_as_script,
     find_documents,
     ir_values,
     why_passage,
@@ -46,7 +48,6 @@ from harness.evaluators.prompt_sizes import (
     Kind,
     Share,
     answer_measure,
-    answers_within,
     documents_within,
     facts_within,
     prompt_contexts,
@@ -259,20 +260,20 @@ class RetrievalEvaluator(CaseEvaluator):
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         documents = [find_documents(case.prediction.contexts, case.reference.evidence) for case in cases]
         by_ir = ir_values(documents, self._ir_cuts)
-        facts = FactFinder(without_punctuation)
-        as_script = FactFinder(lambda text: text.replace(" ", "").replace("\n", ""))
+        facts = FactFinder()
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
             contexts, gold = case.prediction.contexts, _facts(case.reference)
-            texts, what = [context.text for context in contexts], prompt_contexts(contexts)
-            by_fact = facts.find(gold, texts)
+            what = prompt_contexts(contexts)
+            by_fact = facts.find(gold, what.texts)
+            expected = [] if gold else self._findable(case.reference)
             levels: dict[Level, FoundFacts] = {
                 "document": found,
                 "fact": by_fact,
-                "compat": replace(as_script.find(gold, texts), gold=len(gold)),
+                "compat": find_as_script(gold, [context.text for context in contexts]),
                 "document_within": documents_within(contexts, case.reference.evidence, what),
                 "fact_within": facts_within(by_fact, what),
-                "answer_within": answers_within([] if gold else self._findable(case.reference), what),
+                "answer_within": facts_within(facts.find(expected, what.texts), what),
             }
             scores += [self._score(case, measure, levels, values) for measure in case.measures]
         return scores
@@ -308,7 +309,7 @@ def _facts(reference: Reference) -> list[str]:
 
 SPEC = EvaluatorSpec(
     name="retrieval",
-    version="7",
+    version="8",
     summary="retrieval of the evidence, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=lambda params: tuple(rule.measure for rule in rules(params)),

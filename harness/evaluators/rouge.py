@@ -45,7 +45,7 @@ class RougeEvaluator(CaseEvaluator):
 
 SPEC = EvaluatorSpec(
     name="rouge",
-    version="1",
+    version="2",
     summary="ROUGE-L F1 of answer and reference (no model call)",
     params=Params,
     measures=lambda _params: (ROUGE_L,),

@@ -153,7 +153,7 @@ class SupportEvaluator(CaseEvaluator):
 
 SPEC = EvaluatorSpec(
     name="support",
-    version="2",
+    version="3",
     summary="support of the answer by the contexts: words, pairs, ROUGE-L precision (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -16,6 +16,7 @@ from harness.datasets.column_names import listed_names
 from harness.datasets.folder.text_cleanup import plain
 from harness.datasets.question_files.quotes import (
     QuoteFinder,
+    contains_words,
     is_settled,
     say_that_there_is_none,
     unsupported_answers,
@@ -28,6 +29,8 @@ from harness.protocols import DatasetRow
 _MODEL = "model:"
 """Prefix of `made_by` for questions written by a model."""
 _LIST_BEGINS = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(]|\[[^\]]+,""")
+_SHORTEST_ANSWER = 4
+"""Characters; shorter answers are not looked for in contexts."""
 _MOST_WORDS = 5
 """Longest answer in words that systems can be expected to give literally."""
 
@@ -73,7 +76,7 @@ def read_questions(
         for one, query_id, found in zip(asked, ids, held, strict=True)
     )
     sentences = _are_sentences(asked)
-    notes = [*_unscored(asked, held), *_doubtful(asked, documents), *_writers(asked)]
+    notes = [*_unscored(asked, held), *_doubtful(asked, documents), *_echoing(asked, held), *_writers(asked)]
     if sentences:
         notes.append("most answers are longer than a phrase: systems answer in sentences, ranked by token F1")
     return QuestionSet(rows, (*notes, *about_columns), sentences)
@@ -221,6 +224,21 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
     asked_often = Counter(" ".join(question.text.split()).casefold() for question in asked)
     if again := len(asked) - len(asked_often):
         yield f"{_of(again, len(asked))} are repeated: each repetition counts"
+
+
+def _echoing(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
+    """A note on questions that state the facts, or without evidence the expected answers, by which retrieval is
+    scored.
+    """
+    echoing = []
+    for question, one in zip(asked, held, strict=True):
+        searched = [item.fact for item in one.evidence if item.fact]
+        if not question.evidence and not is_settled(question.answers):
+            searched = [answer for answer in question.answers if len(answer) >= _SHORTEST_ANSWER]
+        echoing += [question] if any(contains_words(question.text, text) for text in searched) else []
+    if echoing:
+        where = f"(first: {_place(echoing[0])}), so a context that repeats the question counts as evidence found"
+        yield f"{_of(len(echoing), len(asked))} contain their own evidence {where}"
 
 
 def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:

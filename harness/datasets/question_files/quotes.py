@@ -6,7 +6,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from harness.core.languages import YES_NO
 from harness.core.records import Document
-from harness.core.scripts import UNSPACED
+from harness.core.scripts import UNSPACED, is_whole
 from harness.datasets.column_names import listed_names
 from harness.datasets.folder.file_listing import shown_text
 from harness.datasets.folder.text_cleanup import plain
@@ -78,24 +78,25 @@ class QuoteFinder:
 
     def verbatim(self, doc_id: str, quote: str) -> str | None:
         """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the
-        shapes of quotation marks may differ.
+        shapes of quotation marks may differ. A quote inside a longer word or number is not found.
         """
         text = self._texts[doc_id]
-        if quote in text:
+        if _states(text, quote):
             return quote
         words = self._words(doc_id)
         for form in _forms(quote):
-            if (place := words.find(form)) is not None:
-                return text[place[0] : place[1]]
+            for start, end in words.find(form):
+                if is_whole(text, start, end):
+                    return text[start:end]
         return None
 
     def holders(self, quote: str) -> list[str]:
         """Up to two documents that contain the quote; two already make it ambiguous."""
-        found = [doc_id for doc_id, text in self._texts.items() if quote in text]
+        found = [doc_id for doc_id, text in self._texts.items() if _states(text, quote)]
         if not found:
-            forms = _forms(quote)
-            squeezed = self._all_squeezed.items()
-            found = [doc_id for doc_id, letters in squeezed if any(form and form in letters for form in forms)]
+            forms, squeezed = _forms(quote), self._all_squeezed.items()
+            likely = [doc_id for doc_id, letters in squeezed if any(form and form in letters for form in forms)]
+            found = [doc_id for doc_id in likely if self.verbatim(doc_id, quote) is not None]
         return found[:2]
 
     @cached_property
@@ -119,13 +120,24 @@ class _Squeezed:
         ends = accumulate((end - start for start, end in spans), initial=0)
         return cls(_squeezed(text), array("q", ends), array("q", (start for start, _ in spans)))
 
-    def find(self, quote: str) -> tuple[int, int] | None:
+    def find(self, quote: str) -> Iterator[tuple[int, int]]:
+        """Start and end of each occurrence in the original text."""
         at = self.letters.find(quote) if quote else -1
-        return None if at < 0 else (self._place(at), self._place(at + len(quote) - 1) + 1)
+        while at >= 0:
+            yield self._place(at), self._place(at + len(quote) - 1) + 1
+            at = self.letters.find(quote, at + 1)
 
     def _place(self, letter: int) -> int:
         word = bisect_right(self.begins, letter) - 1
         return self.stood[word] + letter - self.begins[word]
+
+
+def _states(text: str, quote: str) -> bool:
+    """Whether the quote stands in the text, not inside a word or number."""
+    at = text.find(quote)
+    while at >= 0 and not is_whole(text, at, at + len(quote)):
+        at = text.find(quote, at + 1)
+    return at >= 0
 
 
 def _forms(quote: str) -> list[str]:
@@ -169,6 +181,12 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
         for form in found:
             del left[form]
     return {answer for answer, form in looked_for.items() if form in left}
+
+
+def contains_words(text: str, part: str) -> bool:
+    """Whether the words of a part stand in a row in the text, ignoring case and punctuation."""
+    whole, words = _form(plain(text)), _form(plain(part))
+    return bool(words) and (f" {words} " in f" {whole} " or (bool(_UNSPACED.search(words)) and words in whole))
 
 
 def say_that_there_is_none(answers: Sequence[str]) -> bool:

@@ -181,10 +181,13 @@ def _is_unanswerable(row: FieldRow, columns: Columns) -> bool:
 
 
 def _name(row: FieldRow, columns: Columns, role: str) -> str:
-    """A short text on one line."""
+    """A short text on one line. In JSON each text is a word; in CSV the type `null`, as of questions without an
+    answer, is one, and other spellings of a missing value are none.
+    """
     name = columns.roles.get(role, (role,))[0]
     value = columns.value(row, role)
-    is_none = value is None or (role != "id" and is_missing(value))
+    is_word = isinstance(value, str) and (not row.is_csv or (role, value.strip()) == ("type", "null"))
+    is_none = value is None or (role != "id" and is_missing(value) and not is_word)
     text = "" if is_none else " ".join(as_text(row.where, name, value).split())
     if len(text) > _LONGEST_NAME:
         what = f"{row.where}: '{name}' has {len(text):,} characters"

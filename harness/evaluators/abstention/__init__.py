@@ -1,7 +1,17 @@
 """Detects answers that say there is no answer.
 
 An answer abstains if its first statement has one of the forms in `forms` (the wording that the prompt asks for,
-"Insufficient information", and close paraphrases) **and the rest states no answer** (`explaining`).
+"Insufficient information", and close paraphrases) **and the rest states no answer** (`explaining`). A later
+statement of these forms counts as the last verdict
+
+- if it concludes from what came before or withdraws it: "Google. Actually, there is not enough information", "...
+  Therefore, it cannot be determined who was first";
+- if the answer only said what the passages are about: "The articles cover football. They do not mention tennis";
+- or if it only said what they state, and all of the question stays open: "Passage 1 names the price. There is not
+  enough information to answer the question".
+
+"Google. Insufficient information" asserts both, and "Paris. The passages do not say when" lacks something else:
+both are answers.
 
 Not abstentions: a bare "no" or "none"; "no evidence of fraud" and "lack of evidence", which are findings; "the
 information is not available to the public until 2024"; "insufficient evidence led to the acquittal"; "no
@@ -22,6 +32,7 @@ _NEGATED = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "cou
 _SPELLED = {
     **{f"{verb}nt": f"{verb} not" for verb in _NEGATED},
     **{"cant": "cannot", "can not": "cannot", "im": "i am", "ive": "i have", "theres": "there is"},
+    **{"thats": "that is", "idk": "i do not know", "dunno": "do not know"},
     **{f"its {rest}": f"it is {rest}" for rest in ("not", "impossible", "unclear", "unknown")},
 }
 _CONTRACTION = re.compile(rf"\b(?:{'|'.join(_SPELLED)})\b")
@@ -40,6 +51,36 @@ _OPENING = re.compile(
 _OPENING_WORDS = re.compile(
     rf"(?:(?:(?:i am )?sorry|unfortunately|i apologi[sz]e) )?(?:but )?(?:(?:based on|from|according to) {TEXT} )?"
 )
+_CONNECTIVE = re.compile(
+    r"(?:and )?(?:(?P<concludes>therefore|thus|hence|consequently|accordingly|as result|overall|ultimately|"
+    r"in (?:conclusion|summary|short)|to (?:conclude|sum up|summari[sz]e))|(?P<so>so)|"
+    r"(?P<withdraws>actually|(?:no )?wait|in fact|on (?:second thoughts?|reflection|closer look)|correction)|"
+    r"(?P<contrasts>however|but|nevertheless|still|yet|unfortunately))\b ?"
+)
+_WITHIN = re.compile(r"(?<=\w) (?:therefore|thus|hence|consequently) (?=\w)")
+_THE_ANSWER_IS = re.compile(
+    r"(?:final |correct )?answer (?:is|would be) (?=insufficient|no |not enough|unknown|n a\b)"
+)
+_PRONOUN = re.compile(r"^(?:they|it) (?=do|does|did|contain|provide|give|mention|say|state)")
+_REMARKS = re.compile(
+    r"\b(?:further|additional|other|more|else|also|exact|precise|was|were)\b|\b(?:evidence|data|details?)$"
+)
+"""What is lacking beside an answer that was given, or was lacking in a story."""
+_QUOTES = re.compile(r"\b(?:quot\w+|saying|said|repl(?:y|ies|ied)|told)\b")
+_REFERS_BACK = re.compile(r" (?:that|this|it|so)(?: question)?$")
+_JUDGES = re.compile(r"\b(?:determin|answer|conclu|decid|tell|identif|compar|establish)\w*")
+_OF_TEXTS = re.compile(
+    rf"(?:(?:first|second|third|only|one|in|from|according to|based on|while|although|and) )*{TEXT}\b|"
+    r"(?:it|they|both|neither|none|another|other)\b"
+)
+_TOPIC_OF_TEXTS = re.compile(
+    rf"(?:(?:first|second|third|only) )*(?:{TEXT}|it|they) (?:only |both |all |also )*"
+    r"(?:discuss|cover|describe|focus|talk|concern|address|relate|deal|ask|"
+    r"(?:is|are|was|were) (?:only |all |both )*(?:about|on)\b)"
+)
+_LONGEST_BARE_ANSWER = 3
+"""Words."""
+_LAST_STATEMENTS = 4
 
 
 def is_abstention(statements: Sequence[Statement], *, firm: bool = False) -> bool:
@@ -48,8 +89,66 @@ def is_abstention(statements: Sequence[Statement], *, firm: bool = False) -> boo
     `firm`: only the forms about too little information or about not being able to tell. After a "no,", "the
     article does not mention it" explains the no, whereas "there is not enough information" withdraws it.
     """
-    opened = _opened([[_spelled(clause) for clause in clauses] for clauses in statements])
-    return bool(opened) and _abstains(opened[0], firm=firm) and all(map(explains, opened[1:]))
+    spelled = [[_spelled(clause) for clause in clauses] for clauses in statements]
+    return bool(_head(spelled, firm=firm)) or _abstains_at_last(spelled, firm=firm)
+
+
+def _head(statements: list[list[str]], *, firm: bool) -> str:
+    """The clause of the first statement that abstains; empty if none does or the rest states an answer."""
+    opened = _opened(statements)
+    is_one = bool(opened) and _abstains(opened[0], firm=firm) and all(map(explains, opened[1:]))
+    return opened[0][0] if is_one else ""
+
+
+def _abstains_at_last(statements: list[list[str]], *, firm: bool) -> bool:
+    """Whether one of the last statements, or a clause behind a connective, is an abstention that counts."""
+    starts = [
+        (number, place)
+        for number, clauses in enumerate(statements)
+        for place, clause in enumerate(clauses)
+        if place == 0 or _CONNECTIVE.match(clause)
+    ]
+    return any(_counts_from(statements, *start, firm=firm) for start in starts[-_LAST_STATEMENTS:])
+
+
+def _counts_from(statements: list[list[str]], number: int, place: int, *, firm: bool) -> bool:
+    clauses = statements[number]
+    before = [*statements[:number], *([clauses[:place]] if place else [])]
+    connective = _CONNECTIVE.match(clauses[place])
+    kind = connective.lastgroup if connective else "concludes" if _WITHIN.search(clauses[place]) else None
+    said = clauses[place][connective.end() :] if connective else _WITHIN.sub(" ", clauses[place])
+    first, *others = [clause for clause in (said, *clauses[place + 1 :]) if clause] or [""]
+    first = _PRONOUN.sub("passages " if before else r"\g<0>", _THE_ANSWER_IS.sub("", first))
+    head = _head([*([[first, *others]] if first else []), *statements[number + 1 :]], firm=firm)
+    if not head or _REMARKS.search(head):
+        return False
+    is_general = _is_general(head)
+    if not before or (is_general and kind in {"concludes", "so", "withdraws"}):
+        return bool(connective or before)
+    can_nobody_tell = is_general and _fits(head, (firm_form(),))
+    if all(map(_is_about, before)) or (can_nobody_tell and all(map(_describes, before))):
+        return True
+    is_short = len(before[0][0].split()) <= _LONGEST_BARE_ANSWER
+    return kind == "concludes" and not is_short and bool(_JUDGES.search(head))
+
+
+def _is_general(head: str) -> bool:
+    """Whether it names nothing of its own that is not known: not "what happened", nor "the year"."""
+    bare = _REFERS_BACK.sub("", head)
+    return any(map(CLOSED.fullmatch, (head, bare))) and not EMBEDDED.search(bare)
+
+
+def _describes(clauses: Sequence[str]) -> bool:
+    """Whether a statement tells what passages state, without offering it as the answer."""
+    whole = " ".join(clauses)
+    is_long = len(whole.split()) > _LONGEST_BARE_ANSWER
+    return is_long and bool(_OF_TEXTS.match(whole)) and not (GUESS.search(whole) or _QUOTES.search(whole))
+
+
+def _is_about(clauses: Sequence[str]) -> bool:
+    """Whether a statement only tells what passages are about, not what they describe something as."""
+    whole = " ".join(clauses)
+    return bool(_TOPIC_OF_TEXTS.match(whole)) and " as " not in whole and not GUESS.search(whole)
 
 
 def _spelled(clause: str) -> str:

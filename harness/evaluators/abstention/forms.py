@@ -115,7 +115,7 @@ _TOO_LITTLE = (
     r"insufficient",
     rf"{TEXT}(?: (?:is|are|was|were))? (?:insufficient|inadequate|too limited|not (?:enough|sufficient))"
     rf"{_TO_JUDGE}{_ABOUT}",
-    rf"{_THERE}no answer(?: (?:(?:is|was|can be) )?{_SAID}{_WHERE})?",
+    rf"{_THERE}no (?:(?:definitive|clear|certain|conclusive) )?answer(?: (?:(?:is|was|can be) )?{_SAID})?{_WHERE}",
     rf"{_PROOF} (?:(?:is|are) )?not (?:available|provided|given|specified|stated){_WHERE}",
     rf"{TEXT} {_WITHOUT} {_HOLDS} (?:enough|sufficient) (?:{_MATTER}|{_PROOF})\b.*",
     rf"(?:this |that )?{_MATTER}(?: (?:about|on|regarding|concerning) .*)?(?: (?:is|was))? "
@@ -134,10 +134,13 @@ _NOBODY_CAN_TELL = (
     rf"(?: (?:(?:by|in|from|with|within) {TEXT}|without|based on|using|given|due to|because|as|if|whether|which|"
     r"who|what|when|here|definitively|conclusively)\b.*)?",
     rf"(?:answer|it|{_MATTER}) cannot be found{_WHERE_ALWAYS}",
+    rf"no (?:\w+ )?(?:conclusion|determination|comparison) can be (?:drawn|made|reached){_WHERE}",
+    r"(?:\S+ ){1,8}cannot be (?:determined|established|identified|inferred) "
+    rf"(?:from|by|with|based on|using|in) {TEXT}",
     r"(?:(?:answer|question|it) is )?(?:unknown|unanswerable|not answerable|not applicable|n a|undetermined|"
     rf"not known|unclear|not clear|unspecified){_WHERE}",
     rf"(?:i am |we are )?(?:not sure|unsure|uncertain){_ABOUT}",
-    r"(?:i have )?no idea",
+    r"(?:i have )?no (?:idea|clue)",
     # Of LlamaIndex.
     r"empty response",
 )
@@ -157,6 +160,8 @@ _TEXT_IS_SILENT = (
     rf"{_THERE}no (?:{_ADJECTIVE} )*mention(?: (?:of|that) .*)?{_WHERE}",
     rf"(?:(?:it|this|that|answer(?: you are looking for)?) (?:is|was) )?not {_SAID}{_WHERE}",
     rf"(?:(?:it|this|that|answer) (?:is|was) )?not in {TEXT}",
+    rf"(?:it|this|that) is (?:not (?:something|anything)|nothing) (?:(?:that|which) )?(?:{TEXT} {_TELLS}\b.*|"
+    rf"(?:is )?(?:covered|mentioned|discussed|addressed|stated|found|described)(?: (?:in|by) {TEXT}.*)?)",
     rf"(?:\S+ ){{1,8}}(?:is|are|was|were) not (?:\w+ly )?(?:mentioned|specified|stated|provided|given|discussed|"
     rf"addressed|covered|described) (?:anywhere )?in {_DETERMINER}{_PASSAGE}\b.*",
 )

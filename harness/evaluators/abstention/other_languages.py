@@ -17,6 +17,8 @@ from harness.core.languages import YES_NO
 from harness.core.scripts import MARKS
 
 _NOT_WORDS = re.compile(rf"[^\w\s'{MARKS}-]|(?<!\w)'|[_\u0964\u0965]")
+_LONGEST_BARE_ANSWER = 3
+"""Words."""
 _MOST_CLAUSES, _LONGEST_FORM = 12, 400
 """A statement of more clauses, or a longer form, is none: bounded time for any answer."""
 
@@ -57,8 +59,35 @@ def abstains_in_other_languages(statements: Sequence[Sequence[str]], *, firm: bo
 def _abstains(language: _Language, statements: Sequence[Sequence[str]], form: str) -> bool:
     opened = _without_opening(language, statements)
     if not opened or not _says_nothing(language, form, opened[0]):
+        return _concludes(language, statements)
+    return _goes_on(language, form, opened[1:])
+
+
+def _goes_on(language: _Language, form: str, statements: Sequence[Sequence[str]]) -> bool:
+    return all(_says_nothing(language, form, rest) or _explains(language, " ".join(rest)) for rest in statements)
+
+
+def _concludes(language: _Language, statements: Sequence[Sequence[str]]) -> bool:
+    """Whether the last "therefore" or "actually" introduces that nobody can tell. Behind a bare answer it must be
+    the answer that nobody can tell, and not "when it was".
+    """
+    marked = [
+        (number, place, found.end())
+        for number, clauses in enumerate(statements)
+        for place, clause in enumerate(clauses)
+        if (found := language["concludes"].match(clause))
+    ]
+    if not marked:
         return False
-    return all(_says_nothing(language, form, rest) or _explains(language, " ".join(rest)) for rest in opened[1:])
+    number, place, end = marked[-1]
+    first, *others = statements[number][place:]
+    rest = [clause for clause in (first[end:].strip(), *others) if clause]
+    concluded = _without_opening(language, [*([rest] if rest else []), *statements[number + 1 :]])
+    if not concluded or not _says_nothing(language, "firm", concluded[0]):
+        return False
+    is_bare = len(statements[0][0].split()) <= _LONGEST_BARE_ANSWER
+    names_more = any(language["question"].search(f" {clause}") for clause in concluded[0])
+    return not (is_bare and names_more) and _goes_on(language, "any", concluded[1:])
 
 
 def _without_opening(language: _Language, statements: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:

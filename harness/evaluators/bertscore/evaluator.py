@@ -250,7 +250,7 @@ def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEval
 
 SPEC = EvaluatorSpec(
     name="bertscore",
-    version="4",
+    version="5",
     summary="token-level similarity of contexts to gold evidence, and of answers to references (MiniLM)",
     params=BertScoreParams,
     measures=lambda params: tuple(_PLACES) if params.summaries else MEASURES,

@@ -163,7 +163,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 
 SPEC = EvaluatorSpec(
     name="failure_analysis",
-    version="8",
+    version="9",
     summary="cause of each wrong answer: corpus, chunking, rank, context or generator (no model call)",
     params=FailureAnalysisParams,
     measures=lambda _params: (WRONG, MISSED),

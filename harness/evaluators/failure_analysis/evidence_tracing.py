@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
 
 from harness.core.records import Evidence
 from harness.evaluators.failure_analysis.labels import CUT, NOT_FOUND, NOT_IN_CORPUS, ONLY_PART, RANKED_LOW
-from harness.evaluators.gold_ranks import without_punctuation
+from harness.evaluators.gold_ranks import FactFinder
 from harness.protocols import ScoreLabel, ScoringInput
 
 _Place = tuple[int, int]
@@ -48,11 +48,11 @@ class Tracer:
 
     def __init__(self, longest_fact: int) -> None:
         self._longest_fact = longest_fact
-        self._squeezed = lru_cache(maxsize=100_000)(without_punctuation)
+        self._finder = FactFinder()
 
     def pieces(self, case: ScoringInput) -> list[Piece]:
         """The state of each distinct piece of evidence; none if the reference names none."""
-        trace = _Trace(case, self._squeezed)
+        trace = _Trace(case, self._finder)
         evidence = dict.fromkeys(item for item in case.reference.evidence if item.doc_id or item.fact.strip())
         return [
             trace.fact(item) if 0 < len(item.fact.strip()) <= self._longest_fact else trace.document(item)
@@ -61,34 +61,33 @@ class Tracer:
 
 
 class _Trace:
-    def __init__(self, case: ScoringInput, squeezed: Callable[[str], str]) -> None:
+    def __init__(self, case: ScoringInput, finder: FactFinder) -> None:
         self._contexts = case.prediction.contexts
         self._retrieved = case.prediction.retrieved
         searched = case.searched
         self._documents: Mapping[str, str] = searched.documents if searched else {}
         self._passages = searched.passages if searched else None
-        self._squeezed = squeezed
+        self._finder = finder
 
     def fact(self, item: Evidence) -> Piece:
-        fact = self._squeezed(item.fact)
-        if self._is_contained(fact):
+        if self._is_contained(item.fact):
             return SHOWN
         if reworded := self._reworded(item.doc_id):
             return Piece("unsaid", said=f"{reworded} may paraphrase it")
-        return _GONE if self._is_missing_document(item.doc_id) else self._unsaid_fact(item, fact)
+        return _GONE if self._is_missing_document(item.doc_id) else self._unsaid_fact(item)
 
-    def _unsaid_fact(self, item: Evidence, fact: str) -> Piece:
+    def _unsaid_fact(self, item: Evidence) -> Piece:
         text = self._documents.get(item.doc_id)
-        if text is not None and fact not in self._squeezed(text):
+        if text is not None and not self._finder.end_of(item.fact, text):
             return self._not_verbatim(item.doc_id)
         if self._ranking_is_unfit:
             return _UNFIT
-        rank = self._rank(lambda doc_id, span: fact in self._text(doc_id, span))
-        if cut := self._cut_context(fact):
+        rank = self._rank(lambda doc_id, span: self._states(doc_id, span, item.fact))
+        if cut := self._cut_context(item.fact):
             return Piece("missing", ONLY_PART, f"context {cut} was cut before or within it")
         if rank is not None:
             return Piece("missing", RANKED_LOW, f"one {self._beyond(rank)}")
-        chunking = None if text is None else self._cut_by_chunking(item.doc_id, fact)
+        chunking = None if text is None else self._cut_by_chunking(item.doc_id, item.fact)
         return chunking or Piece("missing", NOT_FOUND, self._depth())
 
     def _cut_by_chunking(self, doc_id: str, fact: str) -> Piece | None:
@@ -99,12 +98,12 @@ class _Trace:
         spans = self._passages.get(doc_id, ())
         if not spans or not all(self._contains_span(doc_id, span) for span in spans):
             return Piece("unsaid", said="the passages in the index do not belong to its document")
-        if any(fact in self._text(doc_id, span) for span in spans):
+        if any(self._states(doc_id, span, fact) for span in spans):
             return None
         return Piece("missing", CUT, "no stored passage of its document contains all of it")
 
     def document(self, item: Evidence) -> Piece:
-        if item.fact.strip() and self._is_contained(self._squeezed(item.fact)):
+        if item.fact.strip() and self._is_contained(item.fact):
             return SHOWN
         if self._shows_all_of(item.doc_id):
             return SHOWN
@@ -131,7 +130,7 @@ class _Trace:
         return f"at rank {rank} of the retrieval, not among the {n:,} context{'' if n == 1 else 's'}"
 
     def _is_contained(self, fact: str) -> bool:
-        return any(fact in self._squeezed(context.text) for context in self._contexts)
+        return any(self._finder.end_of(fact, context.text) for context in self._contexts)
 
     def _is_missing_document(self, doc_id: str) -> bool:
         return bool(doc_id and self._documents) and doc_id not in self._documents
@@ -148,7 +147,7 @@ class _Trace:
         it."""
         for number, context in enumerate(self._contexts, start=1):
             span = context.span
-            if span and context.is_own_text and fact in self._text(span.doc_id, (span.start, span.end)):
+            if span and context.is_own_text and self._states(span.doc_id, (span.start, span.end), fact):
                 return number
         return None
 
@@ -168,8 +167,8 @@ class _Trace:
         for context in self._contexts:
             span = context.span
             if span and span.doc_id == doc_id and context.is_own_text:
-                whole = self._text(doc_id, (span.start, span.end))
-                if whole in self._squeezed(context.text):
+                whole = self._finder.squeezed(self._text(doc_id, (span.start, span.end)))
+                if whole in self._finder.squeezed(context.text):
                     yield span.start, span.end
 
     def _rank(self, holds: Fits) -> int | None:
@@ -188,8 +187,11 @@ class _Trace:
         return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
 
     def _text(self, doc_id: str, span: _Place) -> str:
-        """The text of a span in that form; empty if the corpus was not stored."""
-        return self._squeezed(self._documents.get(doc_id, "")[span[0] : span[1]])
+        """The text of a span; empty if the corpus was not stored."""
+        return self._documents.get(doc_id, "")[span[0] : span[1]]
+
+    def _states(self, doc_id: str, span: _Place, fact: str) -> bool:
+        return bool(self._finder.end_of(fact, self._text(doc_id, span)))
 
     def _depth(self) -> str:
         if self._retrieved is None:

@@ -119,7 +119,7 @@ def check_kg_nlp(params: KgParams) -> None:
 
 SPEC = EvaluatorSpec(
     name="kg",
-    version="7",
+    version="8",
     summary="KG-eval: share of one text's entities that another text's graph reaches (by a judge)",
     params=KgParams,
     measures=lambda params: selected(JUDGED, params),
@@ -129,7 +129,7 @@ SPEC = EvaluatorSpec(
 )
 NLP_SPEC = EvaluatorSpec(
     name="kg_nlp",
-    version="6",
+    version="7",
     summary="KG-eval with triplets from parsing rules: free, offline, deterministic (spaCy)",
     params=KgParams,
     measures=lambda params: selected(PARSED, params),

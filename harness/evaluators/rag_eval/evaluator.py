@@ -181,7 +181,7 @@ class _Grading:
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="8",
+    version="9",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,

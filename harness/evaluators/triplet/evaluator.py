@@ -196,7 +196,7 @@ class TripletEvaluator(JudgedEvaluator):
 
 SPEC = EvaluatorSpec(
     name="triplet",
-    version="8",
+    version="9",
     summary="triplets of facts: faithfulness and correctness by a judge and by cosine, relevancy of the contexts",
     params=TripletParams,
     measures=lambda params: tuple(measure for name, measure in MEASURES.items() if name in params.metrics),

@@ -1,9 +1,12 @@
 """A run of imported answers: its manifest, sample and records."""
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from harness.core.hashing import digest, short_digest
 from harness.core.records import NO_ROW, REPORTED_SCORE, Cost, Failure, Prediction, RunRecord, Step, Usage
 from harness.datasets import Dataset
 from harness.datasets.folder.text_cleanup import plain
+from harness.evaluators.answer_normalisation import normalise
 from harness.evaluators.scores import bounded
 from harness.llm_utils.reasoning import separate_reasoning, with_reasoning_apart
 from harness.registry import DATASETS
@@ -24,6 +28,23 @@ from harness.store import SCHEMA_VERSION, Manifest, RunDir
 
 _LONGEST_MESSAGE = 2000
 _NO_ANSWER = "NoAnswer"
+_MARKUP = re.compile(r"<!--.*?-->|</?[a-z][^<>]*>|&nbsp;|```\w*|[\"'*_`#>~|-]", re.DOTALL | re.IGNORECASE)
+_LONGEST_ERROR = 600
+"""Characters of an answer that may be the message of an error."""
+_REASONS = "|".join(status.phrase for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST)
+_REASONS += "|Server Error|Client Error|Gateway Time-out|Service Temporarily Unavailable"
+_STATUS = rf"[45]\d\d(?=\s*(?:$|[-:({{<\u2013])|\s+(?:{_REASONS})\b)"
+_EXCEPTION = (
+    r"(?:[a-z]\w*\.)*(?:RateLimit|API\w*|InternalServer|ServiceUnavailable|Authentication|PermissionDenied|BadRequest|"
+    r"ContextWindowExceeded|Overloaded|(?:Read|Connect)?Timeout|Connection)(?:Error|Exception)\s*[:(]"
+)
+_SERVER_ERROR = re.compile(
+    rf"\s*(?:<[^<>]*>\s*)*(?:{_EXCEPTION}|[{{]\s*[\"']error[\"']\s*:"
+    rf"|(?:HTTP(?:/[\d.]+)?(?: status)?(?: error)?|error(?: code)?|status(?: code)?)[:\s]\s*{_STATUS}"
+    rf"|[45]\d\d\s+(?:{_REASONS})\b)",
+    re.IGNORECASE,
+)
+"""How the messages of servers, of proxies and of their client libraries begin."""
 _FEWEST_COPIES = 5
 """Fewest answers that are unlikely to be all equal to gold answers by chance."""
 
@@ -111,7 +132,8 @@ class ImportedRun:
             elif self.file.is_ranking:
                 yield _retrieved(query.query_id, row, imported_at)
             else:
-                yield _record_of(query.query_id, self._cleaned(row), imported_at)
+                failure = self._failure(query.query_id, row)
+                yield _record_of(query.query_id, self._cleaned(row), failure, imported_at)
 
     def _rows_digest(self) -> str:
         """SHA-256 of the imported content, independent of the order of rows and of other fields in the file."""
@@ -172,15 +194,7 @@ class ImportedRun:
                 yield f"{answered}; the others have no score.{way_out}"
         if self.matched.n_left_out:
             yield f"Rows skipped because their query is not in the {holder}: {self.matched.n_left_out:,}."
-        partly = sum(1 for row in rows.values() if not row.has_tokens and (row.input_tokens or row.output_tokens))
-        if partly:
-            yield f"Rows with only input or only output tokens, which count as unknown: {partly:,}."
-        separated = (separate_reasoning(row.answer or "") for row in rows.values())
-        reasoned = sum(1 for found in separated if found.reasoning and found.answer)
-        if reasoned:
-            yield f"Answers whose reasoning was removed, and kept in the trace: {reasoned:,}."
-        if self._copies_gold():
-            yield f"All {len(rows):,} answers are word for word gold answers: is this the file of gold answers?"
+        yield from self._notes_on_answers()
         if any(row.reported_score is not None for row in rows.values()):
             named = ", ".join(self.file.score_names or self.file.columns["reported_score"])
             yield f"The other tool's scores are of its metric {bounded(named, 60)}: compare only runs with it."
@@ -188,12 +202,47 @@ class ImportedRun:
         if foreign:
             yield f"Documents in contexts that are not in the corpus, and count as wrong: {foreign:,}."
 
+    def _notes_on_answers(self) -> Iterator[str]:
+        rows = self.matched.rows
+        partly = sum(1 for row in rows.values() if not row.has_tokens and (row.input_tokens or row.output_tokens))
+        if partly:
+            yield f"Rows with only input or only output tokens, which count as unknown: {partly:,}."
+        separated = (separate_reasoning(row.answer or "") for row in rows.values())
+        reasoned = sum(1 for found in separated if found.reasoning and found.answer)
+        if reasoned:
+            yield f"Answers whose reasoning was removed, and kept in the trace: {reasoned:,}."
+        answered = [(key[0], row) for key, row in rows.items() if row.answer is not None and not row.error]
+        failed = sum(self._failure(query_id, row) is not None for query_id, row in answered)
+        if failed:
+            yield f"Answers that are blank or the error message of a server, and count as failed: {failed:,}."
+        if self._copies_gold():
+            yield f"All {len(rows):,} answers are word for word gold answers: is this the file of gold answers?"
+
     def _copies_gold(self) -> bool:
         """Whether every answer is a gold answer: many data sets call theirs `answer`, as systems do."""
-        gold = {reference.query_id: reference.answers for reference in self.dataset.references}
         rows = self.matched.rows
-        is_copy = all((row.answer or "").strip() in gold.get(query_id, ()) for (query_id, _), row in rows.items())
+        is_copy = all((row.answer or "").strip() in self._gold.get(key[0], ()) for key, row in rows.items())
         return is_copy and len(rows) >= _FEWEST_COPIES
+
+    @cached_property
+    def _gold(self) -> Mapping[str, tuple[str, ...]]:
+        return {reference.query_id: reference.answers for reference in self.dataset.references}
+
+    def _failure(self, query_id: str, row: ImportedRow) -> Failure | None:
+        """Also of a blank answer, and of one that is the message of an error, if no expected answer has its status
+        or name.
+        """
+        error = row.error if row.error is not None and row.error.strip() else None
+        answer = row.answer or ""
+        if error is None and len(answer) <= _LONGEST_ERROR and (found := _SERVER_ERROR.match(answer)):
+            named = re.search(r"[45]\d\d|\w*(?:Error|Exception)", found[0], re.IGNORECASE)
+            is_asked = named and any(named[0].casefold() in one.casefold() for one in self._gold.get(query_id, ()))
+            error = None if is_asked else answer
+        if error is not None:
+            return Failure(kind="Imported", message=bounded(error, _LONGEST_MESSAGE))
+        if not (normalise(answer) and normalise(_MARKUP.sub("", answer))):
+            return Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file has no answer")
+        return None
 
     def _cleaned(self, row: ImportedRow) -> ImportedRow:
         """The row with contexts cleaned as the documents of a folder are, because facts are found literally."""
@@ -211,8 +260,7 @@ class ImportedRun:
         return len(named - known) if known else 0
 
 
-def _record_of(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
-    failure = _failure(row)
+def _record_of(query_id: str, row: ImportedRow, failure: Failure | None, imported_at: str) -> RunRecord:
     given = row.reported_score
     answered = Prediction(
         answer=row.answer,
@@ -260,14 +308,6 @@ def _missing(query_id: str, repeat: int, imported_at: str) -> RunRecord:
         attempt=1,
         started_at=imported_at,
     )
-
-
-def _failure(row: ImportedRow) -> Failure | None:
-    if row.error is not None and row.error.strip():
-        return Failure(kind="Imported", message=bounded(row.error, _LONGEST_MESSAGE))
-    if row.answer is None:
-        return Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file has no answer")
-    return None
 
 
 def _usage(row: ImportedRow) -> Usage:

@@ -122,6 +122,14 @@ def test_a_quote_without_a_document_is_looked_for_in_all_of_them(tmp_path: Path)
     assert "1 of 2 questions without retrieval scores: a quote is in no document, or in" in the_notes(found)
 
 
+def test_a_quote_inside_a_word_or_number_is_in_no_document(tmp_path: Path) -> None:
+    asked = [{"question": "a?", "evidence": [{"quote": quote}]} for quote in ("4 days", "rip abroad", "24 days")]
+    found = read(tmp_path, lines(*asked))
+    assert [row.doc_ids for row in found.rows] == [(), (), ("leave.md",)]
+    named = read(tmp_path, lines(quoting("4 days"), quoting("24 days"))).rows
+    assert [row.reference.evidence[0].fact for row in named] == ["", "24 days"]
+
+
 def test_of_a_document_that_was_skipped_it_is_said_why(tmp_path: Path) -> None:
     path = tmp_path / "asked.jsonl"
     path.write_text(lines(quoting("24 days", "scan.pdf")))
@@ -185,6 +193,37 @@ def test_a_note_says_what_is_odd_about_questions_and_none_what_is_usual(
 ) -> None:
     notes = read(tmp_path, text, "asked.csv").notes
     assert any(said in note for note in notes) if said else not notes
+
+
+@pytest.mark.parametrize("word", ["null", "none", "None", "N/A", "NaN"])
+def test_in_json_a_type_or_writer_that_spells_a_missing_value_is_that_word(tmp_path: Path, word: str) -> None:
+    found = read(
+        tmp_path, lines({"question": "a?", "type": word, "made_by": word}, {"question": "b?", "type": None})
+    )
+    assert [row.reference.query_type for row in found.rows] == [word, "question"]
+    assert f"1 of 2 questions written by '{word}'" in the_notes(found)
+
+
+def test_in_csv_the_type_null_is_a_word_and_other_missing_values_are_none(tmp_path: Path) -> None:
+    found = read(tmp_path, "question,type,made_by\na?,null,null\nb?,N/A,None\nc?,,\n", "asked.csv")
+    assert [row.reference.query_type for row in found.rows] == ["null", "question", "question"]
+    assert "written by" not in the_notes(found)
+
+
+def test_questions_that_state_their_evidence_or_without_it_their_answer_are_counted(tmp_path: Path) -> None:
+    quote = {"quote": "24 days of leave", "document": "leave.md"}
+    rows = [
+        {"question": "24 days of\u00a0leave are granted. Is that so?", "answers": "yes", "evidence": quote},
+        {"question": "Is a trip approved by the HEAD OF TRAVEL or by nobody?", "answers": "Head of travel"},
+        {"question": "How long is it: 124 days of leave?", "answers": "24 days", "evidence": quote},
+        {"question": "Is it 24?", "answers": "24"},
+        {"question": "Is it so, yes or no?", "answers": "yes"},
+        {"question": "Is it 24 days?", "answers": "24 days", "evidence": quote},
+    ]
+    notes = [note for note in read(tmp_path, lines(*rows)).notes if "own evidence" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("2 of 6 questions contain their own evidence (first: asked.jsonl line 1)")
+    assert "own evidence" not in the_notes(read(tmp_path, lines(*rows[2:])))
 
 
 def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:

@@ -102,6 +102,12 @@ def test_a_fact_behind_what_was_handed_over_has_its_rank() -> None:
     assert "rank 3" in score.explanation
 
 
+def test_a_fact_inside_a_longer_number_is_not_there() -> None:
+    roses = Context(text="Order 21861: roses.", doc_ids=("garden",))
+    found = why(contexts=[roses], evidence=[("bridge", "1861")])
+    assert (found.value, found.label) == (1.0, "not-found")
+
+
 def test_without_a_ranking_beyond_the_contexts_nothing_is_said_of_ranks() -> None:
     score = why(contexts=[passage("Roses need sun.", "garden")])
     assert score.label == "not-found"

@@ -69,6 +69,8 @@ def test_a_sentence_is_a_fact_s_where_they_share_half_of_the_shorter_one(offered
         ("Ann left.", "Ann left.", True),
         ("It is said that Ann left.", "Ann left.", True),
         ("Ann lef", "Ann left.", False),
+        ("It lasts 120 days.", "20 days", False),
+        ("It lasts 120 days, or 20 days.", "20 days", True),
         ("東京は日本の首都", "首都のことだが、東京は日本の首都である。", True),
         ("東京は", "首都のことだが、東京は日本の首都である。", False),
     ],

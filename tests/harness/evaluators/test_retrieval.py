@@ -2,6 +2,7 @@
 evidence is within the first characters of the prompt, where naming documents is worth nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -14,7 +15,7 @@ from scoring import score_one
 from harness.core import errors
 from harness.core.errors import MissingDependency
 from harness.core.records import Context, ContextKind, Prediction, Score
-from harness.evaluators.gold_ranks import FactFinder, without_punctuation
+from harness.evaluators.gold_ranks import FactFinder
 from harness.evaluators.prompt_sizes import facts_within, prompt_contexts
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.llm_utils.answer_contract import answer_messages
@@ -80,6 +81,77 @@ def test_a_fact_is_found_whatever_the_case_and_punctuation_but_not_with_other_nu
     scores = scores_of(gold, [passage("a", split)], RetrievalParams(ks=(1,)))
     assert scores["fact_Recall@1"].value == 0.5
     assert scores["fact_Recall@4000c"].value == 0.5
+
+
+def is_found(fact: str, text: str) -> bool:
+    """By fact and within the first characters; without evidence also as an expected answer, if long enough."""
+    scores = scores_of([("a", fact)], [passage("a", text)])
+    found = scores["fact_Recall@10"].value
+    assert found == scores["fact_Recall@4000c"].value
+    expected = score_one(
+        SPEC, Prediction(answer=None, contexts=(passage("a", text),)), answers=(fact,), evidence=()
+    )[EXPECTED]
+    assert expected.value in {found, None}
+    return bool(found)
+
+
+IN_WORDS_AND_NUMBERS = [
+    ("20 days", "Invoices are kept for 120 days, 121 days or 320 days."),
+    ("Cost 5", "The cost: 500 dollars"),
+    ("Cost 5", "The cost: 5.3 dollars"),
+    ("Cost 5", "The cost: 5,300 dollars"),
+    ("costs 5", "It costs 5\u00a0300 dollars"),
+    ("area of 10", "an area of 10\u00b2 metres"),
+    ("1,000 people", "21,000 people came"),
+    ("000 people", "21\u00a0000 people came"),
+    ("3 percent", "5.3 percent, or .3 percent"),
+    (".3 percent", "5.3 percent, or 3 percent"),
+    ("-5 million", "a profit of 5 million"),
+    ("-5 million", "from 3-5 million"),
+    ("a profit of -5 million", "a profit of 5 million"),
+    ("-$5 million", "$5 million"),
+    ("Oman", "So many asked the woman"),
+    ("Rome", "from each of them"),
+    ("Chad", "which additional steps"),
+    ("Berlin", "the Berliners"),
+    ("therapy", "a psychotherapy"),
+    ("the rapist", "a therapist"),
+    ("man's laughter", "manslaughter"),
+    ("item 12", "item 12b"),
+    ("\u0909\u091a\u094d\u091a", "\u0909\u091a\u094d\u091a\u0924\u092e"),
+]
+"""(fact, a text that has its letters only inside other words or numbers)"""
+
+
+@pytest.mark.parametrize(("fact", "text"), IN_WORDS_AND_NUMBERS)
+def test_a_fact_is_not_found_inside_a_word_or_number_but_behind_it(fact: str, text: str) -> None:
+    assert not is_found(fact, text)
+    assert is_found(fact, f"{text}. \u201c{fact}\u201d, he said")
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("20 days", "20 days, not 120"),
+        ("20 days", "after 20days"),
+        ("Cost 5", "Cost: 5. 3 of them came"),
+        ("in 2020", "in 2020-2021"),
+        ("environmental rules", "the environ-\nmental rules"),
+        ("as the chief said", "as the chief said\u00b9 and others say"),
+        ("New York", "(NewYork)"),
+        ("Google", "Google's"),
+        ("-5 million", "a profit of \u22125 million"),
+        ("$5 million", "-$5 million"),
+        ("\u6771\u4eac\u90fd\u5e81", "\u5357\u6771\u4eac\u90fd\u5e81\u524d"),
+        ("\uc11c\uc6b8\uc2dc\uc5d0", "\uc11c\uc6b8\uc2dc\uc5d0\uc11c\ub294"),
+        ("\u0642\u0627\u0647\u0631\u0629", "\u0648\u0628\u0627\u0644\u0642\u0627\u0647\u0631\u0629"),
+        ("20 \u65e5\u9593", "\u671f\u9650\u306f20\u65e5\u9593\u3067\u3059"),
+    ],
+)
+def test_a_fact_is_found_whatever_its_spaces_marks_and_line_breaks_and_among_letters_without_spaces(
+    fact: str, text: str
+) -> None:
+    assert is_found(fact, text)
 
 
 def test_a_fact_is_found_in_a_context_whatever_the_white_space() -> None:
@@ -295,14 +367,16 @@ def test_each_text_stands_where_it_is_said_to(texts: list[str], place: int, extr
     st.lists(st.text(alphabet="ab \n", max_size=12), min_size=1, max_size=4),
     st.text(alphabet="ab", min_size=1, max_size=3),
 )
-def test_a_fact_within_n_is_one_that_the_prompt_cut_at_n_still_states(texts: list[str], fact: str) -> None:
-    """Held against cutting the prompt itself, context by context."""
+def test_a_fact_within_n_is_one_that_the_prompt_has_stated_before_n(texts: list[str], fact: str) -> None:
     contexts = [shown(text) for text in texts]
     what = prompt_contexts(contexts)
-    found = facts_within(FactFinder(without_punctuation).find([fact], texts), what)
+    found = facts_within(FactFinder().find([fact], what.texts), what)
+    letters = r"\s*".join(fact)
+    stated = re.compile(rf"(?<![ab]){letters}(?![ab])")
+    whole = [(start, stated.search(text)) for text, start in zip(what.texts, what.starts, strict=True)]
+    ends = [start + one.end() for start, one in whole if one]
     for size in range(what.length + 2):
-        left = [text[: max(size - start, 0)] for text, start in zip(what.texts, what.starts, strict=True)]
-        assert found.within(size) == any(fact in without_punctuation(text) for text in left)
+        assert found.within(size) == (min(ends, default=size + 1) <= size)
 
 
 def test_curves_of_recall_lie_along_the_sizes() -> None:

@@ -7,6 +7,7 @@ one: it walks eleven ranks, marks what it found, and adds precisions up.
 import asyncio
 import math
 import random
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -63,7 +64,7 @@ def plain_hits(prefix: str, found: int, gold: int, k: int) -> Values:
 
 
 def plain_form(text: str) -> str:
-    kept = ""
+    kept, text = "", re.sub("[\u2010\u2011\u2013\u2212]", "-", text)
     for before, char, after in zip(f" {text}", text, f"{text} "[1:], strict=False):
         is_ignored = unicodedata.category(char).startswith("P") and char != "%"
         if not char.isspace() and (not is_ignored or (before.isdecimal() and after.isdecimal())):
@@ -71,13 +72,21 @@ def plain_form(text: str) -> str:
     return kept.lower()
 
 
+def plain_states(text: str, fact: str) -> bool:
+    """Its letters in a row, behind and before no other letter; those of two words not as one."""
+    form, words = plain_form(fact), [plain_form(word) for word in fact.split()]
+    between = r"[\W_]+" if len(words) == 2 else r"[\W_]*"
+    spelled = between.join(r"[\W_]*".join(map(re.escape, word)) for word in words)
+    return form in plain_form(text) and re.search(rf"(?<!\w){spelled}(?!\w)", text, re.I) is not None
+
+
 def plain_facts(texts: Sequence[str], facts: Sequence[str], ks: Sequence[int]) -> Values:
-    bare = [plain_form(text) for text in texts]
-    gold = {plain_form(fact) for fact in facts}
+    gold = {plain_form(fact): fact for fact in facts}.values()
+    stated = [[plain_states(text, fact) for fact in gold] for text in texts]
     found: Values = {}
     for k in ks:
-        found |= plain_hits("fact_", sum(any(fact in text for text in bare[:k]) for fact in gold), len(gold), k)
-    ranks = [rank for rank, text in enumerate(bare[: max(ks)], 1) if any(fact in text for fact in gold)]
+        found |= plain_hits("fact_", sum(map(any, zip(*stated[:k], strict=True))), len(gold), k)
+    ranks = [rank for rank, row in enumerate(stated[: max(ks)], 1) if any(row)]
     return found | {f"fact_MRR@{max(ks)}": 1 / ranks[0] if ranks else 0.0}
 
 
@@ -103,7 +112,7 @@ def plain_script(texts: Sequence[str], facts: Sequence[str]) -> Values:
 
 
 def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes: Sequence[int]) -> Values:
-    facts = {plain_form(one.fact) for one in evidence}
+    facts = {plain_form(one.fact): one.fact for one in evidence}.values()
     gold = {one.doc_id for one in evidence}
     found: Values = {}
     for size in sizes:
@@ -111,11 +120,11 @@ def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes
         for rank, context in enumerate(contexts, 1):
             at += len(f"[{rank}] ")
             left = context.text.strip()[: max(size - at, 0)]
-            said |= {fact for fact in facts if fact in plain_form(left)}
+            said |= {fact for fact in facts if plain_states(left, fact) and plain_states(context.text, fact)}
             begun |= set(context.doc_ids) if left and len(set(context.doc_ids)) == 1 else set()
             at += len(context.text.strip()) + len("\n\n")
         found[f"fact_Recall@{size}c"] = len(said) / len(facts)
-        found[f"fact_AllHit@{size}c"] = float(said == facts)
+        found[f"fact_AllHit@{size}c"] = float(said == set(facts))
         found[f"Recall@{size}c"] = len(begun & gold) / len(gold)
         found[f"AllHit@{size}c"] = float(gold <= begun)
     shown = "\n\n".join(f"[{rank}] {context.text.strip()}" for rank, context in enumerate(contexts, 1))

@@ -171,9 +171,9 @@ def test_an_answer_that_is_missing_is_a_failure_and_stays_in_the_denominator(tak
     lost = [answer(0, answer=None), {"query_id": SECOND.query_id}, answer(2, error="  "), answer(3, answer="")]
     result = take([*lost, answer(4, error="rate limit\n" + "x" * 9999), answer(5)])
     records = list(result.run.records().values())
-    assert (result.n_answers, result.n_failed) == (6, 3)
+    assert (result.n_answers, result.n_failed) == (6, 4)
     assert [record.failure.kind if record.failure else "" for record in records] == [
-        *("NoAnswer", "NoAnswer", "", "", "Imported", "")
+        *("NoAnswer", "NoAnswer", "", "NoAnswer", "Imported", "")
     ]
     failure = records[4].failure
     assert failure is not None
@@ -182,7 +182,78 @@ def test_an_answer_that_is_missing_is_a_failure_and_stays_in_the_denominator(tak
     assert len(result.run.sample()) == 6
     done = result.run.done()
     assert done is not None
-    assert (done.n_expected, done.n_ok, done.n_error) == (6, 3, 3)
+    assert (done.n_expected, done.n_ok, done.n_error) == (6, 2, 4)
+
+
+@pytest.mark.parametrize(
+    "blank",
+    ["", " \n\t", "**", "```json\n```", "<p> </p>&nbsp;", "- ", "<!-- none -->", "\u200b", '{"answer": ""}'],
+)
+def test_a_blank_answer_is_a_failure(take: Import, blank: str) -> None:
+    result = take([answer(0, answer=blank), answer(1)])
+    failures = [record.failure for record in result.run.records().values()]
+    assert [failure.kind if failure else "" for failure in failures] == ["NoAnswer", ""]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "HTTP 503 Service Unavailable",
+        "HTTP/1.1 429 Too Many Requests",
+        "HTTP error 500: Internal Server Error",
+        "502 Bad Gateway",
+        "503 Server Error: Service Unavailable for url: http://localhost/v1",
+        "Error code: 429 - {'error': {'message': 'Rate limit reached', 'type': 'tokens'}}",
+        "Error 500",
+        "status code 401: invalid key",
+        "openai.RateLimitError: Error code: 429",
+        "APIConnectionError: Connection error.",
+        '{"error": {"message": "model is overloaded"}}',
+        "<html>\n<head><title>502 Bad Gateway</title></head>\n<body></body></html>",
+    ],
+)
+def test_an_answer_that_is_the_error_message_of_a_server_failed_with_it(take: Import, message: str) -> None:
+    result = take([answer(0, answer=message), answer(1)])
+    failed, answered = result.run.records().values()
+    assert failed.failure is not None
+    assert (failed.status, failed.failure.kind, failed.failure.message) == (
+        "error",
+        "Imported",
+        " ".join(message.split()),
+    )
+    assert (answered.status, result.n_failed) == ("ok", 1)
+    assert sum("count as failed: 1" in note for note in result.notes) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "HTTP 404 is returned when a page is missing.",
+        "The server answers with HTTP 503 Service Unavailable.",
+        "500 people",
+        "429 requests a minute",
+        "Error codes are listed in passage 1.",
+        "502",
+        "0",
+        "?",
+        "\u2713",
+        "Error code: 429 - the limit of the plan was reached. " + "It is raised on request. " * 30,
+    ],
+)
+def test_an_answer_about_errors_or_numbers_or_of_one_sign_is_an_answer(take: Import, said: str) -> None:
+    (record,) = take([answer(0, answer=said)]).run.records().values()
+    assert record.prediction is not None
+    assert record.prediction.answer == said
+
+
+def test_an_error_message_that_was_asked_for_is_an_answer(take: Import, tmp_path: Path) -> None:
+    docs, asked = tmp_path / "docs", tmp_path / "asked.jsonl"
+    docs.mkdir()
+    (docs / "limits.md").write_text("Above the limit the server says: 429 Too Many Requests.")
+    asked.write_text(json.dumps({"question": "What does it say?", "answers": ["429 Too Many Requests"]}))
+    row = {"query": "What does it say?", "answer": "HTTP 429 Too Many Requests"}
+    (record,) = take([row], dataset=None, docs=docs, questions=asked).run.records().values()
+    assert record.status == "ok"
 
 
 def test_what_the_file_does_not_say_is_unknown_and_never_zero(take: Import) -> None:
