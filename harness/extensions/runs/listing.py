@@ -1,7 +1,6 @@
 """Prints the list of runs, at most 80 columns wide."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,15 +13,15 @@ from rich.text import Text
 
 from harness.display import NOTHING, counted, number, printable
 from harness.extensions.runs.summaries import RunSummary
-from harness.report.labels import parameter_labels
 from harness.report.terminal import plain
+from harness.store.run_labels import parameter_labels
+from harness.store.run_lookup import short_names
 
 _WIDTH = 80
 _GAP = 1
 _LONGEST = {"run": 26, "data set": 12, "model": 10, "tags": 10}
 """In characters; the system, with its parameters, has what is left."""
 _LEAST_SYSTEM = 8
-_ID = re.compile(r".+--([0-9a-f]{12})")
 
 
 def print_json(summaries: Sequence[RunSummary], console: Console) -> None:
@@ -65,7 +64,7 @@ def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str,
     scores = [NOTHING if one.value is None else f"{number(one.value)}{marks[one.metric]}" for one in summaries]
     columns = {
         "date": [_day(one.created_at, with_year=len(years) > 1) for one in summaries],
-        "run": _shown_ids(summaries),
+        "run": short_names([(one.run_id, one.name) for one in summaries]),
         "data set": [one.dataset for one in summaries],
         "system": ["damaged" if one.damage else label for one, label in zip(summaries, labels, strict=True)],
         "model": [one.model or NOTHING for one in summaries],
@@ -83,16 +82,6 @@ def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str,
     named = [f"{name} where marked {marks[name]}" if marks[name] else name for name in metrics]
     scored = {"score": " or ".join(named)} if named else {}
     return {**same, **scored}, {title: column for title, column in columns.items() if title not in hidden}
-
-
-def _shown_ids(summaries: Sequence[RunSummary]) -> list[str]:
-    """The shortest words that commands take for these runs: a name, or else the last part of an id."""
-    ends = [found[1] if (found := _ID.fullmatch(one.run_id)) else one.run_id for one in summaries]
-    names, counts = Counter(one.name for one in summaries), Counter(ends)
-    return [
-        one.name if one.name and names[one.name] == 1 else end if counts[end] == 1 else one.run_id
-        for one, end in zip(summaries, ends, strict=True)
-    ]
 
 
 def _day(moment: str, *, with_year: bool) -> str:
