@@ -94,7 +94,7 @@ def name_run(
 ) -> None:
     """Give a run a name, which reports show and commands take.
 
-    Example: rag-harness runs name demo--naive best-so-far
+    Example: rag-harness runs name trial1 best-so-far
     """
     from harness.config import load_config
     from harness.core.errors import ConfigError
@@ -118,7 +118,7 @@ def tag_run(
 ) -> None:
     """Add tags to a run, or remove them.
 
-    Example: rag-harness runs tag demo--naive +keep -draft
+    Example: rag-harness runs tag trial1 +keep -draft
     """
     with _held(run, results) as found:
         tags = _changed(found.name_and_tags().tags, changes)
@@ -138,7 +138,7 @@ def remove_runs(
     Says what is deleted, and asks first. The calls that a run paid stay, and the same run would replay them.
     Indexes stay; `gc` deletes those that no run uses.
 
-    Example: rag-harness runs rm demo--naive --yes
+    Example: rag-harness runs rm trial1 --yes
     """
     from harness.core.errors import ConfigError
     from harness.display import counted
@@ -212,9 +212,9 @@ def export(
 
     Examples:
 
-      rag-harness runs export demo--naive demo--kg -o runs.zip
+      rag-harness runs export trial1 trial2 -o runs.zip
 
-      rag-harness runs export demo--naive --to trec -o trec
+      rag-harness runs export trial1 --to trec -o trec
     """
     from harness.display import counted
     from harness.extensions.runs.hand_on import export_runs

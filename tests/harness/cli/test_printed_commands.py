@@ -43,6 +43,29 @@ def test_every_command_of_a_page_or_config_can_be_typed(page: Path) -> None:
     assert problems(commands_of_page(text) if page.suffix == ".md" else commands_in(text)) == []
 
 
+def unclear_runs(printed: Iterable[Printed]) -> list[str]:
+    """Runs called by data set and system, such as demo--naive, of which no earlier command makes exactly one."""
+    commands, found = [one for one in printed if one.text.count(" ") > 1], []
+    for place, one in enumerate(commands):
+        for dataset, system in re.findall(r"(?<![\w/*-])(\w+)--([a-z]\w*)(?![\w*-])", " ".join(one.words)):
+            makers = {
+                made.text
+                for made in commands[:place]
+                if made.words[0] == "run" and f"-s {system}" in made.text and "per_system" not in made.text
+            }
+            found += [one.text] if len([text for text in makers if dataset in text or "-d " not in text]) != 1 else []
+    return found
+
+
+def test_a_page_or_help_text_calls_a_run_by_its_system_only_if_its_commands_make_one_run_of_it() -> None:
+    texts = {page: commands_of_page(page.read_text("utf-8")) for page in PAGES if page.suffix == ".md"}
+    texts |= {path: commands_of_source(path) for path in SOURCES}
+    assert {path.name: unclear for path, found in texts.items() if (unclear := unclear_runs(found))} == {}
+    two = "rag-harness run -s kg -d demo --set answer.top_k=1\nrag-harness run -s kg -d demo\n"
+    assert unclear_runs(commands_in(f"{two}rag-harness show demo--kg"))
+    assert unclear_runs(commands_in("rag-harness load demo--kg"))
+
+
 @pytest.mark.parametrize(
     "text", ["rag-harness run --such", "rag-harness rnu x", "rag-harness run --set no.such=1"]
 )
