@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.core.hashing import flatten
+from harness.core.hashing import canonical_json, flatten
 from harness.display.text_format import counted, printable
 from harness.store.manifest import Manifest
 
@@ -111,16 +111,22 @@ def shown(value: Any) -> str:
     return printable(str(value), _LONGEST_VALUE)
 
 
+def without_shared_answers(identities: Sequence[Identity]) -> list[dict[str, Any]]:
+    """Without the style of answers if all runs with answers share it; runs without a generator have none."""
+    styles = {canonical_json(one["answers"]) for one in identities if "answers" in one}
+    left_out = {"answers"} if len(styles) < 2 else set()
+    return [{key: value for key, value in one.items() if key not in left_out} for one in identities]
+
+
 def told_apart(manifests: Sequence[Manifest]) -> list[str]:
     """How each run differs from the others, in a few words: data set, system, parameters, number of queries,
     generator; or else when it was made.
     """
     have_generators = all(one.has_generator for one in manifests)
-    without = {} if have_generators else {"answers": {}}
-    identities = [
-        {**one.identity, **without, "models": {**one.models, **({} if have_generators else {"generator": {}})}}
-        for one in manifests
-    ]
+    generator = {} if have_generators else {"generator": {}}
+    identities = without_shared_answers(
+        [{**one.identity, "models": {**one.models, **generator}} for one in manifests]
+    )
     datasets = [str(one.identity.get("dataset", {}).get("name", "")) for one in manifests]
     labels = parameter_labels(identities)
     systems = [label.partition(" ")[0] for label in labels]

@@ -66,6 +66,8 @@ class ScoredRun:
     """The primary metric of its data set; empty: as in `PRIMARY_MEASURES`."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """More keys of its config."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """The answer parameters of its system."""
     replayed: int = 0
     """Number of queries, from the first, answered from the journal."""
     gold: Sequence[str] = ()
@@ -130,7 +132,7 @@ def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
 def _manifest(plan: ScoredRun) -> Manifest:
     identity: dict[str, Any] = {
         "dataset": {"name": plan.dataset, "subset": "default", "digest": plan.digest},
-        "system": {"name": plan.system, "version": "1", "index": {}, "answer": {}},
+        "system": {"name": plan.system, "version": "1", "index": {}, "answer": dict(plan.answer)},
         "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}},
         "repeats": plan.repeats,
     }

@@ -63,8 +63,8 @@ def list_runs(
 ) -> None:
     """List the runs of a results folder, the newest first.
 
-    With the parameters that vary among those listed, answered and expected queries, the mean of the metric that
-    ranks the run, and its size on disk.
+    With the parameters that vary among those listed, answered and expected queries, the mean of the metric by
+    which a report on this run alone ranks it, and its size on disk.
 
     Example: rag-harness runs list --system naive --tag keep
     """
