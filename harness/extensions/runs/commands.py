@@ -1,7 +1,6 @@
 """`rag-harness runs`: list, name, tag, remove and hand on runs."""
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -253,8 +252,7 @@ def receive(
         _say(f"received {run.run_id}")
         if name and len(runs_called(results, name)) > 1:
             _say(f"note: another run is called '{name}' too: rag-harness runs name {name_for(run)} NEW")
-    place = f"--results {shlex.quote(str(results))} " if results != Path("results") else ""
-    _say(f"next: rag-harness report {place}{' '.join(run.run_id for run in found)}")
+    _say(f"next: rag-harness report {' '.join(map(name_for, found))}")
 
 
 def _changed(tags: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:

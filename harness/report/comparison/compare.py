@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,7 +28,7 @@ from harness.report.view import RunView
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues
-from harness.store import RunDir
+from harness.store import RunDir, name_for
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
@@ -93,7 +92,7 @@ def compare_runs(
     raced = [one.label for one in finished if one.run.race() is not None]
     if raced:
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
-        names = shlex.join(one.run.run_id for one in finished)
+        names = " ".join(name_for(one.run) for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
     first = ranked_by(finished) if ranked_by and not choice.measures and not choice.query_type else ""
     found = compare_loaded(finished, choice, first)
@@ -189,7 +188,7 @@ def _select_measures(
     last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
-    evaluate = f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"
+    evaluate = f"run: rag-harness evaluate {' '.join(name_for(run.run) for run in runs)}"
     common = [name for name in ordered if name == ranked_by or all(run.values.get(name) for run in runs)]
     if not common:
         raise ConfigError("the runs have no measure in common", evaluate)

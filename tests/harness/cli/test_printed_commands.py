@@ -4,12 +4,14 @@ import html
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from command_line import REPOSITORY, CommandLine, CommandLineHere
+from paired_runs import ScoredRun, write_run
 from printed_commands import Printed, commands_in, commands_of_page, commands_of_source, problem
 
 from harness.api.config_building import bench_config
@@ -17,6 +19,7 @@ from harness.config import load_config
 from harness.report.tables.runs import run_command
 from harness.runner.executing.execute import build_manifest
 from harness.runner.plan import plan_cells
+from harness.store import find_runs
 
 SOURCES = [*REPOSITORY.glob("harness/**/*.py"), *REPOSITORY.glob("systems/**/*.py")]
 CONFIGS = sorted(REPOSITORY.glob("configs/*/*.yaml"))
@@ -53,7 +56,9 @@ def unclear_runs(printed: Iterable[Printed]) -> list[str]:
                 for made in commands[:place]
                 if made.words[0] == "run" and f"-s {system}" in made.text and "per_system" not in made.text
             }
-            found += [one.text] if len([text for text in makers if dataset in text or "-d " not in text]) != 1 else []
+            found += (
+                [one.text] if len([text for text in makers if dataset in text or "-d " not in text]) != 1 else []
+            )
     return found
 
 
@@ -72,6 +77,32 @@ def test_a_page_or_help_text_calls_a_run_by_its_system_only_if_its_commands_make
 @pytest.mark.parametrize("frame", ["{}", "`{}`", "next: {}    (a remark)", "open $({})"])
 def test_a_command_that_cannot_be_typed_is_found(frame: str, text: str) -> None:
     assert len(problems(commands_in(frame.format(text)))) == 1
+
+
+def test_a_printed_command_names_runs_that_lie_elsewhere_so_that_it_can_be_pasted(tmp_path: Path) -> None:
+    cli = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "80"})
+    theirs = tmp_path / "their long folder of results"
+    scored, rival = (
+        write_run(
+            theirs, ScoredRun(system=name, name=f"demo--{name}--0123456789ab", scores={"accuracy": [1.0, 0.0] * 4})
+        )
+        for name in ("naive", "kg")
+    )
+    write_run(theirs, ScoredRun(system="other", scores={"accuracy": [1.0, 0.0] * 4}, unfinished=8))
+
+    def printed(*commands: str) -> str:
+        called = [cli.call(*words.split(), "--results", str(theirs)) for words in commands]
+        return "".join(one.stdout + one.stderr for one in called)
+
+    said = printed("report", "report naive", "compare", "show naive", "compare naive kg -m none")
+    for run in (scored, rival):
+        shutil.rmtree(run.path / "scores")
+    said += printed("report naive", "compare naive kg", "gate naive --min accuracy=1")
+    named = [one.words for one in commands_in(said) if one.words[0] in {"compare", "evaluate", "report", "show"}]
+    assert {words[0] for words in named} == {"compare", "evaluate", "report", "show"}
+    for words in named:
+        found = [find_runs(cli.results, [word])[0] for word in words[1:] if word != "QUERY_ID"]
+        assert {run.run_id for run in found} <= {scored.run_id, rival.run_id}  # Finished ones.
 
 
 def test_what_make_runs_for_each_line_of_the_readme_can_be_typed() -> None:
