@@ -78,6 +78,8 @@ class ScoredRun:
     """Number of queries, from the last, without an answer; the run is then not closed."""
     name: str = ""
     """Name of the run directory; empty: by its identity."""
+    generates: bool = True
+    """False: it only retrieved."""
     evaluator: EvaluationRecord = field(
         default_factory=lambda: EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
     )
@@ -133,7 +135,7 @@ def _manifest(plan: ScoredRun) -> Manifest:
     identity: dict[str, Any] = {
         "dataset": {"name": plan.dataset, "subset": "default", "digest": plan.digest},
         "system": {"name": plan.system, "version": "1", "index": {}, "answer": dict(plan.answer)},
-        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}},
+        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}} if plan.generates else {},
         "repeats": plan.repeats,
     }
     return Manifest(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Literal
 
-from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, ConfigError, nearest
+from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, ConfigError
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import paired
 from harness.report.comparison.runs import drawn_queries, shared_queries
-from harness.report.measures import known_measures
+from harness.report.measures import instead_of, known_measures
 from harness.report.view import RunView, load_views
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.limit_tests import LimitOutcome, LimitTest, drop_within, mean_within
@@ -172,8 +172,10 @@ def _tested(
 
 def _refuse_without_values(view: RunView, name: str) -> None:
     if not view.values.get(name):
-        near = nearest(name, {printable(one) for one, own in view.values.items() if own})
-        raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", near)
+        held = [printable(one) for one, own in view.values.items() if own]
+        score_it = f"rag-harness evaluate {name_for(view.run)}"
+        fix = instead_of(name, held, [view.manifest], known_measures(view.evaluations), score_it)
+        raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", fix)
     if why := view.why_not_compared(name):
         score_it = f"score it: rag-harness evaluate {name_for(view.run)}"
         fix = "leave the condition out" if name in COSTS else score_it

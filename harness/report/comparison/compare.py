@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.runs import (
@@ -22,7 +22,7 @@ from harness.report.comparison.runs import (
     unpaired_pairs,
 )
 from harness.report.labels import dataset_title
-from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
+from harness.report.measures import candidates_to_rank, instead_of, known_measures, margin_choice, ranking_choice
 from harness.report.notes import REPEATED
 from harness.report.view import RunView
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
@@ -188,16 +188,16 @@ def _select_measures(
     last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
-    evaluate = f"run: rag-harness evaluate {' '.join(name_for(run.run) for run in runs)}"
+    evaluate = f"rag-harness evaluate {' '.join(name_for(run.run) for run in runs)}"
     common = [name for name in ordered if name == ranked_by or all(run.values.get(name) for run in runs)]
     if not common:
-        raise ConfigError("the runs have no measure in common", evaluate)
+        raise ConfigError("the runs have no measure in common", f"run: {evaluate}")
     for name in wanted:
         if name not in common:
             lacking = [run.label for run in runs if not run.values.get(name)]
             what = f"'{printable(name)}' has no value in {lacking[0]}"
-            near = nearest(name, map(printable, common))
-            raise ConfigError(what, f"{near} To score it, {evaluate}")
+            held = [printable(one) for one in common]
+            raise ConfigError(what, instead_of(name, held, [run.manifest for run in runs], known, evaluate))
     if wanted:
         return [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(wanted)], []
     shown: list[PairedMeasure] = []
