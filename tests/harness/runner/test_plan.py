@@ -1,5 +1,6 @@
 """Cells are resolved, checked and named before anything is paid for."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +8,7 @@ from math import ceil
 from typing import Any
 
 import pytest
+from command_line import REPOSITORY
 
 from harness.config import BenchConfig, load_config
 from harness.core.errors import ConfigError
@@ -311,6 +313,15 @@ def test_more_systems_take_more_queries() -> None:
 def test_what_the_data_set_does_not_have_is_said() -> None:
     line = of(50, 2).line
     assert line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/STATISTICS.md"])
+def test_pages_name_the_numbers_of_queries_that_a_plan_of_two_systems_names(page: str) -> None:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    (line,) = size_lines(sizes(systems=["naive", "recursive"]))
+    needed = re.findall(r"\b(?:5|10) points about ([0-9,]+)\b", line)
+    assert len(needed) == 2
+    assert all(number in text for number in needed)
 
 
 @pytest.mark.parametrize("config", [{"systems": ["naive"]}, {"systems": SYSTEMS}])
