@@ -73,6 +73,7 @@ def demo(
 @app.command("list", rich_help_panel="extend")
 def list_command(
     kind: Annotated[Literal["systems", "datasets", "evaluators", "measures", "providers"], typer.Argument()],
+    full: Annotated[bool, typer.Option("--full", help="With parameters and their defaults.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """List installed plug-ins: systems, data sets, metrics and more.
@@ -81,7 +82,7 @@ def list_command(
     """
     from harness.cli.list_plugins import print_list
 
-    print_list(kind, as_json=as_json)
+    print_list(kind, full=full, as_json=as_json)
 
 
 @app.command(rich_help_panel="decide")

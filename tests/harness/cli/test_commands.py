@@ -112,6 +112,9 @@ def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
     fine = cli.call("doctor")
     assert fine.returncode == 0, fine.stdout
     assert "missing" not in fine.stdout
+    assert (
+        "data directory" in done.stdout.splitlines()[-1] and "data directory" not in fine.stdout.splitlines()[-1]
+    )
 
 
 def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: CommandLine) -> None:
