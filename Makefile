@@ -3,7 +3,7 @@
 #   make bench SYSTEM=naive DATASET=multihop_rag ARGS="--set dataset.sample.per_type=5"
 #   make sweep CONFIG=configs/sweeps/top_k.yaml  many runs from one config
 #   make reproduce PAPER=thesis MODELS=local     every table and figure of a paper; MODELS=published needs a key
-#   make report RUNS="demo--naive"               a report of runs that are there
+#   make report RUNS="results/demo--*"           a report of runs that are there
 #   make perf BENCHES="startup report"           how fast and how large it is, beside what else there is
 #   make test | make check | make setup | make clean
 DATASET ?= demo

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig, RunnerConfig
 from harness.config.load import build_config
-from harness.config.yaml_limits import flatten
 from harness.core.errors import ConfigError
+from harness.core.hashing import flatten
 from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.store import RunDir
 

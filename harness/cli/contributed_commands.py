@@ -53,8 +53,8 @@ def _refuse_missing_run(error: Any) -> None:
     from harness.store.run_lookup import newest_text
 
     results = error.ctx.params.get("results") or Path("results")
-    path = error.ctx.command_path
-    fix = newest_text(results, path if path.count(" ") == 1 else "")  # Not `runs rm`.
+    is_own = error.ctx.parent.parent is None  # Not `runs rm`.
+    fix = newest_text(results, f"rag-harness {error.ctx.info_name}" if is_own else "")
     raise ConfigError(f"no RUN is named, of those under {results}", fix) from None
 
 

@@ -53,7 +53,12 @@ def print_checkup(results: Path) -> int:
             Text.assemble((f"{finding.state:<9}", colour), f"{finding.what}: {finding.detail}{fix}"),
             soft_wrap=True,
         )
-    return EXIT_USER if any(finding.state == "missing" for finding in findings) else EXIT_DONE
+    missing, optional = (
+        ", ".join(one.what for one in findings if one.state == state) for state in ("missing", "optional")
+    )
+    needed = f"needed, but not ready: {missing}" if missing else "everything that `make bench` needs is ready"
+    console.print(Text(f"{needed}; optional: {optional or 'nothing else'}", "bold"), soft_wrap=True)
+    return EXIT_USER if missing else EXIT_DONE
 
 
 def _packages() -> Iterator[Finding]:

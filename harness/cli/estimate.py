@@ -26,7 +26,7 @@ from harness.runner.estimating.sample_size_notice import sample_sizes, size_line
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
-from harness.statistics.estimate import phases_left, totals
+from harness.statistics.estimate import Sum, phases_left, totals
 
 _WIDTH, _LEAST_NAME = 80, 16
 _COLUMNS = ("index", "answers", "total", "tokens", "$")
@@ -74,6 +74,10 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         shown = row if needed <= width else (row[0], *(text.replace(" - ", " -\n") for text in row[1:]))
         table.add_row(*shown, style="bold" if row is rows[-1] else None)
     console.print(table, width=width)
+    starting = start_of(estimates)
+    if starting.high:
+        said = minutes_text(Sum(starting, is_whole=True))
+        console.print(f"total: {said} of it are to start processes and load models", soft_wrap=True)
     for line in dict.fromkeys(line for config, own in estimated for line in _limits(config, own)):
         console.print(line, soft_wrap=True)
     for note in dict.fromkeys((*left_out, *_notes(estimates, names), *size_lines(sizes), *race)):

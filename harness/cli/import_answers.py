@@ -1,6 +1,5 @@
 """`rag-harness import`: creates a run from answers of another tool."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -69,7 +68,7 @@ def import_command(
     """
     from harness.runner.importing.imported_run import ImportRequest
     from harness.runner.importing.importer import import_run
-    from harness.store import find_runs
+    from harness.store import find_runs, name_for
 
     request = ImportRequest(
         file=file,
@@ -95,11 +94,10 @@ def import_command(
     if result.was_complete:
         headline = f"{run_id} already has these answers: nothing to do"
     notes = (*result.mended, *(() if result.was_complete else result.notes))
-    elsewhere = [] if results == Path("results") else ["--results", str(results)]
     console = open_console()
     for line in (
         headline,
         *(f"  note: {note}" for note in notes),
-        f"next: {shlex.join(['rag-harness', 'evaluate', run_id, *elsewhere])}",
+        f"next: rag-harness evaluate {name_for(result.run)}",
     ):
         console.print(line, soft_wrap=True)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from rich.table import Table
 
@@ -15,6 +15,8 @@ from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
 
 Rows = list[dict[str, object]]
+_PARAMETERS = {"index_params", "answer_params", "options", "params"}
+"""Columns of a table with `--full` only."""
 
 
 def _system(spec: SystemSpec) -> Rows:
@@ -23,10 +25,24 @@ def _system(spec: SystemSpec) -> Rows:
             "name": spec.name,
             "version": spec.version,
             "summary": spec.summary,
+            "model calls for the index": _index_calls(spec),
             "index_params": _defaults(spec.index_params.model_fields),
             "answer_params": _defaults(spec.answer_params.model_fields),
         }
     ]
+
+
+def _index_calls(spec: SystemSpec) -> str:
+    """Whether its index calls a language model, with default parameters."""
+    if spec.at or spec.own_models:
+        return "its own"
+    if spec.routes:
+        return "those of its systems"
+    try:
+        roles = spec.roles(spec.index_params(), spec.answer_params())
+    except ValidationError:  # It has parameters without a default.
+        return "unknown"
+    return "yes" if "generator" in roles.index else "none"
 
 
 def _dataset(spec: DatasetSpec) -> Rows:
@@ -81,9 +97,9 @@ _LISTS: dict[str, tuple[PluginKind[Any], Callable[[Any], Rows]]] = {
 }
 
 
-def print_list(kind: str, *, as_json: bool) -> None:
-    """Print the plug-ins of a kind as a table or as a JSON array. Plug-ins that cannot be loaded are skipped, with
-    one line each.
+def print_list(kind: str, *, full: bool, as_json: bool) -> None:
+    """Print the plug-ins of a kind as a table or as a JSON array; `full`: the table with parameters and their
+    defaults. Plug-ins that cannot be loaded are skipped, with one line each.
     """
     registered, rows_of = _LISTS[kind]
     specs, refusals = registered.load_all()
@@ -92,7 +108,10 @@ def print_list(kind: str, *, as_json: bool) -> None:
     if as_json:
         console.print(json.dumps(rows, indent=2), soft_wrap=True)
     else:
-        console.print(_table(rows))
+        shown = [{name: value for name, value in row.items() if full or name not in _PARAMETERS} for row in rows]
+        console.print(_table(shown))
+        if shown != rows:
+            console.print("parameters and their defaults: --full", style="dim")
     for refusal in refusals:
         complain(f"left out: {refusal}")
 

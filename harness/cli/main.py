@@ -73,6 +73,7 @@ def demo(
 @app.command("list", rich_help_panel="extend")
 def list_command(
     kind: Annotated[Literal["systems", "datasets", "evaluators", "measures", "providers"], typer.Argument()],
+    full: Annotated[bool, typer.Option("--full", help="With parameters and their defaults.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """List installed plug-ins: systems, data sets, metrics and more.
@@ -81,7 +82,7 @@ def list_command(
     """
     from harness.cli.list_plugins import print_list
 
-    print_list(kind, as_json=as_json)
+    print_list(kind, full=full, as_json=as_json)
 
 
 @app.command(rich_help_panel="decide")
@@ -242,15 +243,15 @@ def evaluate(
 
     Examples:
 
-      rag-harness evaluate demo--naive --evaluators answer,retrieval
+      rag-harness evaluate trial1 --evaluators answer,retrieval
 
-      rag-harness evaluate demo--naive --config my.yaml    (the config of its run)
+      rag-harness evaluate trial1 --config my.yaml    (the config of its run)
 
-      rag-harness evaluate demo--naive demo--kg -e ragas --set models.judge.provider=openai
+      rag-harness evaluate trial1 trial2 -e ragas --set models.judge.provider=openai
 
-      rag-harness evaluate demo--naive -e bertscore --set per_evaluator.bertscore.model=roberta-large
+      rag-harness evaluate trial1 -e bertscore --set per_evaluator.bertscore.model=roberta-large
 
-      rag-harness evaluate demo--naive -e kg,ragas --executor ray    (docs/many-machines.md)
+      rag-harness evaluate trial1 -e kg,ragas --executor ray    (docs/many-machines.md)
     """
     from harness.api.evaluating import EvaluateOptions
     from harness.cli.evaluate import evaluate_named
@@ -279,11 +280,11 @@ def report(
 
     Examples:
 
-      rag-harness report demo--naive --out my-report
+      rag-harness report trial1 --out my-report
 
-      rag-harness report demo--naive demo--kg --measure Recall@10 --figures pdf
+      rag-harness report trial1 trial2 --measure Recall@10 --figures pdf
 
-      rag-harness report multihop_rag--naive multihop_rag--kg --beside thesis
+      rag-harness report trial1 trial2 --beside thesis
     """
     from harness.cli.report import ReportOptions, report_runs
 
@@ -309,7 +310,7 @@ def compare(
 
     A difference that could be chance is reported as a statistical tie.
 
-    Example: rag-harness compare demo--naive demo--recursive --measures accuracy,latency_s
+    Example: rag-harness compare trial1 trial2 --measures accuracy,latency_s
     """
     from harness.cli.compare import compare as compare_named
 
@@ -338,7 +339,7 @@ def show(
 ) -> None:
     """Show a run or one query: answer, contexts, scores.
 
-    Example: rag-harness show demo--naive demo-0005
+    Example: rag-harness show trial1 demo-0005
     """
     from harness.cli.show import show_run
 

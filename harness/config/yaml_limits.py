@@ -128,14 +128,3 @@ def _check_text(text: str, path: Path) -> None:
 
 def _named(path: Path) -> str:
     return ".".join(path)[:80] or "the config"
-
-
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted key -> leaf value; an empty mapping contributes nothing."""
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            leaves.update(flatten(value, f"{prefix}{key}."))
-        else:
-            leaves[f"{prefix}{key}"] = value
-    return leaves

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,3 +43,14 @@ def folder_digest(folder: Path) -> str:
 def short_digest(value: Any) -> str:
     """The first 12 hex digits of `digest(value)`, used in run and index ids."""
     return digest(value)[:RUN_ID_HEX]
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted key -> leaf value; an empty mapping contributes nothing."""
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            leaves.update(flatten(value, f"{prefix}{key}."))
+        else:
+            leaves[f"{prefix}{key}"] = value
+    return leaves

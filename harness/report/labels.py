@@ -3,19 +3,23 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-from harness.config.yaml_limits import flatten
+from harness.core.hashing import flatten
 from harness.display.text_format import counted, printable
 from harness.store import Manifest
+from harness.store.run_labels import (
+    WEIGHTS,
+    Identity,
+    determining,
+    differing,
+    is_digest,
+    parameter_labels,
+    short_keys,
+    shown,
+)
 
-_LONGEST_VALUE = 24
 _LONGEST_NAME = 60
 """A system and three parameters or four; a headline holds two such names."""
-_MISSING = "-"
-_WEIGHTS = "weights."
-
-Identity = Mapping[str, Any]
 
 
 def run_labels(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -> list[str]:
@@ -39,35 +43,6 @@ def labels(identities: Sequence[Identity]) -> list[str]:
     return _distinct(parameter_labels(identities))
 
 
-def parameter_labels(identities: Sequence[Identity], others: Sequence[Identity] = ()) -> list[str]:
-    """The same without numbers that tell equal labels apart, such as those of runs over other data. A label also
-    has the parameters that tell its system from that of `others`, such as the runs of another stage.
-    """
-    flat, names = [flatten(determining(identity)) for identity in identities], list(map(_system_name, identities))
-    rivals: dict[str, list[Mapping[str, Any]]] = {name: [] for name in names}
-    for name, own in zip(names, flat, strict=True):
-        rivals[name].append(own)
-    systems = {name: [_parameters(own) for own in rivals[name]] for name in rivals}
-    for other in others:
-        systems.setdefault(_system_name(other), []).append(_parameters(flatten(determining(other))))
-    telling = {
-        name: short_keys(sorted({*_telling(own), *_telling(systems[name])}, key=_preference), flat)
-        for name, own in rivals.items()
-    }
-    return [
-        " ".join([name, *(f"{short}={_shown(own.get(key))}" for key, short in telling[name].items())])
-        for name, own in zip(names, flat, strict=True)
-    ]
-
-
-def _system_name(identity: Identity) -> str:
-    return printable(str(identity.get("system", {}).get("name", ""))) or "unnamed"
-
-
-def _parameters(flat: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in flat.items() if key.startswith("system.")}
-
-
 def shortened(label: str, longest: int = _LONGEST_NAME) -> str:
     """Beginning, the system, and end of a label. Those of `labels` stay different at the default length."""
     line, half = printable(label, 10 * _LONGEST_NAME), longest // 2
@@ -77,9 +52,9 @@ def shortened(label: str, longest: int = _LONGEST_NAME) -> str:
 def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
     """Short key -> its value in each run, of everything in which the runs differ but the data set and digests."""
     flat = [flatten(determining(identity)) for identity in identities]
-    keys = [key for key in _differing(flat) if not _is_digest(key)]
+    keys = [key for key in differing(flat) if not is_digest(key)]
     return {
-        short: [_shown(own.get(key)) for own in flat]
+        short: [shown(own.get(key)) for own in flat]
         for key, short in short_keys(keys, flat).items()
         if key != "system.name"
     }
@@ -89,84 +64,21 @@ def other_weights(identities: Sequence[Identity]) -> list[str]:
     """Names under which runs loaded different weights, if nothing but the digest differs."""
     flat = [flatten(determining(identity)) for identity in identities]
     found = []
-    for key in _differing(flat):
-        if not (key.startswith(_WEIGHTS) or key.endswith(".weights_sha256")):
+    for key in differing(flat):
+        if not (key.startswith(WEIGHTS) or key.endswith(".weights_sha256")):
             continue
         # The name may contain a dot. Of a model it is not all that is known.
-        name = key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
+        name = key[len(WEIGHTS) :] if key.startswith(WEIGHTS) else key.rpartition(".")[0]
         alike: dict[str, set[str]] = {}
         for own in flat:
             if own.get(key) is not None:
                 beside = [
-                    (one, own[one]) for one in sorted(own) if one.startswith(f"{name}.") and not _is_digest(one)
+                    (one, own[one]) for one in sorted(own) if one.startswith(f"{name}.") and not is_digest(one)
                 ]
-                alike.setdefault(name if key.startswith(_WEIGHTS) else repr(beside), set()).add(str(own[key]))
+                alike.setdefault(name if key.startswith(WEIGHTS) else repr(beside), set()).add(str(own[key]))
         if any(len(digests) > 1 for digests in alike.values()):
             found.append(printable(name))
     return found
-
-
-def determining(identity: Identity) -> dict[str, Any]:
-    """What makes a run another one than those over the same data."""
-    return {key: value for key, value in identity.items() if key not in {"schema", "dataset"}}
-
-
-def _differing(flat: Sequence[Mapping[str, Any]]) -> list[str]:
-    keys = sorted({key for own in flat for key in own}, key=_preference)
-    return [key for key in keys if len({_exact(own, key) for own in flat}) > 1]
-
-
-def _telling(rivals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first keys, by preference, that distinguish all rivals; choices by name say more than sizes."""
-
-    def order(key: str) -> tuple[int, bool]:
-        return _preference(key)[0], not all(isinstance(own.get(key), str) for own in rivals)
-
-    telling: list[str] = []
-    groups = 1
-    for key in sorted(_differing(rivals), key=order):
-        now = len({tuple(_exact(own, chosen) for chosen in (*telling, key)) for own in rivals})
-        if now > groups:
-            telling.append(key)
-            groups = now
-    return sorted(telling, key=_preference)
-
-
-def _preference(key: str) -> tuple[int, str]:
-    """Parameters of the system first, then models by name, then the rest; digests last."""
-    if _is_digest(key):
-        return 3, key
-    if key.startswith("system."):
-        return 0, key
-    return (1 if key.endswith(".model") else 2), key
-
-
-def _is_digest(key: str) -> bool:
-    return key.endswith("_sha256") or key.startswith(_WEIGHTS)
-
-
-def short_keys(keys: Sequence[str], flat: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Each key with its shortest end that no other key shares."""
-    every = {key for own in flat for key in own}
-    short = {}
-    for key in keys:
-        parts = key.split(".")
-        ends = (".".join(parts[start:]) for start in reversed(range(len(parts))))
-        fitting = (end for end in ends if not any(k != key and (k == end or k.endswith(f".{end}")) for k in every))
-        short[key] = printable(next(fitting, key))
-    return short
-
-
-def _exact(own: Mapping[str, Any], key: str) -> str:
-    return repr(own.get(key, _MISSING))
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return _MISSING
-    if isinstance(value, bool):
-        return str(value).lower()
-    return printable(str(value), _LONGEST_VALUE)
 
 
 def _distinct(found: list[str]) -> list[str]:

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from pydantic import ValidationError
 
+from harness.core.errors import nearest
 from harness.core.records import EvaluationRecord
 from harness.display import printable
 from harness.protocols import EvaluatorSpec, Measure
@@ -58,6 +60,25 @@ def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
         return RankingChoice(str(wanted), "which the configs name")
     said = (manifest.dataset.get("primary_measure") for manifest in manifests)
     return RankingChoice(next((str(name) for name in said if name), ""), "the measure of this data set")
+
+
+def instead_of(
+    wanted: str,
+    held: Iterable[str],
+    manifests: Iterable[Manifest],
+    known: Mapping[str, Measure],
+    evaluate: str = "rag-harness evaluate RUN",
+) -> str:
+    """A hint for a metric of which these runs have no value. `held`: metrics and costs of which they have one;
+    `evaluate`: the command that scores them.
+    """
+    measure = known.get(wanted)
+    if measure is None:
+        near, *_ = (*get_close_matches(wanted, [*held, *known], n=1), None)
+        return nearest(wanted, held if near is None else [near])
+    if "answer" in measure.reads and not any(manifest.has_generator for manifest in manifests):
+        return "these runs have no answers, because they ran without a generator: choose a metric of evidence"
+    return f"choose another metric, or score it: {evaluate}"
 
 
 def candidates_to_rank(first: str, evidence: Iterable[str], known: Mapping[str, Measure]) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import fmean
 
 from harness.config.shipped_files import shipped_configs
-from harness.config.yaml_limits import flatten
 from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError, nearest
+from harness.core.hashing import flatten
 from harness.display import Content, Entry, Quantity, Table, printable
 from harness.display.text_format import type_name
 from harness.report.quantities import amount

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.config.yaml_limits import flatten
+from harness.core.hashing import flatten
 from harness.display import Drawing, Entry, Quantity, Table, file_name, format_value, number
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, NewFigure, tell
 from harness.report.figures.marks import RunStyle, alt_of, interval_of, n_of, style_of, tip_of
-from harness.report.labels import determining, labels, short_keys
+from harness.report.labels import labels
 from harness.report.quantities import (
     cost_quantity,
     listed_apart,
@@ -30,6 +30,7 @@ from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
 from harness.statistics.recommendation import best_of
 from harness.statistics.run_frame import Aggregate
+from harness.store.run_labels import determining, short_keys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

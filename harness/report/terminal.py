@@ -20,7 +20,8 @@ from harness.report.notes import weakens_nothing
 from harness.report.sections import ANSWER, BESIDE, NOTES
 from harness.report.verdict.sentences import size_of
 from harness.report.verdict.types import RIVALS
-from harness.store import name_for
+from harness.store import RunDir, name_for
+from harness.store.run_lookup import with_typed_names
 
 WIDTH = 100
 _GAP = 2
@@ -75,9 +76,13 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[st
     """`known`: notes of earlier chapters, which are not repeated."""
     verdict = chapter.findings.verdict
     console.print(plain(f"{verdict.dataset}: {size_of(verdict)}", "dim"), width=width)
-    console.print(plain(verdict.headline, "bold"), width=width)
-    for sentence in verdict.sentences:
-        console.print(plain(sentence), width=width)
+    runs = [view.run for view in chapter.group.views]
+    for sentence in (verdict.headline, *verdict.sentences):
+        style = "bold" if sentence is verdict.headline else ""
+        said, command = _command_apart(with_typed_names(sentence, runs), width)
+        console.print(plain(said, style), width=width)
+        if command:
+            console.print(plain(command, style), soft_wrap=True)
     console.print()
     table = _narrowed(leaderboard(verdict, brief=True), width)
     left = len(table.rows) - _MOST_SYSTEMS
@@ -87,7 +92,7 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[st
         print_table(replace(table, rows=shown, note=f"{legend}."), console, width, titled=False)
     left_out = [counted(left, "more system")] if len(shown) < len(table.rows) else []
     notes = [note for note in verdict.caveats if not note.endswith(tuple(known))]
-    print_notes(notes, console, width, full=full, left_out=left_out)
+    print_notes(notes, console, width, full=full, left_out=left_out, runs=runs)
 
 
 def _narrowed(table: Table, width: int) -> Table:
@@ -165,20 +170,37 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def print_notes(
-    notes: Sequence[str], console: Console, width: int, *, full: bool, left_out: Sequence[str] = ()
+    notes: Sequence[str],
+    console: Console,
+    width: int,
+    *,
+    full: bool,
+    left_out: Sequence[str] = (),
+    runs: Sequence[RunDir] = (),
 ) -> None:
     """The first notes that weaken a number, about two lines each, and what `--full` shows besides; `full`: all of
-    them in full.
+    them in full. `runs`: those that commands in the notes name.
     """
+    notes = [with_typed_names(note, runs) for note in notes]
     shown = notes if full else [_cut(note) for note in notes if not weakens_nothing(note)][:_MOST_NOTES]
     for note in shown:
-        for place, line in enumerate(plain(note, "yellow").wrap(console, max(_FEWEST, width - _GAP))):
+        said, command = _command_apart(note, width - _GAP)
+        lines = plain(said, "yellow").wrap(console, max(_FEWEST, width - _GAP))
+        for place, line in enumerate([*lines, *([plain(command, "yellow")] if command else [])]):
             line.rstrip()
             console.print(Text.assemble(("  " if place else "! ", "yellow"), line), soft_wrap=True)
     hidden = len(notes) - len(shown)
     more = [*left_out, *([counted(hidden, "more note")] if hidden else [])]
     if more:
         console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
+def _command_apart(text: str, width: int) -> tuple[str, str]:
+    """A sentence that is too long for a line, and the command at its end, which stays whole, to be copied."""
+    words, command, rest = text.partition(" rag-harness ")
+    if len(text) <= width or not words.endswith(":"):
+        return text, ""
+    return words, f"{command}{rest}".strip()
 
 
 def _cut(note: str) -> str:

@@ -1,5 +1,6 @@
 """The directory of one run."""
 
+import shlex
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -296,7 +297,7 @@ class RunDir:
 
     @property
     def _evaluate_again(self) -> str:
-        return f"run `rag-harness evaluate {self.run_id}` again: paid judgements are replayed"
+        return f"run `rag-harness evaluate {shlex.quote(str(self.path))}` again: paid judgements are replayed"
 
     def write_estimate(self, estimate: Estimate) -> None:
         """Save the estimate of the run, unless an earlier one exists."""

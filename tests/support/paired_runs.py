@@ -75,6 +75,8 @@ class ScoredRun:
     """The primary metric of its data set; empty: as in `PRIMARY_MEASURES`."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """More keys of its config."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """The answer parameters of its system."""
     replayed: int = 0
     """Number of queries, from the first, answered from the journal."""
     gold: Sequence[str] = ()
@@ -85,6 +87,8 @@ class ScoredRun:
     """Number of queries, from the last, without an answer; the run is then not closed."""
     name: str = ""
     """Name of the run directory; empty: by its identity."""
+    generates: bool = True
+    """False: it only retrieved."""
     evaluator: EvaluationRecord = field(
         default_factory=lambda: EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
     )
@@ -163,8 +167,8 @@ def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
 def _manifest(plan: ScoredRun) -> Manifest:
     identity: dict[str, Any] = {
         "dataset": {"name": plan.dataset, "subset": "default", "digest": plan.digest},
-        "system": {"name": plan.system, "version": "1", "index": {}, "answer": {}},
-        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}},
+        "system": {"name": plan.system, "version": "1", "index": {}, "answer": dict(plan.answer)},
+        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}} if plan.generates else {},
         "repeats": plan.repeats,
     }
     return Manifest(

@@ -13,8 +13,8 @@ from command_line import CommandLineHere
 from hypothesis import strategies as st
 
 from harness.config import BenchConfig
-from harness.config.yaml_limits import flatten
 from harness.core.errors import HarnessError
+from harness.core.hashing import flatten
 from harness.runner.importing.answer_file import read_file
 
 LIMIT_S = 20

@@ -60,7 +60,7 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
 
         Replies of the judge are reused. It needs the evaluator's packages, not its scores.
 
-        Example: rag-harness graph demo--naive demo-0005 --pair context_relevancy
+        Example: rag-harness graph trial1 demo-0005 --pair context_relevancy
         """
         import asyncio
 

@@ -51,15 +51,15 @@ def ask(
 
     Examples:
 
-      rag-harness ask "Who built the harbour wall?" --run demo--naive
+      rag-harness ask "Who built the harbour wall?" --run trial1
 
-      rag-harness ask "Who built the harbour wall?" --run demo--naive --run demo--kg    (side by side)
+      rag-harness ask "Who built the harbour wall?" --run trial1 --run trial2    (side by side)
 
-      rag-harness ask --run demo--naive    (a question a line, until Ctrl-D)
+      rag-harness ask --run trial1    (a question a line, until Ctrl-D)
 
-      rag-harness ask "Who built it?" --run demo--naive --judge local    (judge the answer)
+      rag-harness ask "Who built it?" --run trial1 --judge local    (judge the answer)
 
-      rag-harness ask "Who built it?" --run demo--naive --json < /dev/null
+      rag-harness ask "Who built it?" --run trial1 --json < /dev/null
     """
     from harness.core.errors import ConfigError
     from harness.extensions.ask.output import ask_runs
@@ -128,9 +128,9 @@ def try_systems(
 
       rag-harness try --docs papers --judge local
 
-      rag-harness try demo--naive demo--kg
+      rag-harness try trial1 trial2
 
-      rag-harness compare demo--naive demo--kg    (with the votes)
+      rag-harness compare trial1 trial2    (with the votes)
     """
     from functools import partial
 

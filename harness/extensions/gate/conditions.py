@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Literal
 
-from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, ConfigError, nearest
+from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, ConfigError
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import paired
 from harness.report.comparison.runs import drawn_queries, refuse_unusable, shared_queries
-from harness.report.measures import known_measures
+from harness.report.measures import instead_of, known_measures
 from harness.report.view import RunView, load_views
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.limit_tests import LimitOutcome, LimitTest, drop_within, mean_within
 from harness.statistics.paired_comparison import compare_measure
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS
-from harness.store import RunDir
+from harness.store import RunDir, name_for
 
 Kind = Literal["min", "max", "max-drop"]
 _SAID: Mapping[Kind, str] = {"min": "at least", "max": "at most", "max-drop": "drop at most"}
@@ -153,7 +153,7 @@ def _tested(
     if measure.higher_is_better is None:
         raise ConfigError(f"'{printable(name)}' has no direction: it cannot drop", "limit it with --min or --max")
     if len({view.way(name) for view in used}) > 1:
-        names = " ".join(view.run.run_id for view in used)
+        names = " ".join(name_for(view.run) for view in used)
         what = f"'{printable(name)}' was scored in different ways (version, parameters, models)"
         raise ConfigError(what, f"score both runs alike: rag-harness evaluate {names}")
     compared = compare_measure(measure, shared_queries(used, None), design)
@@ -164,10 +164,13 @@ def _tested(
 
 def _refuse_without_values(view: RunView, name: str) -> None:
     if not view.values.get(name):
-        near = nearest(name, {printable(one) for one, own in view.values.items() if own})
-        raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", near)
+        held = [printable(one) for one, own in view.values.items() if own]
+        score_it = f"rag-harness evaluate {name_for(view.run)}"
+        fix = instead_of(name, held, [view.manifest], known_measures(view.evaluations), score_it)
+        raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", fix)
     if why := view.why_not_compared(name):
-        fix = "leave the condition out" if name in COSTS else f"score it: rag-harness evaluate {view.run.run_id}"
+        score_it = f"score it: rag-harness evaluate {name_for(view.run)}"
+        fix = "leave the condition out" if name in COSTS else score_it
         raise ConfigError(f"'{printable(name)}' cannot be checked: {view.run.run_id} {why}", fix)
 
 

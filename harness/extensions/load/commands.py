@@ -45,13 +45,13 @@ def load(
 
     Examples:
 
-      rag-harness load demo--naive
+      rag-harness load trial1
 
-      rag-harness load demo--naive --concurrency 1,2,4,8,16 --queries 50
+      rag-harness load trial1 --concurrency 1,2,4,8,16 --queries 50
 
-      rag-harness load demo--naive --rate 0.5,1,2 --seconds 60
+      rag-harness load trial1 --rate 0.5,1,2 --seconds 60
 
-      rag-harness load demo--naive --set budget.usd=1
+      rag-harness load trial1 --set budget.usd=1
     """
     from harness.core.current_process import count_stops
     from harness.extensions.load.levels import MOST_AT_ONCE, LevelSize

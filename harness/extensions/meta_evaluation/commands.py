@@ -57,11 +57,11 @@ def correlate(
 
     Examples:
 
-      rag-harness correlate demo--naive -m token_f1,accuracy --out correlations
+      rag-harness correlate trial1 -m token_f1,accuracy --out correlations
 
-      rag-harness correlate demo--naive demo--kg --labels labels.csv --scale 1-5 --by type
+      rag-harness correlate trial1 trial2 --labels labels.csv --scale 1-5 --by type
 
-      rag-harness correlate demo--naive -m rag_eval_coverage,rag_eval_fluency --labels labels.csv --weights quality
+      rag-harness correlate trial1 -m rag_eval_coverage,rag_eval_fluency --labels labels.csv --weights quality
     """
     from harness.extensions.meta_evaluation.correlation_output import correlate_runs
 
@@ -121,11 +121,11 @@ def sensitivity(
 
     Examples:
 
-      rag-harness sensitivity demo--naive -e kg_nlp,bertscore,answer --out sensitivity
+      rag-harness sensitivity trial1 -e kg_nlp,bertscore,answer --out sensitivity
 
-      rag-harness sensitivity ms_marco--gold --preset kg-eval --no-judge
+      rag-harness sensitivity trial1 --preset kg-eval --no-judge
 
-      rag-harness sensitivity demo--naive --preset rag-eval --judge openai/gpt-4o-mini --n 50
+      rag-harness sensitivity trial1 --preset rag-eval --judge openai/gpt-4o-mini --n 50
     """
     from harness.api.config_building import named_judge
     from harness.api.evaluating import EvaluateOptions

@@ -17,6 +17,7 @@ from harness.core.records import Reference
 from harness.datasets.table_reading import FieldRow, read_table
 from harness.display.csv_sheets import read_cell
 from harness.display.text_format import printable
+from harness.report.measures import instead_of, known_measures
 from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import clusters_of
 from harness.store import RunDir
@@ -263,12 +264,13 @@ def _no_matching_label_error(
 
 
 def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
-    every = {measure for run in runs for evaluation in run.evaluations() for measure in evaluation.measures}
+    evaluations = [evaluation for run in runs for evaluation in run.evaluations()]
+    every = {measure for evaluation in evaluations for measure in evaluation.measures}
     if name in every:
         return ConfigError(
             f"'{name}' has no value for any answer of these runs", "it failed or does not apply; see: show RUN"
         )
-    fix = nearest(name, every) if every else "score them first: rag-harness evaluate RUN"
+    fix = instead_of(name, every, [run.manifest() for run in runs], known_measures(evaluations))
     return ConfigError(f"no run was scored on '{name}'", fix)
 
 

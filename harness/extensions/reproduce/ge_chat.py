@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
-from harness.config.yaml_limits import flatten
+from harness.core.hashing import flatten
 from harness.display import Entry, Quantity, Table, printable
 from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table

@@ -7,7 +7,7 @@ from email.utils import getaddresses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.config.yaml_limits import flatten
+from harness.core.hashing import flatten
 from harness.core.records import Document, Prediction
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.rag_eval.criteria import METRICS

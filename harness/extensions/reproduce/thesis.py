@@ -8,8 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from harness.config.yaml_limits import flatten
 from harness.core.bounded_files import read_plain
+from harness.core.hashing import flatten
 from harness.core.records import Triplet
 from harness.display import Entry, Quantity, Table, printable
 from harness.display.text_format import type_name

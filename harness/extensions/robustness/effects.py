@@ -41,7 +41,7 @@ from harness.report.view import RunView, load_groups, load_views
 from harness.runner.plan import Cell, is_finished, plan_cells
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 from harness.statistics.prices import Prices
-from harness.store import RunDir, rows_by_id
+from harness.store import RunDir, name_for, rows_by_id
 from harness.store.score_files import refuse_link
 
 
@@ -125,7 +125,7 @@ def _measured(runs: Sequence[RunDir], prices: Prices, wanted: str | None) -> Ite
             refuse_unusable(view)
             if not measure or measure not in view.values:
                 what = f"{view.run.run_id} has no value of {measure or 'a metric that ranks'}"
-                raise ConfigError(what, f"score it: rag-harness evaluate {view.run.run_id}")
+                raise ConfigError(what, f"score it: rag-harness evaluate {name_for(view.run)}")
             yield view, measure
 
 

@@ -44,11 +44,11 @@ def route(
 
     Examples:
 
-      rag-harness route demo--naive demo--kg demo--community
+      rag-harness route trial1 trial2 trial3
 
       rag-harness route results/demo--* --cost-weight 1 --cost tokens    (1,000 tokens cost a point)
 
-      rag-harness route demo--naive demo--kg --out routes --policy policy.yaml
+      rag-harness route trial1 trial2 --out routes --policy policy.yaml
     """
     from harness.extensions.routing.output import print_routes
     from harness.extensions.routing.study import RouteChoice

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
 from harness.extensions.routing.gains import (
     RecordedResults,
@@ -28,7 +28,7 @@ from harness.report.comparison.runs import (
     shared_queries,
 )
 from harness.report.labels import dataset_title
-from harness.report.measures import known_measures, ranking_choice
+from harness.report.measures import instead_of, known_measures, ranking_choice
 from harness.report.view import RunView
 from harness.statistics.confidence_intervals import Array
 from harness.statistics.cost import fails_too_often
@@ -143,10 +143,7 @@ def _compared(runs: Sequence[RunView], choice: RouteChoice) -> tuple[list[RunVie
     if len(places) < 2:
         scored = sorted(set.intersection(*(set(run.values) for run in runs)))
         what = f"'{printable(name)}' has no value in two of these runs" if name else "no primary metric is known"
-        raise ConfigError(
-            what,
-            f"{nearest(name, map(printable, scored))} (--measure NAME, or: `rag-harness evaluate RUN`)",
-        )
+        raise ConfigError(what, instead_of(name, [*map(printable, scored)], [run.manifest for run in runs], known))
     entrants = [runs[place] for place in places]
     again = shared_queries(entrants, None)
     measure = paired(name, [one.values[name] for one in entrants], known)

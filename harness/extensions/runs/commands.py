@@ -1,7 +1,6 @@
 """`rag-harness runs`: list, name, tag, remove and hand on runs."""
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -63,8 +62,8 @@ def list_runs(
 ) -> None:
     """List the runs of a results folder, the newest first.
 
-    With the parameters that vary among those listed, answered and expected queries, the mean of the metric that
-    ranks the run, and its size on disk.
+    With the parameters that vary among those listed, answered and expected queries, the mean of the metric by
+    which a report on this run alone ranks it, and its size on disk.
 
     Example: rag-harness runs list --system naive --tag keep
     """
@@ -94,7 +93,7 @@ def name_run(
 ) -> None:
     """Give a run a name, which reports show and commands take.
 
-    Example: rag-harness runs name demo--naive best-so-far
+    Example: rag-harness runs name trial1 best-so-far
     """
     from harness.config import load_config
     from harness.core.errors import ConfigError
@@ -118,7 +117,7 @@ def tag_run(
 ) -> None:
     """Add tags to a run, or remove them.
 
-    Example: rag-harness runs tag demo--naive +keep -draft
+    Example: rag-harness runs tag trial1 +keep -draft
     """
     with _held(run, results) as found:
         tags = _changed(found.name_and_tags().tags, changes)
@@ -138,7 +137,7 @@ def remove_runs(
     Says what is deleted, and asks first. The calls that a run paid stay, and the same run would replay them.
     Indexes stay; `gc` deletes those that no run uses.
 
-    Example: rag-harness runs rm demo--naive --yes
+    Example: rag-harness runs rm trial1 --yes
     """
     from harness.core.errors import ConfigError
     from harness.display import counted
@@ -212,9 +211,9 @@ def export(
 
     Examples:
 
-      rag-harness runs export demo--naive demo--kg -o runs.zip
+      rag-harness runs export trial1 trial2 -o runs.zip
 
-      rag-harness runs export demo--naive --to trec -o trec
+      rag-harness runs export trial1 --to trec -o trec
     """
     from harness.display import counted
     from harness.extensions.runs.hand_on import export_runs
@@ -253,8 +252,7 @@ def receive(
         _say(f"received {run.run_id}")
         if name and len(runs_called(results, name)) > 1:
             _say(f"note: another run is called '{name}' too: rag-harness runs name {name_for(run)} NEW")
-    place = f"--results {shlex.quote(str(results))} " if results != Path("results") else ""
-    _say(f"next: rag-harness report {place}{' '.join(run.run_id for run in found)}")
+    _say(f"next: rag-harness report {' '.join(map(name_for, found))}")
 
 
 def _changed(tags: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:

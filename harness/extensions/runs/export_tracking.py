@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api import frames
 from harness.api.frames import ReadRun
-from harness.config.yaml_limits import flatten
 from harness.core.errors import ConfigError, HarnessError, ServiceUnavailable
+from harness.core.hashing import flatten
 from harness.core.sanitize import check_url, path_part
 from harness.extensions.runs.exported_runs import ExportedRuns, write_lines
 from harness.report import write_report

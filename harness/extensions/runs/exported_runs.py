@@ -17,7 +17,7 @@ from harness.report import check_report, load_chapters
 from harness.report.chapter import Chapter
 from harness.report.view import RunView
 from harness.statistics.run_frame import OVERALL, Aggregate
-from harness.store import RunDir
+from harness.store import RunDir, name_for
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ExportedRuns:
         views = {view.manifest.run_id: view for one in self.chapters for view in one.group.views if view.scored}
         for copy in self.copies:
             if copy.run_id not in views:
-                fix = f"score it first: rag-harness evaluate {copy.run_id}"
+                fix = f"score it first: rag-harness evaluate {name_for(self.originals[copy.run_id])}"
                 raise DataError(f"{copy.run_id} has no scores", fix)
         return views
 

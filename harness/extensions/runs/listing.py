@@ -1,7 +1,6 @@
-"""Prints the list of runs, at most 80 columns wide."""
+"""Prints the list of runs, as wide as the console."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,21 +13,21 @@ from rich.text import Text
 
 from harness.display import NOTHING, counted, number, printable
 from harness.extensions.runs.summaries import RunSummary
-from harness.report.labels import parameter_labels
 from harness.report.terminal import plain
+from harness.store.run_labels import parameter_labels, without_shared_answers
+from harness.store.run_lookup import short_names
 
-_WIDTH = 80
 _GAP = 1
 _LONGEST = {"run": 26, "data set": 12, "model": 10, "tags": 10}
-"""In characters; the system, with its parameters, has what is left."""
+"""In characters, where the console is too narrow for all; the system, with its parameters, has what is left."""
 _LEAST_SYSTEM = 8
-_ID = re.compile(r".+--([0-9a-f]{12})")
 
 
 def print_json(summaries: Sequence[RunSummary], console: Console) -> None:
-    """Every run as one object of a list; `label`: the system with the parameters that vary among these runs."""
-    labels = parameter_labels([one.identity for one in summaries])
-    rows = [{**one.model_dump(), "label": label} for one, label in zip(summaries, labels, strict=True)]
+    """Every run as one object of a list; `label`: the system with the parameters that vary among these runs over
+    its data set.
+    """
+    rows = [{**one.model_dump(), "label": label} for one, label in zip(summaries, _labels(summaries), strict=True)]
     console.print(json.dumps(rows, indent=2), soft_wrap=True)
 
 
@@ -41,9 +40,10 @@ def print_list(summaries: Sequence[RunSummary], console: Console) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for place, (title, wide) in enumerate(zip(titles, _widths(titles, rows, console.width), strict=True)):
         is_text = title in {*_LONGEST, "date", "system"}
-        table.add_column(title, width=wide, no_wrap=True, justify="left" if is_text else "right")
-        for row in rows:
-            row[place] = printable(row[place], wide)
+        table.add_column(title, width=wide, overflow="fold", justify="left" if is_text else "right")
+        if title != "system":  # All of its parameters are shown, on several lines if need be.
+            for row in rows:
+                row[place] = printable(row[place], wide)
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
@@ -56,7 +56,6 @@ def print_list(summaries: Sequence[RunSummary], console: Console) -> None:
 
 def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Title -> value of what all runs share, and title -> the values of the others."""
-    labels = parameter_labels([one.identity for one in summaries])
     years = {one.created_at[:4] for one in summaries if not one.damage}
     # The metric of most runs needs no mark.
     metrics = [name for name, _ in Counter(one.metric for one in summaries if one.metric).most_common()]
@@ -65,9 +64,11 @@ def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str,
     scores = [NOTHING if one.value is None else f"{number(one.value)}{marks[one.metric]}" for one in summaries]
     columns = {
         "date": [_day(one.created_at, with_year=len(years) > 1) for one in summaries],
-        "run": _shown_ids(summaries),
+        "run": short_names([(one.run_id, one.name) for one in summaries]),
         "data set": [one.dataset for one in summaries],
-        "system": ["damaged" if one.damage else label for one, label in zip(summaries, labels, strict=True)],
+        "system": [
+            "damaged" if one.damage else label for one, label in zip(summaries, _labels(summaries), strict=True)
+        ],
         "model": [one.model or NOTHING for one in summaries],
         "tags": [" ".join(one.tags) for one in summaries],
         "n": [f"{one.n_answered}/{one.n_expected}" for one in summaries],
@@ -85,14 +86,17 @@ def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str,
     return {**same, **scored}, {title: column for title, column in columns.items() if title not in hidden}
 
 
-def _shown_ids(summaries: Sequence[RunSummary]) -> list[str]:
-    """The shortest words that commands take for these runs: a name, or else the last part of an id."""
-    ends = [found[1] if (found := _ID.fullmatch(one.run_id)) else one.run_id for one in summaries]
-    names, counts = Counter(one.name for one in summaries), Counter(ends)
-    return [
-        one.name if one.name and names[one.name] == 1 else end if counts[end] == 1 else one.run_id
-        for one, end in zip(summaries, ends, strict=True)
-    ]
+def _labels(summaries: Sequence[RunSummary]) -> list[str]:
+    """The system of each run with as few parameters as tell it from the others over its data set."""
+    groups: dict[str, list[int]] = {}
+    for place, one in enumerate(summaries):
+        groups.setdefault(one.dataset, []).append(place)
+    found = [""] * len(summaries)
+    for places in groups.values():
+        labels = parameter_labels(without_shared_answers([summaries[place].identity for place in places]))
+        for place, label in zip(places, labels, strict=True):
+            found[place] = label
+    return found
 
 
 def _day(moment: str, *, with_year: bool) -> str:
@@ -104,10 +108,11 @@ def _day(moment: str, *, with_year: bool) -> str:
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     widths = [
-        min(max(map(cell_len, (title, *column))), _LONGEST.get(title, _WIDTH))
-        for title, column in zip(titles, zip(*rows, strict=True), strict=True)
+        max(map(cell_len, (title, *column))) for title, column in zip(titles, zip(*rows, strict=True), strict=True)
     ]
+    if sum(widths) + _GAP * len(widths) > width:
+        widths = [min(wide, _LONGEST.get(title, wide)) for title, wide in zip(titles, widths, strict=True)]
     place = titles.index("system")
-    left = min(width, _WIDTH) - sum(widths) + widths[place] - _GAP * len(widths)
+    left = width - sum(widths) + widths[place] - _GAP * len(widths)
     widths[place] = max(_LEAST_SYSTEM, min(widths[place], left))
     return widths

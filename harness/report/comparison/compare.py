@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.runs import (
@@ -23,7 +22,7 @@ from harness.report.comparison.runs import (
     unpaired_pairs,
 )
 from harness.report.labels import dataset_title
-from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
+from harness.report.measures import candidates_to_rank, instead_of, known_measures, margin_choice, ranking_choice
 from harness.report.notes import REPEATED
 from harness.report.view import RunView
 from harness.statistics.confidence_intervals import Interval
@@ -31,7 +30,7 @@ from harness.statistics.paired_comparison import MeasureComparison, PairedMeasur
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues
 from harness.statistics.recommendation import Lead
-from harness.store import RunDir
+from harness.store import RunDir, name_for
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
@@ -95,7 +94,7 @@ def compare_runs(
     raced = [one.label for one in finished if one.run.race() is not None]
     if raced:
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
-        names = shlex.join(one.run.run_id for one in finished)
+        names = " ".join(name_for(one.run) for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
     first = ranked_by(finished) if ranked_by and not choice.measures and not choice.query_type else ""
     found = compare_loaded(finished, choice, first)
@@ -191,16 +190,16 @@ def _select_measures(
     last = {name: len(rank) + 1 + n for n, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
-    evaluate = f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"
+    evaluate = f"rag-harness evaluate {' '.join(name_for(run.run) for run in runs)}"
     common = [name for name in ordered if name == ranked_by or all(run.values.get(name) for run in runs)]
     if not common:
-        raise ConfigError("the runs have no measure in common", evaluate)
+        raise ConfigError("the runs have no measure in common", f"run: {evaluate}")
     for name in wanted:
         if name not in common:
             lacking = [run.label for run in runs if not run.values.get(name)]
             what = f"'{printable(name)}' has no value in {lacking[0]}"
-            near = nearest(name, map(printable, common))
-            raise ConfigError(what, f"{near} To score it, {evaluate}")
+            held = [printable(one) for one in common]
+            raise ConfigError(what, instead_of(name, held, [run.manifest for run in runs], known, evaluate))
     if wanted:
         return [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(wanted)], []
     shown: list[PairedMeasure] = []

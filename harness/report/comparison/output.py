@@ -166,7 +166,8 @@ def render_comparison(comparison: Comparison, console: Console, *, full: bool = 
         print_table(_brief(comparison), console, width, titled=False)
     left = len(comparison.measures) - len(_shown(comparison)) if not full else 0
     left_out = [counted(left, "more metric")] if left > 0 else []
-    print_notes(comparison.notes, console, width, full=full, left_out=left_out)
+    runs = [one.run for one in comparison.runs]
+    print_notes(comparison.notes, console, width, full=full, left_out=left_out, runs=runs)
 
 
 def title_of(comparison: Comparison) -> str:

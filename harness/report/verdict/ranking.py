@@ -10,12 +10,12 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from harness.core.errors import ConfigError, HarnessError, nearest
+from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import SHOWN_COSTS, Comparison, ComparisonChoice, compare_loaded
-from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, is_merit
+from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, instead_of, is_merit
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
@@ -324,7 +324,8 @@ def _refuse_unknown(group: Group, rivals: Sequence[RunView], wanted: str) -> Non
     if not any(has_values(view, wanted) for view in rivals):
         names = (*group.measures, *COSTS)
         held = [printable(name) for name in names if any(has_values(view, name) for view in group.views)]
-        raise ConfigError(f"no run over {group.title} has a value of '{printable(wanted)}'", nearest(wanted, held))
+        fix = instead_of(wanted, held, [view.manifest for view in group.views], group.known)
+        raise ConfigError(f"no run over {group.title} has a value of '{printable(wanted)}'", fix)
     if wanted in group.known and group.known[wanted].failure_value is None:
         what = f"'{printable(wanted)}' cannot rank: it describes contexts, and more is not better"
         raise ConfigError(what, "choose a measure of answers or of evidence")

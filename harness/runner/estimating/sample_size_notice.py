@@ -72,15 +72,15 @@ def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
 
 
 def size_lines(sizes: Iterable[SampleSize]) -> list[str]:
-    """One line for each sample, about the most systems that are compared over it: the configs of a command share
-    samples.
+    """One line for each sample over which systems are compared, about the most of them: the configs of a command
+    share samples.
     """
     most: dict[tuple[str, int], SampleSize] = {}
     for size in sizes:
         held = most.setdefault((size.dataset, size.n_queries), size)
         if size.n_systems > held.n_systems:
             most[size.dataset, size.n_queries] = size
-    return [size.line for size in most.values()]
+    return [size.line for size in most.values() if size.n_systems > 1]
 
 
 def sizes_json(sizes: Iterable[SampleSize]) -> list[dict[str, object]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere
 from labelled_runs import labelled_run
+from paired_runs import ScoredRun, write_run
 from question_reviews import question_file, rows_in
 
 from harness.cli import demo_report
@@ -111,6 +112,9 @@ def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
     fine = cli.call("doctor")
     assert fine.returncode == 0, fine.stdout
     assert "missing" not in fine.stdout
+    assert (
+        "data directory" in done.stdout.splitlines()[-1] and "data directory" not in fine.stdout.splitlines()[-1]
+    )
 
 
 def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: CommandLine) -> None:
@@ -250,3 +254,22 @@ def test_who_labels_has_to_be_named(nameless: CommandLineHere) -> None:
     run = labelled_run(nameless.results, n=3)
     assert "--annotator" in nameless.refused("annotate", run.run_id, "--csv", "s.csv")
     assert nameless.call("annotate", run.run_id, "--csv", "s.csv", "-a", "ada").returncode == 0
+
+
+METRIC_COMMANDS = (
+    *("report {} --measure METRIC", "compare {} --measures METRIC", "route {} --measure METRIC"),
+    *("gate naive -b kg --min METRIC=0.1", "correlate {} -m METRIC,Recall"),
+)
+
+
+@pytest.mark.parametrize("words", METRIC_COMMANDS)
+def test_a_misspelt_metric_and_one_of_answers_that_runs_do_not_have_are_explained(
+    here: CommandLineHere, words: str
+) -> None:
+    for name in ("naive", "kg"):
+        own = {"Recall": [1.0, 0.0] * 10}
+        run_id = f"demo--{name}--0123456789ab"
+        write_run(here.results, ScoredRun(system=name, name=run_id, generates=False, scores=own))
+    command = words.format("naive kg")
+    assert "'accuracy'?" in here.refused(*command.replace("METRIC", "acuracy").split())
+    assert "generator" in here.refused(*command.replace("METRIC", "accuracy").split())

@@ -32,6 +32,17 @@ def test_a_table_of_at_most_80_columns_holds_each_run_and_the_total_and_no_run_i
     assert [path.name for path in cli.folder.iterdir()] == ["cache"]
 
 
+def test_the_part_of_a_total_that_no_column_has_is_said(cli: CommandLine) -> None:
+    words = ("estimate", "-c", str(SMOKE), "--set", "models.generator.provider=none")
+    lines = cli.call(*words).stdout.splitlines()
+    (cell,) = json.loads(cli.call(*words, "--json").stdout)["cells"]
+    start = cell["start"]
+    said = next(line for line in lines if line.startswith("total: "))
+    assert f"{start['low']:.0f}-{start['high']:.0f} s" in said
+    assert cell["left"]["seconds"]["low"] >= start["low"] > 0
+    assert "pair" not in "".join(lines)  # There is no other run to compare with.
+
+
 def test_an_index_that_another_run_builds_is_not_said_to_be_built(cli: CommandLine) -> None:
     words = ("estimate", "-c", str(SMOKE), "--set", "matrix.answer.top_k=[1,2]", "--json")
     first, second = json.loads(cli.call(*words).stdout)["cells"]

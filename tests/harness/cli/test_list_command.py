@@ -41,6 +41,14 @@ def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: Pl
     assert (table.returncode, table.stderr) == (0, NOTHING_BROKEN)
 
 
+def test_a_system_says_whether_its_index_calls_a_model_and_its_parameters_if_asked(cli: CommandLine) -> None:
+    calls = {name: row["model calls for the index"] for name, row in rows(cli, "systems").items()}
+    assert (calls["naive"], calls["kg"], calls["router"]) == ("none", "yes", "those of its systems")
+    assert "chunk_size" not in cli.call("list", "systems").stdout
+    assert "chunk_size=1200" in cli.call("list", "systems", "--full").stdout
+    assert rows(cli, "systems")["naive"]["index_params"]["chunk_size"] == 1200
+
+
 def test_what_has_no_default_is_said_to_be_named(cli: CommandLine) -> None:
     listed = rows(cli, "datasets")
     assert listed["ir_datasets"]["options"] == {"distractors": None, "seed": 42, "id": "(required)"}

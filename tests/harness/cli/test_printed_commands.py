@@ -4,12 +4,14 @@ import html
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from command_line import REPOSITORY, CommandLine, CommandLineHere
+from paired_runs import ScoredRun, write_run
 from printed_commands import Printed, commands_in, commands_of_page, commands_of_source, problem
 
 from harness.api.config_building import bench_config
@@ -17,6 +19,7 @@ from harness.config import load_config
 from harness.report.tables.runs import run_command
 from harness.runner.executing.execute import build_manifest
 from harness.runner.plan import plan_cells
+from harness.store import find_runs
 
 SOURCES = [*REPOSITORY.glob("harness/**/*.py"), *REPOSITORY.glob("systems/**/*.py")]
 CONFIGS = sorted(REPOSITORY.glob("configs/*/*.yaml"))
@@ -43,12 +46,63 @@ def test_every_command_of_a_page_or_config_can_be_typed(page: Path) -> None:
     assert problems(commands_of_page(text) if page.suffix == ".md" else commands_in(text)) == []
 
 
+def unclear_runs(printed: Iterable[Printed]) -> list[str]:
+    """Runs called by data set and system, such as demo--naive, of which no earlier command makes exactly one."""
+    commands, found = [one for one in printed if one.text.count(" ") > 1], []
+    for place, one in enumerate(commands):
+        for dataset, system in re.findall(r"(?<![\w/*-])(\w+)--([a-z]\w*)(?![\w*-])", " ".join(one.words)):
+            makers = {
+                made.text
+                for made in commands[:place]
+                if made.words[0] == "run" and f"-s {system}" in made.text and "per_system" not in made.text
+            }
+            found += (
+                [one.text] if len([text for text in makers if dataset in text or "-d " not in text]) != 1 else []
+            )
+    return found
+
+
+def test_a_page_or_help_text_calls_a_run_by_its_system_only_if_its_commands_make_one_run_of_it() -> None:
+    texts = {page: commands_of_page(page.read_text("utf-8")) for page in PAGES if page.suffix == ".md"}
+    texts |= {path: commands_of_source(path) for path in SOURCES}
+    assert {path.name: unclear for path, found in texts.items() if (unclear := unclear_runs(found))} == {}
+    two = "rag-harness run -s kg -d demo --set answer.top_k=1\nrag-harness run -s kg -d demo\n"
+    assert unclear_runs(commands_in(f"{two}rag-harness show demo--kg"))
+    assert unclear_runs(commands_in("rag-harness load demo--kg"))
+
+
 @pytest.mark.parametrize(
     "text", ["rag-harness run --such", "rag-harness rnu x", "rag-harness run --set no.such=1"]
 )
 @pytest.mark.parametrize("frame", ["{}", "`{}`", "next: {}    (a remark)", "open $({})"])
 def test_a_command_that_cannot_be_typed_is_found(frame: str, text: str) -> None:
     assert len(problems(commands_in(frame.format(text)))) == 1
+
+
+def test_a_printed_command_names_runs_that_lie_elsewhere_so_that_it_can_be_pasted(tmp_path: Path) -> None:
+    cli = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "80"})
+    theirs = tmp_path / "their long folder of results"
+    scored, rival = (
+        write_run(
+            theirs, ScoredRun(system=name, name=f"demo--{name}--0123456789ab", scores={"accuracy": [1.0, 0.0] * 4})
+        )
+        for name in ("naive", "kg")
+    )
+    write_run(theirs, ScoredRun(system="other", scores={"accuracy": [1.0, 0.0] * 4}, unfinished=8))
+
+    def printed(*commands: str) -> str:
+        called = [cli.call(*words.split(), "--results", str(theirs)) for words in commands]
+        return "".join(one.stdout + one.stderr for one in called)
+
+    said = printed("report", "report naive", "compare", "show naive", "compare naive kg -m none")
+    for run in (scored, rival):
+        shutil.rmtree(run.path / "scores")
+    said += printed("report naive", "compare naive kg", "gate naive --min accuracy=1")
+    named = [one.words for one in commands_in(said) if one.words[0] in {"compare", "evaluate", "report", "show"}]
+    assert {words[0] for words in named} == {"compare", "evaluate", "report", "show"}
+    for words in named:
+        found = [find_runs(cli.results, [word])[0] for word in words[1:] if word != "QUERY_ID"]
+        assert {run.run_id for run in found} <= {scored.run_id, rival.run_id}  # Finished ones.
 
 
 def test_what_make_runs_for_each_line_of_the_readme_can_be_typed() -> None:

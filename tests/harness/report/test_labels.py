@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.report.labels import differences, labels, other_weights, parameter_labels, shortened
+from harness.report.labels import differences, labels, other_weights, shortened
+from harness.store.run_labels import parameter_labels
 
 
 def identity(
@@ -70,7 +71,7 @@ def test_what_a_sentence_calls_runs_of_a_sweep_over_several_parameters_tells_the
         for rerank in ("none", "ms-marco-minilm-l12")
     ]
     found = labels(sweep)
-    assert "naive headings=true rerank=none search=bm25" in found
+    assert "naive search=bm25 headings=true rerank=none" in found
     assert len({shortened(label) for label in found}) == len(sweep)
     beyond = [identity(**{f"parameter_{number}": value for number in range(5)}) for value in "xy" * 1]
     alike = labels(

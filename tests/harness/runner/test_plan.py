@@ -1,5 +1,6 @@
 """Cells are resolved, checked and named before anything is paid for."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +8,7 @@ from math import ceil
 from typing import Any
 
 import pytest
+from command_line import REPOSITORY
 
 from harness.config import BenchConfig, load_config
 from harness.core.errors import ConfigError
@@ -313,12 +315,23 @@ def test_what_the_data_set_does_not_have_is_said() -> None:
     assert line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/STATISTICS.md"])
+def test_pages_name_the_numbers_of_queries_that_a_plan_of_two_systems_names(page: str) -> None:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    (line,) = size_lines(sizes(systems=["naive", "recursive"]))
+    needed = re.findall(r"\b(?:5|10) points about ([0-9,]+)\b", line)
+    assert len(needed) == 2
+    assert all(number in text for number in needed)
+
+
 @pytest.mark.parametrize("config", [{"systems": ["naive"]}, {"systems": SYSTEMS}])
-def test_it_refuses_nothing(config: dict[str, object]) -> None:
+def test_too_few_queries_are_not_refused_and_a_single_run_has_no_difference_to_find(
+    config: dict[str, object],
+) -> None:
     cells = plan_cells(
         BenchConfig.model_validate({"dataset": {"name": "demo", "sample": {"per_type": 1}}, **config})
     )
-    assert size_lines(sample_sizes(cells))
+    assert bool(size_lines(sample_sizes(cells))) == (len(cells) > 1)
     assert sizes_json(sample_sizes(cells))[0]["can_show_anything"] is False
 
 

@@ -135,7 +135,7 @@ def test_scores_that_are_not_what_made_them_closed_are_refused_and_made_again(
     assert "answer" in line
     if name == "answer.json":
         assert "answer" in refusal(RunDir(run.path).evaluations)
-    assert f"run `rag-harness evaluate {run.run_id}` again" in line
+    assert f"run `rag-harness evaluate {run.path}` again" in line
     run.write_scores(evaluation("answer"), scores("answer_m"))
     assert len(run.scores()) == 10
 

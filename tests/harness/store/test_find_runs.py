@@ -18,7 +18,7 @@ KG, NAIVE, OTHER = "demo--kg--aaaaaaaaaaaa", "demo--naive--bbbbbbbbbbbb", "ms_ma
 def results(tmp_path: Path, make_manifest: MakeManifest) -> Path:
     folder = tmp_path / "results"
     for name in (NAIVE, KG, OTHER):
-        RunDir.create(folder, make_manifest(name), [])
+        RunDir.create(folder, make_manifest(name, system={"name": name.split("--")[1]}), [])
     (folder / "indexes" / "0123456789ab").mkdir(parents=True)
     (folder / "half-made").mkdir()
     return folder
@@ -56,8 +56,43 @@ def test_a_run_is_found_by_its_path_wherever_it_lies(
     assert run.run_id == KG
 
 
-def test_a_name_that_fits_several_runs_names_them_all(results: Path) -> None:
-    assert refusal(results, "demo--") == f"'demo--' matches 2 runs: name one: {KG}, {NAIVE}"
+def test_a_name_that_fits_several_runs_is_refused_with_what_tells_them_apart(
+    results: Path, make_manifest: MakeManifest
+) -> None:
+    assert all(f"{run[-12:]} {run.split('--')[1]}" in refusal(results, "demo--") for run in (KG, NAIVE))
+    for number, search, generator in (
+        (1, "bm25", {"provider": "none"}),
+        (2, "dense", {"provider": "none"}),
+        (3, "dense", {"provider": "fake", "model": "fake-7b"}),
+    ):
+        plain = make_manifest(f"demo--plain--{number:012}")
+        system = {"name": "plain", "answer": {"top_k": 4, "search": search}}
+        identity = {**plain.identity, "system": system, "models": {"generator": generator}}
+        RunDir.create(results, plain.model_copy(update={"identity": identity}), [])
+    RunDir(results / "demo--plain--000000000003").rename("readable")
+    line = refusal(results, "demo--plain")
+    listed = dict(one.split(" ", 1) for one in line.split("name one: ")[1].split("; "))
+    assert {name: found(results, name)[0][-1] for name in listed} == dict(
+        zip(("000000000001", "000000000002", "readable"), "123", strict=True)
+    )
+    assert "search=bm25" in listed["000000000001"] and "search=dense" in listed["000000000002"]
+    assert "fake-7b" in listed["readable"] and "fake-7b" not in listed["000000000002"]
+    assert "top_k" not in line and "plain" not in " ".join(listed.values())
+
+
+def test_of_many_runs_that_a_name_fits_the_first_are_listed_and_the_command_that_lists_all(
+    results: Path, make_manifest: MakeManifest
+) -> None:
+    for number in range(7):
+        RunDir.create(results, make_manifest(f"demo--many--{number:012}"), [])
+    line = refusal(results, "many")
+    assert line.count("0000000000") == 5
+    assert f"runs list --results {results}" in line
+
+
+def test_a_damaged_run_among_those_that_a_name_fits_is_listed_by_its_id(results: Path) -> None:
+    (results / KG / "manifest.json").write_text("[")
+    assert KG[-12:] in refusal(results, "demo--")
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one(results: Path) -> None:
@@ -90,8 +125,8 @@ def test_the_name_of_a_run_or_a_unique_part_of_it_means_that_run(results: Path) 
     assert found(results, "kg") == [OTHER]  # A whole name means more than a part of an id.
     RunDir(results / KG).rename("trial2")
     line = refusal(results, "trial")
-    assert f"{NAIVE} (trial1)" in line
-    assert f"{KG} (trial2)" in line
+    assert "trial1 naive" in line
+    assert "trial2 kg" in line
 
 
 def test_a_system_means_the_run_of_that_system_and_not_of_one_whose_name_contains_it(
