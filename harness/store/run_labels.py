@@ -28,9 +28,9 @@ def parameter_labels(identities: Sequence[Identity], others: Sequence[Identity] 
     for other in others:
         systems.setdefault(_system_name(other), []).append(_parameters(flatten(determining(other))))
     telling = {}
-    for name, own in rivals.items():
-        n_values = {key: len({_exact(one, key) for one in own}) for one in flat for key in one}
-        chosen = {*_telling(own), *_telling(systems[name])}
+    for name, alike in rivals.items():
+        n_values = {key: len({_exact(one, key) for one in alike}) for one in flat for key in one}
+        chosen = {*_telling(alike), *_telling(systems[name])}
         telling[name] = short_keys(
             sorted(chosen, key=lambda key: (_preference(key)[0], -n_values.get(key, 1), key)), flat
         )
@@ -123,7 +123,7 @@ def told_apart(manifests: Sequence[Manifest]) -> list[str]:
     generator; or else when it was made.
     """
     have_generators = all(one.has_generator for one in manifests)
-    generator = {} if have_generators else {"generator": {}}
+    generator: dict[str, dict[str, Any]] = {} if have_generators else {"generator": {}}
     identities = without_shared_answers(
         [{**one.identity, "models": {**one.models, **generator}} for one in manifests]
     )

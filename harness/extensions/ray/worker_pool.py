@@ -234,7 +234,7 @@ class TurnWorker(Supervisor, Generic[TurnResult]):
     """A worker whose turns each end with one event that holds the result."""
 
     def __init__(self, job: WorkerJob, environment: WorkerEnvironment, result_type: type[TurnResult]) -> None:
-        self._result_type = result_type
+        self._result_type: type[TurnResult] = result_type
         self._result: TurnResult | None = None
         super().__init__(job, environment, self._keep_result)
 
