@@ -231,7 +231,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
 
 def _generates(models: Mapping[str, Mapping[str, Any]]) -> bool:
     """`models`: role -> identity."""
-    return models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL
+    return bool(models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL)
 
 
 def index_id_of(
