@@ -227,7 +227,7 @@ class WorkerPool:
             raise
 
 
-TurnResult = TypeVar("TurnResult", AnswersScored, TextsExtracted)
+TurnResult = TypeVar("TurnResult", bound=AnswersScored | TextsExtracted)
 
 
 class TurnWorker(Supervisor, Generic[TurnResult]):
