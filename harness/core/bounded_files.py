@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,7 +17,7 @@ _AT_ONCE = os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = "a pipe or device, not a file"
 
 
-def open_plain(path: Path) -> BinaryIO:
+def open_plain(path: Path) -> BufferedReader:
     """Open a regular file for reading. OSError for a folder, pipe or device."""
     return os.fdopen(_opened(path, os.O_RDONLY), "rb")
 
