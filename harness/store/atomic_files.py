@@ -82,8 +82,8 @@ def open_partial(path: Path) -> BinaryIO:
     writers, which are not locked, are removed.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        with suppress(OSError), open_plain(left) as unfinished:
-            fcntl.flock(unfinished, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError), open_plain(left) as abandoned:
+            fcntl.flock(abandoned, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
     while True:
         file = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial").open("xb")
