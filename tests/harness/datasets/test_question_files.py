@@ -212,7 +212,7 @@ def test_in_csv_the_type_null_is_a_word_and_other_missing_values_are_none(tmp_pa
 
 def test_questions_that_state_their_evidence_or_without_it_their_answer_are_counted(tmp_path: Path) -> None:
     quote = {"quote": "24 days of leave", "document": "leave.md"}
-    rows = [
+    rows: list[dict[str, object]] = [
         {"question": "24 days of\u00a0leave are granted. Is that so?", "answers": "yes", "evidence": quote},
         {"question": "Is a trip approved by the HEAD OF TRAVEL or by nobody?", "answers": "Head of travel"},
         {"question": "How long is it: 124 days of leave?", "answers": "24 days", "evidence": quote},
