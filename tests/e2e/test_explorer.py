@@ -156,8 +156,8 @@ def test_what_a_system_offers_as_evidence_is_underlined_where_it_stands(open_exp
 def test_gold_facts_are_marked_whatever_the_white_space_and_gold_documents_named(
     open_explorer: OpenExplorer,
 ) -> None:
-    text = "Before. The bridge was clo sed in\u00a02031. After."
-    evidence = (Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="Gone."))
+    text = "Before. The bridge was clo sed in\u00a02031. After 120 days."
+    evidence = (Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="20 days"))
     said = Said(contexts=(context("nothing here", "x"), context(text, "gold doc")))
     page = open_explorer([Asked("q1", evidence=evidence)], [Answers("kg", records({"q1": said}))])
     open_query(page)

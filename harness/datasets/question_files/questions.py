@@ -238,7 +238,8 @@ def _echoing(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[
         echoing += [question] if any(contains_words(question.text, text) for text in searched) else []
     if echoing:
         where = f"(first: {_place(echoing[0])}), so a context that repeats the question counts as evidence found"
-        yield f"{_of(len(echoing), len(asked))} contain their own evidence {where}"
+        level = "warning: " if 2 * len(echoing) > len(asked) else ""
+        yield f"{level}{_of(len(echoing), len(asked))} contain their own evidence {where}"
 
 
 def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:

@@ -170,13 +170,13 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
     for document in documents:
         if not left:
             break
-        text = _form(f"{document.title} {document.text}")
+        text = f" {_form(f'{document.title} {document.text}')} "
         words = set(text.split())
         # A missing word is quick to detect, and rules out most documents.
         found = [
             form
             for form, parts in left.items()
-            if (words.issuperset(parts) or _UNSPACED.search(form)) and form in text
+            if (words.issuperset(parts) and f" {form} " in text) or (_UNSPACED.search(form) and form in text)
         ]
         for form in found:
             del left[form]

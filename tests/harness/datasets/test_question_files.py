@@ -224,12 +224,16 @@ def test_questions_that_state_their_evidence_or_without_it_their_answer_are_coun
     assert len(notes) == 1
     assert notes[0].startswith("2 of 6 questions contain their own evidence (first: asked.jsonl line 1)")
     assert "own evidence" not in the_notes(read(tmp_path, lines(*rows[2:])))
+    assert "warning: 2 of 3 questions contain their own evidence" in the_notes(read(tmp_path, lines(*rows[:3])))
 
 
 def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
     answers = ["24 Days", "Twenty-four", "yes", "No.", "Insufficient information."]
     found = read(tmp_path, lines(*({"question": f"{one}?", "answers": one} for one in answers)))
     assert "1 of 5 questions with no answer literally in a document (first: 'Twenty-four')" in the_notes(found)
+    other = Document(doc_id="d", text="After 124 days, 24 came, and days passed.")
+    inside = read_questions(tmp_path / "asked.jsonl", [other]).notes
+    assert any("none of the 2 expected answers is in a document (first: '24 Days')" in one for one in inside)
 
 
 def test_answers_that_are_sentences_are_asked_for_as_sentences(tmp_path: Path) -> None:

@@ -1,6 +1,19 @@
 // Gold facts and offered evidence in a text.
 
-/** [start, end] of every fact that stands in the text, white space aside, merged and in order. */
+/** Letters of scripts that neither lack spaces nor write particles onto a word, and digits. */
+const OF_A_WORD = new RegExp(
+  "\\p{Nd}|(?![" + ["Han", "Hira", "Kana", "Thai", "Lao", "Khmer", "Mymr", "Hang", "Arab", "Hebr"]
+    .map((script) => `\\p{sc=${script}}`).join("") + "])[\\p{L}\\p{M}]", "u");
+
+/** Whether a word or number of the text goes on at this place. */
+function goesOn(text, at) {
+  const [before, behind] = [text.slice(Math.max(at - 2, 0), at), text.slice(at, at + 2)];
+  if (OF_A_WORD.test(before.slice(-1)) && OF_A_WORD.test(behind[0] ?? "")) return true;
+  return (/\d[.,]$/.test(before) && /^\d/.test(behind)) || (/\d$/.test(before) && /^[.,]\d/.test(behind));
+}
+
+/** [start, end] of every fact that stands in the text, white space aside and not inside a word or number, merged
+ * and in order. */
 function places(text, facts) {
   let squeezed = "";
   const origin = [];
@@ -12,8 +25,11 @@ function places(text, facts) {
   }
   const found = facts.map((fact) => {
     const wanted = [...fact].filter((letter) => !SPACE.test(letter)).join("");
-    const at = wanted ? squeezed.indexOf(wanted) : -1;
-    return at < 0 ? null : [origin[at], origin[at + wanted.length - 1] + 1];
+    for (let at = wanted ? squeezed.indexOf(wanted) : -1; at >= 0; at = squeezed.indexOf(wanted, at + 1)) {
+      const [start, end] = [origin[at], origin[at + wanted.length - 1] + 1];
+      if (!goesOn(text, start) && !goesOn(text, end)) return [start, end];
+    }
+    return null;
   });
   const merged = [];
   for (const [start, end] of found.filter(Boolean).sort((one, other) => one[0] - other[0])) {
