@@ -49,7 +49,7 @@ test:
 	@$(BIN)/pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 \
 	  $(call marked,slow) $(ARGS)
 
-# Before every commit; under two minutes.
+# Before every commit; three to four minutes on two cores.
 check:
 	@scripts/setup dev
 	@$(BIN)/ruff check .

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from harness.display import Entry, NumberForm, Quantity, Table, format_value, printable
 from harness.report.verdict.sentences import advice, stand_in_of
 from harness.report.verdict.types import OPEN, Number, Outcome, Standing, Verdict
+from harness.statistics.cost import TIMES
 
 MOST_COLUMNS = 7
 _Column = tuple[str, Callable[[Standing], Entry]]
@@ -17,10 +18,12 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     has_behind = any(one.behind is not None for one in verdict.standings)
     mean: NumberForm = "± %" if verdict.is_share else "±"
     gap: NumberForm = "points" if verdict.is_share else "two"
+    # Beside the median in the column of seconds.
+    mean_of = "mean " if verdict.metric in TIMES else ""
     columns: list[_Column] = [
         ("system", lambda one: printable(one.system, 100)),
         ("", lambda one: _status(verdict, one, brief=brief)),
-        *([(verdict.metric_title, lambda one: _number(one.score, mean))] if verdict.metric else []),
+        *([(f"{mean_of}{verdict.metric_title}", lambda one: _number(one.score, mean))] if verdict.metric else []),
         *([("against the best", lambda one: _number(one.behind, gap, signed=True) or "")] if has_behind else []),
         *([(verdict.unranked_title, _unranked)] if verdict.unranked_title else []),
         *_others(verdict),

@@ -45,7 +45,7 @@ from harness.report.records import (
 from harness.statistics.aggregate import aggregate_scores
 from harness.statistics.columnar_scores import MISSING, ScoreColumns
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
-from harness.statistics.cost import evaluation_costs, fails_too_often, latencies, query_scores, run_costs
+from harness.statistics.cost import TIMES, evaluation_costs, fails_too_often, latencies, query_scores, run_costs
 from harness.statistics.estimate import MeasuredCost, answers_spent
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues, cost_values, scored_values
@@ -104,7 +104,11 @@ class RunView:
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
         """The row of that measure in the mix of query types in which another one is, if there is one in that."""
-        row = self.row(measure, other.query_type) if other else None
+        return self.row_in(other.query_type if other else OVERALL, measure)
+
+    def row_in(self, mix: str, measure: str) -> Aggregate | None:
+        """The row of that measure in a mix of query types, or overall if it has none in that."""
+        row = self.row(measure, mix)
         return row if row is not None and row.mean is not None else self.row(measure)
 
     def value(self, measure: str) -> float | None:
@@ -164,7 +168,9 @@ class RunView:
         if measure in COSTS and self.why_unpriced:
             return self.why_unpriced
         found = self.values.get(measure, QueryValues.of({}, frozenset()))
-        if found and found.is_comparable(measure):
+        # Our own runs lack the times of replayed answers; why those of imported ones are missing is not known.
+        lacks_times = measure in TIMES and self.manifest.is_imported and len(found) < len(found.expected)
+        if found and found.is_comparable(measure) and not lacks_times:
             return ""
         return f"has a value for {len(found):,} of {len(found.expected):,} queries only"
 

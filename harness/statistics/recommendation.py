@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import Array, Interval
+from harness.statistics.confidence_intervals import FEWEST, Array, Interval, scipy_special
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.multiple_comparisons import tested
 from harness.statistics.paired_comparison import MeasureComparison
@@ -104,22 +104,16 @@ def ranked_places(compared: MeasureComparison) -> list[int]:
     return [place for _, place in sorted(known, key=lambda one: (sign * one[0], one[1]))]
 
 
-class Risk(NamedTuple):
-    """How far the true mean of a run may be below that of the best one, from one model, so that both agree."""
-
-    probability: float
-    """That it is at most the margin below."""
-    at_most_worse: float
-    """Upper 97.5 % limit of how far it is below, in the unit of the metric; 0: it is the best."""
-
-
-def risk_within(compared: MeasureComparison, place: int, margin: float) -> Risk | None:
-    """The risk of choosing a run, with the worst possible value for each of its missing ones and the best for
-    those of others. None for a single run, fewer than two queries, and metrics without a direction or a range.
+def probability_within(compared: MeasureComparison, place: int, margin: float) -> float | None:
+    """The probability that the true mean of a run is at most the margin below that of the best one, with the worst
+    possible value for each of its missing ones and the best for those of others. None for a single run, fewer than
+    two queries or six clusters, and metrics without a direction or a range.
     """
     places = ranked_places(compared)
     span, higher = compared.measure.span, compared.measure.higher_is_better
     if len(places) < 2 or span is None or higher is None or compared.n_common < 2:
+        return None
+    if compared.clusters is not None and len(set(compared.clusters.tolist())) < FEWEST:
         return None
     sign = 1.0 if higher else -1.0
     values = sign * np.stack([compared.values(at, best=at != place) for at in places], axis=1)
@@ -127,7 +121,7 @@ def risk_within(compared: MeasureComparison, place: int, margin: float) -> Risk 
     means, covariance = _means(values, weights, span, compared.clusters)
     draws = _posterior(means, covariance, span)
     behind = draws.max(axis=1) - draws[:, places.index(place)]
-    return Risk(float(np.mean(behind <= margin)), float(np.quantile(behind, 1 - ALPHA / 2)))
+    return float(np.mean(behind <= margin))
 
 
 def _hull(one: Interval, other: Interval, span: float | None) -> Interval:
@@ -142,16 +136,18 @@ def _means(values: Array, weights: Array, span: float, clusters: NDArray[np.int6
     """The means of the columns and their covariance; queries of one cluster are not independent.
 
     A few queries may agree by chance, which would look like certainty. So each run gets the variance of one more
-    disagreement by `span` (as Agresti & Min 2005 add one each way): 1 / (n + 2)^2 for n independent units.
+    disagreement by `span` (as Agresti & Min 2005 add one each way): 1 / (n + 2)^2 for n queries.
     """
     means = np.average(values, axis=0, weights=weights)
     residuals = (values - means) * weights[:, None]
+    floor = np.eye(len(means)) * (span / (len(residuals) + 2)) ** 2
     if clusters is not None:
         _, group = np.unique(clusters, return_inverse=True)
         residuals = np.stack([np.bincount(group, column) for column in residuals.T], axis=1)
     n = len(residuals)
-    floor = np.eye(len(means)) * (span / (n + 2)) ** 2
-    return means, residuals.T @ residuals / weights.sum() ** 2 * (n / max(1, n - 1)) + floor
+    # The spread of a few units is itself uncertain.
+    wider = (scipy_special().stdtrit(n - 1, ALPHA / 2) / scipy_special().ndtri(ALPHA / 2)) ** 2 * n / (n - 1)
+    return means, residuals.T @ residuals / weights.sum() ** 2 * wider + floor
 
 
 def _posterior(means: Array, covariance: Array, span: float) -> Array:

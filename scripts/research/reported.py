@@ -40,7 +40,8 @@ def verdicts(check: Check) -> Iterator[Row]:
             yield from named_of_copies(check, n, k)
             yield from named_of_missing(check, n, k)
             yield from named_of_unequals(check, n, k)
-            yield from within_margin(check, n, k)
+            for name in ("shares", "shares, luck by article"):
+                yield from within_margin(check, n, k, name)
 
 
 def named_of_equals(check: Check, n: int, k: int, name: str) -> Iterator[Row]:
@@ -103,14 +104,14 @@ def named_of_unequals(check: Check, n: int, k: int) -> Iterator[Row]:
     return check.shares(nominal, n, case, max(1, k // 4))
 
 
-def within_margin(check: Check, n: int, k: int) -> Iterator[Row]:
+def within_margin(check: Check, n: int, k: int, name: str) -> Iterator[Row]:
     """True means are normal around a common one. A case counts as a draw with the stated probability, so that both
     rows have the same kind of interval.
     """
 
     def case(rng: Rng) -> tuple[bool, bool, bool]:
         ahead = rng.normal(0, SPREADS[int(rng.integers(len(SPREADS)))], k).clip(-0.25, 0.25)
-        said = verdict(*systems(rng, n, tuple(ahead), WORLDS["shares"]))
+        said = verdict(*systems(rng, n, tuple(ahead), WORLDS[name]))
         chosen = int((said.recommended or "s1")[1:]) - 1
         stated = 1.0 if said.probability is None else said.probability
         behind = float(ahead.max() - ahead[chosen])
@@ -118,7 +119,7 @@ def within_margin(check: Check, n: int, k: int) -> Iterator[Row]:
         return behind <= MARGIN, bool(rng.random() < stated), is_covered
 
     nominal = {
-        f"{k} systems: the recommended one is within 5 points of the best": "as stated",
+        f"{k} systems, {name}: the recommended one is within 5 points of the best": "as stated",
         "the same: the probability that is stated": "as measured, within .05",
         "the same: it is at most as far behind as stated": ".975",
     }

@@ -25,9 +25,11 @@ from harness.report.labels import dataset_title
 from harness.report.measures import candidates_to_rank, instead_of, known_measures, margin_choice, ranking_choice
 from harness.report.notes import REPEATED
 from harness.report.view import RunView
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues
+from harness.statistics.recommendation import Lead
 from harness.store import RunDir, name_for
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
@@ -215,6 +217,31 @@ def _select_measures(
     return shown, [
         f"{REPEATED}{', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
     ]
+
+
+def gap_of(
+    compared: MeasureComparison, lead: Lead, best: int, *, is_won: bool = False
+) -> tuple[float, float | None, float | None]:
+    """The mean of another run minus that of the leading one, with the interval that decides between them.
+    `is_won`: the best is significantly better than every other run.
+
+    Where the correction for all pairs keeps two runs tied, or the lead holds on these documents only, the interval
+    of this comparison alone, for new documents, would say something else.
+    """
+    pair = compared.pair_of(best, lead.place)
+    if is_won or pair is None:
+        return lead.gap(compared)
+    is_here = pair.significant and pair.population == "documents"
+    if not is_here and (not lead.is_shown or pair.significant):
+        return lead.gap(compared)
+    on_new = None if is_here else pair.interval_clusters
+    ends = [end for end in (*pair.interval, *(on_new or ())) if end is not None]
+    if not ends:
+        return lead.gap(compared)
+    # The pair's is that of a minus b, the lead's that of the best run, positive if better.
+    is_turned = (pair.a == lead.place) != (compared.measure.higher_is_better is False)
+    low, high = min(ends), max(ends)
+    return replace(lead, interval=Interval(-high, -low) if is_turned else Interval(low, high)).gap(compared)
 
 
 def _is_the_same(one: PairedMeasure, other: PairedMeasure) -> bool:

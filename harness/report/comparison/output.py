@@ -12,8 +12,8 @@ from rich.console import Console
 
 from harness.display import Entry, Quantity, Table, counted, printable, short_number
 from harness.display.text_format import csv_name
-from harness.report.comparison.compare import Comparison
-from harness.report.comparison.tables import ON, comparison_tables, which_as_good
+from harness.report.comparison.compare import Comparison, gap_of
+from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.folder import files_together
 from harness.report.formats import csv_text, exact
 from harness.report.labels import run_labels, shortened
@@ -247,7 +247,7 @@ def _brief(comparison: Comparison) -> Table:
                 _value(one, pair.mean_b),
                 _difference(one, *_gap(one, pair)),
                 f"{pair.n:,}",
-                f"{better[one.verdict(pair)]} {ON[pair.population] if pair.significant else ''}".rstrip(),
+                f"{better[one.verdict(pair)]}{_here(pair)}",
             )
             for one, pair in pairs
         )
@@ -256,28 +256,47 @@ def _brief(comparison: Comparison) -> Table:
     if not shown:
         labels = tuple((printable(run.label, 60),) for run in comparison.runs)
         return Table("metrics", "Metrics", ("system",), labels)
-    first, *others = shown[:4]
+    first, *others = shown[:3]
     ranked = ranked_places(first)
     base = ranked[0] if comparison.against is None else comparison.against
     leads = {lead.place: lead for lead in leads_of(first, base)}
+    is_won = all(lead.is_shown for lead in leads.values())
     rows = tuple(
         (
             printable(comparison.label(place), 40),
+            _label(first, base, place, is_won=is_won),
             _value(first, first.means[place]),
-            _difference(first, *leads[place].gap(first)) if place in leads else "",
+            _difference(first, *gap_of(first, leads[place], base, is_won=is_won)) if place in leads else "",
             *(_value(one, one.means[place]) for one in others),
         )
         for place in (*ranked, *(at for at in range(len(comparison.runs)) if at not in ranked))
     )
     against = "the best" if comparison.against is None else printable(comparison.label(base), 40)
-    header = ("system", _title(first), f"against {against}", *map(_title, others))
+    header = ("system", "", _title(first), f"against {against}", *map(_title, others))
     return Table("metrics", "Metrics", header, rows)
 
 
 def _gap(compared: MeasureComparison, pair: ComparedPair) -> tuple[float, float | None, float | None]:
     """The difference with the interval that a report shows of it: for new documents too, if the metric ranks."""
     leads = leads_of(compared, pair.b)
-    return leads[0].gap(compared) if leads else (pair.difference, *pair.interval)
+    if not leads:
+        return pair.difference, *pair.interval
+    return gap_of(compared, leads[0], pair.b, is_won=leads[0].is_shown)
+
+
+def _label(compared: MeasureComparison, base: int, place: int, *, is_won: bool) -> str:
+    """`worse`, `worse here` (on these documents only), `tied`; empty for the run that the others stand against."""
+    pair = compared.pair_of(base, place)
+    if pair is None or place == base:
+        return ""
+    if not pair.significant and not is_won:
+        return "tied"
+    is_better = compared.verdict(pair) == ("a" if pair.a == place else "b")
+    return f"{'better' if is_better else 'worse'}{'' if is_won else _here(pair)}"
+
+
+def _here(pair: ComparedPair) -> str:
+    return " here" if pair.significant and pair.population == "documents" else ""
 
 
 def _value(compared: MeasureComparison, mean: float | None) -> Entry:

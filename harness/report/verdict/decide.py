@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.display import counted, printable
+from harness.display import counted, printable, short_number
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED_NOTE, how_to_finish
@@ -16,7 +16,7 @@ from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_descri
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, natural_mix, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
-from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
+from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Standing, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import ENOUGH
 from harness.statistics.difference_tests import ALPHA
@@ -24,11 +24,13 @@ from harness.statistics.non_inferior import as_good, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.statistics.query_values import COSTS
-from harness.statistics.recommendation import MISSING_MATTERS, Lead, risk_within
+from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability_within
 
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
+_MOSTLY_WORDING = 0.5
+"""Score of a constant answer, from 0 to 1, above which a word metric says little about facts."""
 _OFTEN_LABELLED = 0.1
 """Part of the answers of a run."""
 
@@ -40,7 +42,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
     view = ranking.view(choice.place) if choice.recommends else None
-    probability, worst = _risk(ranking, choice)
+    shown = tuple(standings(group, lines, ranking, choice))
     is_bounded = bounded == ranking.measure
     verdict = replace(
         without_ranking(group, choice.outcome, ""),
@@ -57,8 +59,8 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         upper_baseline=baselines.upper.label if baselines.upper and is_bounded else "",
         recommended=view.label if view else None,
         recommended_run=view.run.run_id if view else None,
-        probability=probability,
-        at_most_worse=worst,
+        probability=_probability(ranking, choice),
+        at_most_worse=_at_most_worse(ranking, choice, shown),
         cheaper=_much_cheaper(ranking, choice),
         tie_break=tie_break(ranking, choice),
         model_limit=model_limit(group, bounded, baselines, ranking.entrants, natural=natural_mix(ranking)),
@@ -67,7 +69,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         is_ceiling=is_ceiling(ranking),
         separated_by=separated_by(ranking) if is_ceiling(ranking) else "",
         **_stopped(group),
-        standings=tuple(standings(group, lines, ranking, choice)),
+        standings=shown,
     )
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
@@ -278,15 +280,27 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
     return place if own is not None and low <= _CHEAPER * own else best
 
 
-def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]:
-    """The probability that it is within the margin of the best, and how far it may be behind; both unknown after a
-    race, which stops by results.
+def _probability(ranking: Ranking, choice: Choice) -> float | None:
+    """That it is within the margin of the best; unknown after a race, which stops by results."""
+    compared, margin = ranking.ranked, ranking.margin_value
+    if compared is None or margin is None or not choice.recommends or ranking.race is not None:
+        return None
+    return probability_within(compared, choice.place, margin)
+
+
+def _at_most_worse(ranking: Ranking, choice: Choice, shown: Sequence[Standing]) -> float | None:
+    """How far the best run may be behind another one, by the intervals of the leaderboard, and for new documents
+    where those are of these alone; None if another run is recommended.
     """
-    compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
-    if compared is None or not choice.recommends or ranking.race is not None:
-        return None, None
-    risk = None if margin is None else risk_within(compared, place, margin)
-    return (None, None) if risk is None else (risk.probability, risk.at_most_worse or None)
+    if not choice.recommends or choice.place != ranking.order[0]:
+        return None
+    is_cost = ranking.ranked is not None and ranking.ranked.measure.higher_is_better is False
+    gaps = [one.behind for one in shown if one.behind is not None]
+    # Lower limits of its lead.
+    lows = [lead.interval.low for lead in ranking.leads]
+    lows += [gap.low if is_cost else gap.high and -gap.high for gap in gaps]
+    known = [low for low in lows if low is not None]
+    return -min(known) if known and len(known) == len(lows) and min(known) < 0 else None
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
@@ -361,10 +375,20 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
             yield f"{ranking.display_name} alone ranks here: a system that hardly answers can win."
         if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
             yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
+    yield from _shared_wording(verdict)
     for standing in verdict.standings:
         if standing.status == "not ranked" and standing.why != UNFINISHED:
             yield f"{shortened(standing.system)} is not ranked: {standing.why}."
     yield from _other_notes(group)
+
+
+def _shared_wording(verdict: Verdict) -> Iterator[str]:
+    constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
+    if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
+        yield (
+            f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "
+            "these questions share most of their words, so read some of them."
+        )
 
 
 def _other_notes(group: Group) -> list[str]:

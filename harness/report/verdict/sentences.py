@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.display import counted, short_number, short_seconds
+from harness.display import counted, short_number
 from harness.report.labels import shortened
 from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
@@ -59,7 +59,7 @@ def _repair(verdict: Verdict) -> str:
     if not (stand_in := stand_in_of(verdict)):
         return ""
     own, share = stand_in[0], 100 * (stand_in[0].failed or 0.0)
-    leads = f"it leads ({scored(verdict, own)}), but failed on {share:.0f} % of the questions"
+    leads = f"it leads ({scored(verdict, own)}), but failed in {share:.0f} % of its answers"
     return f"Repair {name(own.system)} before you use it: {leads}."
 
 
@@ -171,13 +171,11 @@ def _failing(verdict: Verdict) -> str:
     if stand_in := stand_in_of(verdict):
         other = stand_in[1]
         return (
-            f"Until then use {name(other.system)}: it is not shown to be worse and failed on "
+            f"Until then use {name(other.system)}: it is not shown to be worse and failed in "
             f"{100 * (other.failed or 0.0):.0f} %."
         )
     most = max(found, key=lambda one: one.failed or 0.0)
-    said = (
-        f"{name(most.system)} failed on {100 * (most.failed or 0.0):.0f} % of the questions, which count as wrong"
-    )
+    said = f"{name(most.system)} failed in {100 * (most.failed or 0.0):.0f} % of its answers, which count as wrong"
     return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
 
 
@@ -244,34 +242,43 @@ def _same_score(verdict: Verdict, own: Standing, other: Standing) -> str:
     if verdict.is_ceiling or (verdict.outcome == Outcome.LEADING and not verdict.cheaper and not unpriced):
         return ""
     said = f"{name(own.system)} and {name(other.system)} have the same score"
-    return f"{said}; {name(unpriced.system)} {unpriced.why_unpriced}" if unpriced else said
+    if unpriced:
+        return f"{said}; {name(unpriced.system)} {unpriced.why_unpriced}"
+    free = [one for one in (own, other) if one.usd_per_1000 is None]
+    return (
+        f"{said}; no price is known for {name(free[0].system)}, so costs decide nothing"
+        if len(free) == 1
+        else said
+    )
 
 
 def _risk(verdict: Verdict) -> str:
-    if verdict.outcome not in _UNSETTLED or verdict.is_ceiling:
+    # Of a few questions the probability is near certain or near chance, whatever the truth is.
+    if verdict.outcome not in {Outcome.LEADING, Outcome.INCONCLUSIVE} or verdict.is_ceiling:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
-    behind = f"in the worst case it is {amount(verdict, worst)} behind" if worst else ""
-    # Of a few questions the probability is near certain or near chance, whatever the truth is.
-    if verdict.probability is None or verdict.outcome in {Outcome.INCONCLUSIVE, Outcome.TOO_FEW}:
-        return f"In the worst case {best} is {amount(verdict, worst)} behind." if worst else ""
-    sure = f"{100 * min(0.99, verdict.probability):.0f} %"
-    said = f"The chance that {best} is within {margin_of(verdict)} of the best is {sure}"
-    return f"{said}; {behind}." if behind else f"{said}."
+    if verdict.outcome == Outcome.INCONCLUSIVE or verdict.probability is None:
+        return f"{best} is hardly more than {amount(verdict, worst)} behind another system." if worst else ""
+    if worst is not None and verdict.is_share and 100 * worst <= verdict.margin:
+        return f"{best} is hardly more than {amount(verdict, worst)} behind any other system."
+    # A limit beyond the margin leaves 2.5 % there.
+    most = 0.97 if worst else 0.99
+    said = f"The chance that {best} is within {margin_of(verdict)} of the best is "
+    said += f"{100 * min(most, verdict.probability):.0f} %"
+    return f"{said}; it is hardly more than {amount(verdict, worst)} behind." if worst else f"{said}."
 
 
 def _costs(verdict: Verdict) -> str:
     worth = sorted(_leading(verdict), key=lambda one: one.status != "recommended")[:2]
+    if any(one.why_unpriced for one in worth):
+        return ""
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
-    if any(cost.value for _, cost in dollars):
+    if len(dollars) == len(worth) and any(cost.value for _, cost in dollars):
         shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
-    shown = " and ".join(
-        f"{'≥ ' if cost.at_least else ''}{short_seconds(cost.value)} with {name(one.system)}"
-        for one, cost in timed
-    )
-    return f"A question takes {shown}." if timed else ""
+    shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
+    return f"A question takes {shown}." if timed and len(timed) == len(worth) else ""
 
 
 def _more(verdict: Verdict) -> str:

@@ -9,16 +9,16 @@ from math import inf
 from typing import NamedTuple
 
 from harness.display import printable
+from harness.report.comparison.compare import gap_of
 from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.ranking import Ranking, has_values, why_not_comparable
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
-from harness.statistics.confidence_intervals import FEWEST, Interval
+from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
-from harness.statistics.recommendation import Lead
 from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 
 NOT_FINISHED = "not finished"
@@ -94,31 +94,11 @@ def standings(
         if compared is not None:
             found = replace(found, n_missing=compared.n_missing[place])
             if place in leads:
-                is_same = place in ranking.identical(ranking.order[0])
-                found = replace(
-                    found, behind=Number(0.0) if is_same else Number(*_gap(place, leads[place], ranking))
-                )
+                best, lead = ranking.order[0], leads[place]
+                is_same = place in ranking.identical(best)
+                gap = (0.0,) if is_same else gap_of(compared, lead, best, is_won=ranking.is_won)
+                found = replace(found, behind=Number(*gap))
         yield found
-
-
-def _gap(place: int, lead: Lead, ranking: Ranking) -> tuple[float, float | None, float | None]:
-    """The difference, with the interval that decided the status: where the correction for all pairs keeps two runs
-    tied, the interval of this comparison alone would show them apart.
-    """
-    compared = ranking.ranked
-    assert compared is not None  # noqa: S101 - there is no lead without
-    is_worse_here = place in ranking.worse_here
-    if place in ranking.beaten or not (lead.is_shown or is_worse_here):
-        return lead.gap(compared)
-    pair = ranking.pair_with_best(place)
-    on_new = None if is_worse_here else pair.interval_clusters
-    ends = [end for end in (*pair.interval, *(on_new or ())) if end is not None]
-    if not ends:
-        return lead.gap(compared)
-    # The pair's is that of a minus b, the lead's that of the best run, positive if better.
-    is_turned = (pair.a == place) != (compared.measure.higher_is_better is False)
-    low, high = min(ends), max(ends)
-    return replace(lead, interval=Interval(-high, -low) if is_turned else Interval(low, high)).gap(compared)
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
@@ -150,14 +130,15 @@ def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status,
     row, view = line.row, line.view
     if view is None:
         return Standing(line.label, "", status, why, score=_mean(row), n=row.n_expected if row else 0)
-    unranked = view.row_beside(ranking.instead_of, row) if ranking and ranking.instead_of else None
+    mix = NATURAL if ranking is not None and natural_mix(ranking) else OVERALL
+    unranked = view.row_in(mix, ranking.instead_of) if ranking and ranking.instead_of else None
     columns, repeats = {}, max(1, view.frame.repeats)
     for measure in group.columns:
-        other = view.row(measure.name)
+        other = view.row_in(mix, measure.name)
         # Beside the score, a share of less than half as many queries would be read as one of all.
         is_most = other is None or row is None or 2 * other.n_expected >= row.n_expected
         if row is None or (measure.name != row.measure and is_most):
-            columns[printable(measure.display_name)] = view.value(measure.name)
+            columns[printable(measure.display_name)] = other.mean if other else None
     return Standing(
         line.label,
         view.run.run_id,
@@ -172,8 +153,8 @@ def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status,
         failed=view.n_errors / view.n_answered if view.n_answered else None,
         is_imported=view.manifest.is_imported,
         seconds=_number(view.row("latency_s_p50")),
-        tokens=_number(view.row_beside("tokens", row), mark=self_reported_mark(view, "tokens")),
-        usd_per_1000=_number(view.row_beside("usd", row), 1000.0),
+        tokens=_cost(view, mix, "tokens", mark=self_reported_mark(view, "tokens")),
+        usd_per_1000=_cost(view, mix, "usd", 1000.0),
         index_usd=_number(view.row("index_usd")),
         index_tokens=_number(view.row("index_tokens")),
     )
@@ -181,6 +162,12 @@ def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status,
 
 def _mean(row: Aggregate | None) -> Number | None:
     return None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
+
+
+def _cost(view: RunView, mix: str, measure: str, scale: float = 1.0, mark: str = "") -> Number | None:
+    """The mean of a query; a lower bound if many failed, because a failed query costs less than an answer."""
+    found = _number(view.row_in(mix, measure), scale, mark)
+    return replace(found, at_least=found.at_least or view.fails_too_often) if found else None
 
 
 def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:

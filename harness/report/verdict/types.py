@@ -189,8 +189,8 @@ class Verdict:
     probability: float | None = None
     """That the recommended run is within the margin of the best one."""
     at_most_worse: float | None = None
-    """Upper 97.5 % limit of how far it is behind the best one, in the unit of the metric; None: unknown, or it is
-    the best.
+    """How far it may be behind another run, by the intervals in `standings`, in the unit of the metric; None:
+    unknown, or not at all.
     """
     cheaper: Cheaper | None = None
     tie_break: TieBreak | None = None
