@@ -28,12 +28,10 @@ def parameter_labels(identities: Sequence[Identity], others: Sequence[Identity] 
     for other in others:
         systems.setdefault(_system_name(other), []).append(_parameters(flatten(determining(other))))
     telling = {}
-    for name, alike in rivals.items():
-        n_values = {key: len({_exact(one, key) for one in alike}) for one in flat for key in one}
-        chosen = {*_telling(alike), *_telling(systems[name])}
-        telling[name] = short_keys(
-            sorted(chosen, key=lambda key: (_preference(key)[0], -n_values.get(key, 1), key)), flat
-        )
+    for name, group in rivals.items():
+        chosen = {*_telling(group), *_telling(systems[name])}
+        order = {key: (_preference(key)[0], -len({_exact(one, key) for one in group}), key) for key in chosen}
+        telling[name] = short_keys(sorted(chosen, key=order.__getitem__), flat)
     return [
         " ".join([name, *(f"{short}={shown(own.get(key))}" for key, short in telling[name].items())])
         for name, own in zip(names, flat, strict=True)
@@ -123,12 +121,12 @@ def told_apart(manifests: Sequence[Manifest]) -> list[str]:
     generator; or else when it was made.
     """
     have_generators = all(one.has_generator for one in manifests)
-    generator: dict[str, dict[str, Any]] = {} if have_generators else {"generator": {}}
-    identities = without_shared_answers(
-        [{**one.identity, "models": {**one.models, **generator}} for one in manifests]
-    )
+    identities = [
+        one.identity if have_generators else {**one.identity, "models": {**one.models, "generator": {}}}
+        for one in manifests
+    ]
     datasets = [str(one.identity.get("dataset", {}).get("name", "")) for one in manifests]
-    labels = parameter_labels(identities)
+    labels = parameter_labels(without_shared_answers(identities))
     systems = [label.partition(" ")[0] for label in labels]
     if len({*systems}) == 1:
         labels = [label.partition(" ")[2] for label in labels]

@@ -26,6 +26,7 @@ from harness.report.terminal import WIDTH, plain, print_table
 from harness.report.view import RunView
 from harness.store import find_runs
 from harness.store.atomic_files import write_atomic
+from harness.store.run_lookup import with_typed_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ def print_routes(
         for table in section.content.tables:
             print_table(table, console, width)
         for note in section.content.items:
-            console.print(plain(f"! {note}", "yellow"), width=width)
+            console.print(plain(f"! {with_typed_names(note, runs)}", "yellow"), width=width)
     for name, path in (("routes", out and out / _PAGE), ("policy", policy)):
         if path:
             console.print(f"{name}: {path}", soft_wrap=True)

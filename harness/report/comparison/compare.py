@@ -198,8 +198,8 @@ def _select_measures(
         if name not in common:
             lacking = [run.label for run in runs if not run.values.get(name)]
             what = f"'{printable(name)}' has no value in {lacking[0]}"
-            shown_names = [printable(one) for one in common]
-            raise ConfigError(what, instead_of(name, shown_names, [run.manifest for run in runs], known, evaluate))
+            scored = [printable(one) for one in common]
+            raise ConfigError(what, instead_of(name, scored, [run.manifest for run in runs], known, evaluate))
     if wanted:
         return [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(wanted)], []
     shown: list[PairedMeasure] = []
