@@ -24,7 +24,7 @@ from harness.report.quantities import (
 from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, why_not_ranked
-from harness.report.view import Group
+from harness.report.view import Group, RunView
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.query_values import COSTS
@@ -46,7 +46,7 @@ _LOG_FROM = 8.0
 
 class SweepPoint(NamedTuple):
     value: float
-    position: int
+    view: RunView
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,17 @@ def find_sweeps(group: Group) -> list[Sweep]:
 
 def _lines(group: Group, flat: Sequence[Flat], key: str) -> tuple[SweepLine, ...]:
     alike: dict[str, list[SweepPoint]] = {}
-    for position, own in enumerate(flat):
+    for view, own in zip(group.views, flat, strict=True):
         if _is_number(own.get(key)):
             rest = repr(sorted((name, repr(value)) for name, value in own.items() if name != key))
-            alike.setdefault(rest, []).append(SweepPoint(float(own[key]), position))
-    curves = [sorted(points) for points in alike.values() if len({point.value for point in points}) >= _FEWEST]
-    curves.sort(key=lambda points: points[0].position)
-    first = [group.views[points[0].position].manifest.identity for points in curves]
-    names = labels([_without(identity, key.split(".")) for identity in first])
+            alike.setdefault(rest, []).append(SweepPoint(float(own[key]), view))
+    curves = [
+        sorted(points, key=lambda point: point.value)
+        for points in alike.values()
+        if len({point.value for point in points}) >= _FEWEST
+    ]
+    curves.sort(key=lambda points: points[0].view.position)
+    names = labels([_without(points[0].view.manifest.identity, key.split(".")) for points in curves])
     return tuple(SweepLine(name, tuple(points)) for name, points in zip(names, curves, strict=True))
 
 
@@ -109,10 +112,10 @@ def sweep_tables(group: Group, findings: Findings) -> list[Table]:
     sweeps = find_sweeps(group)
     if not sweeps:
         return []
-    swept = {point.position for sweep in sweeps for line in sweep.lines for point in line.points}
+    swept = {point.view for sweep in sweeps for line in sweep.lines for point in line.points}
     return [
         *(_sweep_table(group, findings, sweep) for sweep in sweeps),
-        *budget_tables(group, findings, sorted(swept)),
+        *budget_tables(findings, [view for view in group.views if view in swept]),
     ]
 
 
@@ -132,7 +135,7 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
 
 
 def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
-    view, row = group.views[point.position], findings.rows[point.position] if findings.rows else None
+    view, row = point.view, findings.rows[point.view]
     aside = why_not_ranked(view, group.scored_otherwise(findings.measure) if findings.measure else ())
     is_cost = row is not None and row.measure in COSTS
     mean = cost_quantity(row, interval=True) if is_cost else share(row)
@@ -144,26 +147,24 @@ def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPo
     return (named, quantity_of(point.value), mean, population(row), *costs, index_seconds(view), built)
 
 
-def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
-    """For each cost: the runs that are better than all cheaper ones, each with the cheapest that is as good; none
-    that only looks cheap. `positions` in `group.views`; costs are in the mix in which the answers are.
+def budget_tables(findings: Findings, views: Sequence[RunView]) -> list[Table]:
+    """For each cost: those of `views` that are better than all cheaper ones, each with the cheapest that is as
+    good; none that only looks cheap. Costs are in the mix in which the answers are.
     """
     if findings.ranking.ranked is None:
         return []
-    tables = (_budget_table(group, findings, findings.ranking.ranked, positions, cost) for cost in BUDGETS)
+    tables = (_budget_table(findings, findings.ranking.ranked, views, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
 def _budget_table(
-    group: Group, findings: Findings, compared: MeasureComparison, positions: Sequence[int], cost: str
+    findings: Findings, compared: MeasureComparison, views: Sequence[RunView], cost: str
 ) -> Table | None:
-    views = group.views
-    rows = {position: findings.row_of(group, position, cost) for position in positions}
-    spent = {position: row for position, row in rows.items() if row is not None and row.mean is not None}
-    left = {position: why for position, row in spent.items() if (why := why_no_price(views[position], cost, row))}
-    costs = {position: row.mean for position, row in spent.items() if position not in left and row.mean}
-    by_cost = sorted(costs, key=lambda position: (costs[position], position))
-    steps = list(_frontier(findings, compared, by_cost))
+    rows = {view: findings.row_of(view, cost) for view in views}
+    spent = {view: row for view, row in rows.items() if row is not None and row.mean is not None}
+    left = {view: why for view, row in spent.items() if (why := why_no_price(view, cost, row))}
+    costs = {view: row.mean for view, row in spent.items() if view not in left and row.mean}
+    steps = list(_frontier(findings, compared, sorted(costs, key=lambda view: costs[view])))
     if not steps:
         return None
     name, within = compared.measure.name, findings.margin
@@ -174,49 +175,50 @@ def _budget_table(
             *("budget", "best", f"{name} [95 % CI]", "best of", "corrected"),
             *(f"cheapest within {within} (non-inferior)", f"its {name}", "its cost"),
         ),
-        rows=tuple(_budget_row(group, findings, compared, costs, step) for step in steps),
+        rows=tuple(_budget_row(findings, compared, costs, step) for step in steps),
         note="The best of several is chosen and measured on the same queries, so its score is too high. "
         "Corrected: the score on one half of the queries of the run chosen on the other half. Non-inferior: the "
         f"95 % interval excludes that it is worse by {within} or more than any run within the budget (--margin)."
-        f"{not_compared({views[position].label: why for position, why in left.items()})}",
+        f"{not_compared({view.label: why for view, why in left.items()})}",
     )
 
 
-def _frontier(findings: Findings, compared: MeasureComparison, by_cost: Sequence[int]) -> Iterator[list[int]]:
+def _frontier(
+    findings: Findings, compared: MeasureComparison, by_cost: Sequence[RunView]
+) -> Iterator[list[RunView]]:
     """For each run that is better than all cheaper ones: the runs that cost no more, itself last."""
     sign = -1 if compared.measure.higher_is_better is False else 1
     means = dict(zip(findings.ranking.entrants, compared.means, strict=True))
-    merits = {position: sign * mean for position in by_cost if (mean := means.get(position)) is not None}
+    merits = {view: sign * mean for view in by_cost if (mean := means.get(view)) is not None}
     best: float | None = None
-    for position, merit in merits.items():
+    for n, merit in enumerate(merits.values(), start=1):
         if best is None or merit > best:
-            best, affordable = merit, list(merits)
-            yield affordable[: affordable.index(position) + 1]
+            best = merit
+            yield [*merits][:n]
 
 
 def _budget_row(
-    group: Group,
     findings: Findings,
     compared: MeasureComparison,
-    costs: Mapping[int, float],
-    affordable: Sequence[int],
+    costs: Mapping[RunView, float],
+    affordable: Sequence[RunView],
 ) -> tuple[Entry, ...]:
-    best, views = affordable[-1], group.views
-    places = [findings.ranking.entrants.index(position) for position in affordable]
+    best, entrants = affordable[-1], findings.ranking.entrants
+    places = [entrants.index(view) for view in affordable]
     chosen = best_of(compared, places)
     entries: tuple[Entry, ...] = (
         quantity_of(costs[best]),
-        views[best].label,
+        best.label,
         share(findings.rows[best]),
         Quantity(len(affordable), unit="count"),
         Quantity(chosen.mean, unit="share") if chosen and len(places) > 1 else None,
     )
-    prices = [costs.get(position) for position in findings.ranking.entrants]
+    prices = [costs.get(view) for view in entrants]
     good = cheapest_as_good(compared, prices, places, findings.ranking.margin_value)
     if good is None:
         return (*entries, "none is shown to be", None, None)
-    alike = findings.ranking.entrants[good.place]
-    named = "itself" if alike == best else views[alike].label
+    alike = entrants[good.place]
+    named = "itself" if alike is best else alike.label
     return (*entries, named, share(findings.rows[alike]), quantity_of(costs[alike]))
 
 
@@ -246,9 +248,8 @@ def _panels(group: Group, findings: Findings) -> dict[str, str]:
     return {name: group.display_name(name) for name in scored} | costs
 
 
-def _why_left_out(group: Group, position: int, measure: str) -> str:
+def _why_left_out(group: Group, view: RunView, measure: str) -> str:
     """Why a run is on no curve of that measure; empty: it is on one."""
-    view = group.views[position]
     if view.left_race_after is not None:
         return f"left the race after {view.left_race_after:,} queries"
     why = why_not_ranked(view, group.scored_otherwise(measure))
@@ -264,10 +265,10 @@ def _draw(
     for measure, curve in curves.items():
         for line in sweep.lines:
             curve[line.name] = []
-            for value, position in line.points:
-                row = findings.row_of(group, position, measure)
-                if why := _why_left_out(group, position, measure):
-                    left_out[group.views[position].label] = why
+            for value, view in line.points:
+                row = findings.row_of(view, measure)
+                if why := _why_left_out(group, view, measure):
+                    left_out[view.label] = why
                 elif row is not None and row.mean is not None:
                     curve[line.name].append((value, row))
     if not any(rows for curve in curves.values() for rows in curve.values()):

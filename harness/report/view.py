@@ -55,8 +55,10 @@ from harness.store import Manifest, RunDir
 from harness.store.run_lookup import is_being_written
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RunView:
+    """A run as a report sees it; equal to no other one, so that it can be a key."""
+
     run: RunDir
     manifest: Manifest
     label: str
@@ -90,8 +92,8 @@ class RunView:
     """Metric or cost -> one number per query, which comparisons pair."""
     race: RaceRecord | None = None
     is_running: bool = False
-    place: int = 0
-    """Its position in its group: it looks the same in every figure."""
+    position: int = 0
+    """In its group: it looks the same in every figure."""
 
     @property
     def left_race_after(self) -> int | None:
@@ -349,7 +351,7 @@ def load_views(runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir] 
     with collector_paused():
         samples = samples_of(runs)
         every = zip(runs, named, samples, strict=True)
-        return tuple(replace(_load_view(*one, prices), place=place) for place, one in enumerate(every))
+        return tuple(replace(_load_view(*one, prices), position=position) for position, one in enumerate(every))
 
 
 @contextmanager

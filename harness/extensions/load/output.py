@@ -171,7 +171,7 @@ def _drawing(
     throughput, latency = figure.subplots(1, 2)
     handles, most = [], 0.0
     for view, test in tests:
-        look = style_of(view.place)
+        look = style_of(view.position)
         x = [float(getattr(level, load)) for level in test.levels]
         answers = [np.nan if level.answers_per_s is None else level.answers_per_s for level in test.levels]
         most = max(most, *x)

@@ -191,9 +191,9 @@ def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
     names = [marks.wrapped(printable(title)) for title in titles]
     figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.9, row_in=0.12 + 0.1 * len(judged))
     axes.axvline(0, color=GREY, linewidth=0.8)
-    places = {view.label: view.place for view in reported.group.views}
+    positions = {view.label: view.position for view in reported.group.views}
     for at, (one, effects) in enumerate(judged):
-        look, unit = marks.style_of(places[one.system]), 100 if one.is_share else 1
+        look, unit = marks.style_of(positions[one.system]), 100 if one.is_share else 1
         shift = 0.6 * ((at + 0.5) / len(judged) - 0.5)
         for effect, is_shown in effects:
             row = titles.index(effect.title) + shift

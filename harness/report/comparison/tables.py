@@ -190,7 +190,7 @@ def statistics_tables(findings: Findings) -> list[Table]:
     if comparison is not None:
         names = [printable(one.label) for one in comparison.runs]
         if findings.ranking.ranked is not None:
-            found.append(matrix_table(names, findings.compared_order, findings.ranking.ranked))
+            found.append(matrix_table(names, findings.ranking.order, findings.ranking.ranked))
         for compared in comparison.measures:
             if compared.pairs:
                 # By the other measures nothing was decided, and each is a family of its own.
@@ -208,7 +208,7 @@ def _leads_table(ranking: Ranking) -> Table | None:
     unit: NumberForm = "points" if ranking.is_share else "two"
     rows = tuple(
         (
-            printable(ranking.view(lead.place).label),
+            printable(ranking.entrants[lead.place].label),
             Quantity(lead.difference, *lead.interval, unit=unit, signed=True),
             _HOLDS[lead.is_shown, lead.is_shown_here],
             Quantity(lead.n_missing, unit="count"),
@@ -220,7 +220,7 @@ def _leads_table(ranking: Ranking) -> Table | None:
         "other run (intersection-union test). The interval spans what missing values may be."
     )
     header = ("against", "lead [95 %]", "better at 5 %, alone", "missing values")
-    best = printable(ranking.view(ranking.order[0]).label)
+    best = printable(ranking.entrants[ranking.order[0]].label)
     return Table("leads", f"{best} against the others: {printable(ranking.display_name)}", header, rows, note=note)
 
 
@@ -259,7 +259,8 @@ def _mix(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
         yield "Query types count as in the whole data set."
         return
     shown = ", ".join(
-        f"{shortened(ranking.view(at).label)} {short_number(beside[at] or 0.0)}" for at in ranking.order
+        f"{shortened(ranking.entrants[place].label)} {short_number(beside[place] or 0.0)}"
+        for place in ranking.order
     )
     yield f"Query types count as in the whole data set. With each query counted the same: {shown}."
     changed = [

@@ -40,10 +40,10 @@ class RunStyle:
     linestyle: str
 
 
-def style_of(place: int) -> RunStyle:
-    """Of the run at that place of its group, 0 first; colour and marker together first repeat after 63 runs."""
+def style_of(position: int) -> RunStyle:
+    """Of the run at that position in its group, 0 first; colour and marker together first repeat after 63 runs."""
     looks = (_COLORS, _MARKERS, _LINESTYLES)
-    return RunStyle(*(kind[place % len(kind)] for kind in looks))
+    return RunStyle(*(kind[position % len(kind)] for kind in looks))
 
 
 def runs_with(group: Group, measures: Iterable[str]) -> Sequence[RunView]:
@@ -189,7 +189,7 @@ def dot_rows(
         if row is None or row.mean is None:
             axes.text(0.5, height, NOTHING, ha="center", color=GREY, **of_row)
             continue
-        dot(axes, row, height, style_of(view.place))
+        dot(axes, row, height, style_of(view.position))
         if beside:
             axes.text(1.03, height, beside(row), **of_row, **style)
 

@@ -159,7 +159,7 @@ def _draw_curve(axes: Axes, runs: Sequence[RunView], curve: Curve) -> list[Line2
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
     for place, view in enumerate(runs):
-        look = marks.style_of(view.place)
+        look = marks.style_of(view.position)
         shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
         known = [(x, row) for x, row in rows if row is not None and row.mean is not None]

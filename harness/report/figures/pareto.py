@@ -86,7 +86,6 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    number: int
     view: RunView
     x: Extent
     y: Extent
@@ -103,14 +102,14 @@ class ScatterPoint:
 
 
 def draw_pareto(
-    group: Group, measure: str, new_figure: NewFigure, rows: Sequence[Aggregate | None] = ()
+    group: Group, measure: str, new_figure: NewFigure, rows: Mapping[RunView, Aggregate | None] | None = None
 ) -> list[Drawing]:
     """A metric against each cost that is not always 0. `rows`: the mean of each run; default: over all queries.
     Unfinished runs are left out.
     """
     if measure in COSTS:
         return []
-    ranked = rows or [view.row(measure) for view in group.views]
+    ranked = rows or {view: view.row(measure) for view in group.views}
     scale = Scale.of(group, measure)
     drawn = (_draw(group, new_figure, scale, ranked, price) for price in _PRICES)
     return [drawing for drawing in drawn if drawing]
@@ -128,13 +127,17 @@ def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -
 
 
 def _draw(
-    group: Group, new_figure: NewFigure, scale: Scale, ranked: Sequence[Aggregate | None], price: _Price
+    group: Group,
+    new_figure: NewFigure,
+    scale: Scale,
+    ranked: Mapping[RunView, Aggregate | None],
+    price: _Price,
 ) -> Drawing | None:
-    spent = [view.row_beside(price.measure, row) for view, row in zip(group.views, ranked, strict=True)]
+    spent = {view: view.row_beside(price.measure, ranked[view]) for view in group.views}
     points = [
-        ScatterPoint(number, view, x, y, self_reported_mark(view, price.measure))
-        for number, view in enumerate(group.views)
-        if view.is_complete and (x := _stretch(spent[number], is_cost=True)) and (y := _stretch(ranked[number]))
+        ScatterPoint(view, x, y, self_reported_mark(view, price.measure))
+        for view in group.views
+        if view.is_complete and (x := _stretch(spent[view], is_cost=True)) and (y := _stretch(ranked[view]))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
@@ -152,16 +155,16 @@ def _draw(
     _dress(axes, points, scale, price)
     others = group.scored_otherwise(scale.measure)
     reasons = {
-        point.number: why_no_price(point.view, price.measure, spent[point.number])
+        point.view: why_no_price(point.view, price.measure, spent[point.view])
         or (SCORED_OTHERWISE if point.view.run.run_id in others else "")
         for point in points
     }
-    apart = {number: why for number, why in reasons.items() if why}
-    best = frontier([point for point in points if point.number not in apart], lower_is_better=lower)
+    apart = {view: why for view, why in reasons.items() if why}
+    best = frontier([point for point in points if point.view not in apart], lower_is_better=lower)
     _name_points(figure, axes, points, names if needs_key else (), _draw_frontier(axes, best, lower=lower))
-    rows = [row for point in points for row in (ranked[point.number], spent[point.number])]
+    rows = [row for point in points for row in (ranked[point.view], spent[point.view])]
     title = f"{scale.title} against {price.name}"
-    outside = listed_apart({point.view.label: apart[point.number] for point in points if point.number in apart})
+    outside = listed_apart({view.label: why for view, why in apart.items()})
     caption = (
         f"{scale.title} against {price.says}, with 95 % intervals; {marks.queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost; whether "
@@ -170,9 +173,9 @@ def _draw(
     )
     sign = 1 if lower else -1
     spoken = [
-        f"{printable(point.view.label, 40)}: {scale.text(ranked[point.number])}"
+        f"{printable(point.view.label, 40)}: {scale.text(ranked[point.view])}"
         f"{' %' if scale.is_share else ''} at {bare(point.x.shown)}."
-        for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
+        for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value))
     ]
     return Drawing(price.stem, title, caption, marks.alt_of([f"{title}.", *spoken]), figure)
 
@@ -223,7 +226,7 @@ def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> 
 def _draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
     """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
     for at, point in enumerate(points):
-        look = marks.style_of(point.number)
+        look = marks.style_of(point.view.position)
         above = min(3, sum(other.place == point.place for other in points[at + 1 :]))
         for (left, bottom), (right, top) in _cross(point):
             axes.plot((left, right), (bottom, top), color=look.color, linewidth=0.9, alpha=0.75)
@@ -249,7 +252,7 @@ def _name_points(
     if key:
         from matplotlib.lines import Line2D
 
-        looks = [marks.style_of(point.number) for point in points]
+        looks = [marks.style_of(point.view.position) for point in points]
         handles = [
             Line2D([], [], color=one.color, marker=one.marker, linestyle="", markersize=4.5) for one in looks
         ]

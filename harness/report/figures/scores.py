@@ -110,7 +110,7 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
         return []
     against, first = "", None
     if len(_pairs_of(measures)) > _MOST_PAIRS:
-        first = next(iter(findings.compared_order), 0)
+        first = findings.ranking.order[0]
         measures = [_with(compared, first) for compared in measures]
         against = f" Of {len(comparison.shared):,} pairs, those with {comparison.label(first)}; the table has all."
     counts = sorted(pair.n for compared in measures for pair in compared.pairs)

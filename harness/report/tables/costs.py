@@ -274,7 +274,7 @@ def break_even_tables(group: Group, findings: Findings) -> list[Table]:
         if any(one.line and (one.line.index or one.line.per_query) for one in costs):
             tables.append(_amortised_table(group, costs, measure, unit))
             if sum(one.line is not None and not one.why_apart for one in costs) > 1:
-                tables.append(_crossings_table(group, costs, measure, less, findings))
+                tables.append(_crossings_table(costs, measure, less, findings))
     return tables
 
 
@@ -294,7 +294,7 @@ def _amortised_table(group: Group, costs: Sequence[_Costs], measure: str, unit: 
     )
 
 
-def _crossings_table(group: Group, costs: Sequence[_Costs], measure: str, less: str, findings: Findings) -> Table:
+def _crossings_table(costs: Sequence[_Costs], measure: str, less: str, findings: Findings) -> Table:
     lines = [(one.view, one.line) for one in costs if one.line and not one.why_apart]
     rows: list[tuple[Entry, ...]] = []
     for view, line in lines:
@@ -306,8 +306,7 @@ def _crossings_table(group: Group, costs: Sequence[_Costs], measure: str, less: 
     header: tuple[str, ...] = ("system", *(f"than {view.label}" for view, _ in lines))
     if findings.measure:
         header += (printable(findings.measure),)
-        scores = {view.run.run_id: row for view, row in zip(group.views, findings.rows, strict=False)}
-        rows = [(*row, share(scores.get(view.run.run_id))) for row, (view, _) in zip(rows, lines, strict=True)]
+        rows = [(*row, share(findings.rows[view])) for row, (view, _) in zip(rows, lines, strict=True)]
     return Table(
         f"cheaper_than_{measure}",
         f"At how many queries a system takes {less} than another",

@@ -55,31 +55,25 @@ class Baselines:
         return self.headroom is not None and not self.headroom.is_shown_here
 
 
-NO_BASELINES = Baselines()
-
-
-def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselines:
+def baselines_of(group: Group, measure: str, entrants: Sequence[RunView]) -> Baselines:
     """The baselines that were scored like the `entrants`; without entrants, only the constant answer."""
-    like = group.views[entrants[0]] if entrants else None
-    constant = _constant(group, measure, like or group.widest)
-    if like is None:
+    constant = _constant(group, measure, entrants[0] if entrants else group.widest)
+    if not entrants:
         return Baselines(constant=constant, lower=constant)
     runs = [
         view
         for view in group.views
         if view.is_baseline and not view.fails_too_often and has_values(view, measure)
-        if not why_not_comparable(view, measure) and view.way(measure) == like.way(measure)
+        if not why_not_comparable(view, measure) and view.way(measure) == entrants[0].way(measure)
     ]
-    given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
-    blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]
-    seeing = [
-        _of_run(view, measure) for view in runs if given[view.run.run_id] is True and not view.why_no_ceiling
-    ]
+    given = {view: sees_gold(view.manifest) for view in runs}
+    blind = [_of_run(view, measure) for view in runs if given[view] is False]
+    seeing = [_of_run(view, measure) for view in runs if given[view] is True and not view.why_no_ceiling]
     lower = _best(group, measure, [*([constant] if constant else []), *blind])
     upper = _best(group, measure, seeing)
     headroom = _lead(group, measure, upper.values, lower.values) if lower and upper else None
     if headroom is not None and lower is not None and not headroom.is_shown_here:
-        leads = [lead_over(group, measure, group.views[place], lower) for place in entrants]
+        leads = [lead_over(group, measure, view, lower) for view in entrants]
         if any(lead is not None and lead.is_shown for lead in leads):
             headroom = None
     return Baselines(constant, lower, upper, headroom)
@@ -91,7 +85,7 @@ def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
 
 
 def model_limit(
-    group: Group, measure: str, baselines: Baselines, entrants: Sequence[int], *, natural: bool
+    group: Group, measure: str, baselines: Baselines, entrants: Sequence[RunView], *, natural: bool
 ) -> ModelLimit | None:
     """The share of answers that are right with the gold evidence, if that is low, and further from 100 % than the
     best system is from it.
@@ -100,7 +94,7 @@ def model_limit(
     row = baseline_row(upper, natural=natural) if upper and known and known.is_share else None
     if upper is None or row is None or row.mean is None or row.n_expected < FEWEST:
         return None
-    rows = [group.views[position].row_beside(measure, row) for position in entrants]
+    rows = [view.row_beside(measure, row) for view in entrants]
     best = max((one.mean for one in rows if one and one.mean is not None), default=0.0)
     if max(row.mean, best) >= _LOW or 1 - row.mean <= row.mean - best:
         return None

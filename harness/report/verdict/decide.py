@@ -41,7 +41,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     if said := _all_failed(group):
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
-    view = ranking.view(choice.place) if choice.recommends else None
+    view = ranking.entrants[choice.place] if choice.recommends else None
     shown = tuple(standings(group, lines, ranking, choice))
     is_bounded = bounded == ranking.measure
     verdict = replace(
@@ -77,7 +77,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
 
 def _n_unanswerable(ranking: Ranking) -> int:
     """Queries without an answer in the documents to which the metric applies in no ranked run."""
-    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.views))
+    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.entrants))
     rows = ranking.group.widest.sample.items()
     return sum(is_null(row.reference) and query_id not in applies for query_id, row in rows)
 
@@ -162,7 +162,7 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     """Which run to choose: see docs/decisions/0017-how-a-run-is-recommended.md."""
     compared, race = ranking.ranked, ranking.race
     best = ranking.order[0]
-    if all(ranking.view(place).is_baseline for place in ranking.order):
+    if all(view.is_baseline for view in ranking.entrants):
         return Choice(best, Outcome.ONLY_BASELINES, recommends=False)
     if compared is not None and not ranking.instead_of and _is_worst_throughout(compared):
         return Choice(best, Outcome.NOTHING_RIGHT, recommends=False)
@@ -176,16 +176,16 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
         # Of too few queries nothing is known about the model either.
         is_few = bool(ranking.instead_of) and choice.outcome == Outcome.TOO_FEW
         return choice if is_few else replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
-    if baselines.lower is None or _is_above(ranking, choice.place, baselines.lower):
+    if baselines.lower is None or _is_above(ranking, ranking.entrants[choice.place], baselines.lower):
         return choice
-    if race is None and choice.place != best and _is_above(ranking, best, baselines.lower):
+    if race is None and choice.place != best and _is_above(ranking, ranking.entrants[best], baselines.lower):
         return _choice_of_tests(ranking, by_cost=False)
     return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
 
 
-def _is_above(ranking: Ranking, place: int, lower: Baseline) -> bool:
+def _is_above(ranking: Ranking, view: RunView, lower: Baseline) -> bool:
     """Whether the run is significantly better than the lower baseline; True if that is not known."""
-    lead = lead_over(ranking.group, ranking.measure, ranking.view(place), lower)
+    lead = lead_over(ranking.group, ranking.measure, view, lower)
     return lead is None or lead.is_shown_here
 
 
@@ -251,7 +251,7 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
 
 def _choice_of_race(ranking: Ranking) -> Choice:
     race = ranking.race
-    runs = [view.manifest.run_id for view in ranking.views]
+    runs = [view.manifest.run_id for view in ranking.entrants]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
     if race is None or not left:
         return Choice(ranking.order[0], Outcome.LEADING)
@@ -314,7 +314,7 @@ def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
     if not known or not choice.recommends or own < MUCH_CHEAPER * min(known)[0]:
         return None
     cost, place = min(known)
-    return Cheaper(ranking.view(place).label, unit, own / cost)
+    return Cheaper(ranking.entrants[place].label, unit, own / cost)
 
 
 def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
@@ -333,7 +333,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     more = rounded_up(max(known) - compared.n_common)
     if more >= MOST_QUERIES:
         return None
-    views = [ranking.view(place) for place in (best, *(lead.place for lead in leads))]
+    views = [ranking.entrants[place] for place in (best, *(lead.place for lead in leads))]
     seconds, dollars = ([view.value(cost) for view in views] for cost in ("latency_s", "usd"))
     there, data = sum(compared.drawn.type_mix.values()), views[0].manifest.config.get("dataset")
     return MoreQueries(

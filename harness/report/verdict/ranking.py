@@ -36,8 +36,8 @@ class Ranking:
     """Empty: no run has a score that ranks."""
     reason: str = ""
     """Why by that metric; follows its name."""
-    entrants: tuple[int, ...] = ()
-    """Their positions in the group; empty if no complete run has a value."""
+    entrants: tuple[RunView, ...] = ()
+    """The ranked runs, as in the group; empty if no complete run has a value. A `place` is an index into them."""
     comparison: Comparison | None = None
     """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
     instead_of: str = ""
@@ -61,14 +61,6 @@ class Ranking:
             return self.group.known[self.measure].is_share
         return any(self.measure in one.binary for one in self.group.evaluations)
 
-    @property
-    def views(self) -> list[RunView]:
-        """The entrants, in their order."""
-        return [self.group.views[position] for position in self.entrants]
-
-    def view(self, place: int) -> RunView:
-        return self.group.views[self.entrants[place]]
-
     def by(self, measure: str) -> MeasureComparison | None:
         measures = self.comparison.measures if self.comparison else ()
         return next((one for one in measures if one.measure.name == measure and one.pairs), None)
@@ -80,15 +72,15 @@ class Ranking:
     @property
     def race(self) -> RaceRecord | None:
         """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
-        races = [view.race for view in self.views]
+        races = [view.race for view in self.entrants]
         first = races[0] if races else None
         fits = first is not None and first.measure == self.measure and all(race == first for race in races)
         return first if fits else None
 
     @cached_property
     def order(self) -> list[int]:
-        """Places in the comparison, the best mean first; of equal means first the run with more answers right, see
-        `answers`, then the cheaper one.
+        """The places of all entrants, the best mean first; of equal means first the run with more answers right,
+        see `answers`, then the cheaper one.
         """
         if self.ranked is None:
             return list(range(len(self.entrants)))
@@ -107,7 +99,7 @@ class Ranking:
         """Where retrieval ranks: the metric of answers that decides between equal means, and its mean for each
         run. An empty name and zeros if the runs have none in common.
         """
-        known, views = self.group.known, self.views
+        known, views = self.group.known, self.entrants
         if self.measure in known and "answer" not in known[self.measure].reads:
             for name in candidates_to_rank(self.instead_of or self.group.ranking.name, (), known):
                 means = [row.mean if (row := self._row(view, name)) else None for view in views]
@@ -187,15 +179,13 @@ class Ranking:
     @cached_property
     def _costs(self) -> list[tuple[str, list[float | None]]]:
         """For each kind of cost its means. Tokens of different models cost different amounts."""
-        views = self.views
-        same_model = len({view.model("generator") for view in views}) < 2
+        same_model = len({view.model("generator") for view in self.entrants}) < 2
         found = []
         for cost in SHOWN_COSTS:
             if cost == "tokens" and not same_model:
                 continue
-            rows = [self._row(view, cost) for view in views]
-            priced = zip(views, rows, strict=True)
-            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in priced]
+            rows = [(view, self._row(view, cost)) for view in self.entrants]
+            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in rows]
             found.append((cost, means))
         return found
 
@@ -212,24 +202,21 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. Empty if no
     run has a score; ConfigError for a metric that no run has or that has no direction.
     """
-    views = group.views
-    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
-    complete = [place for place in rivals if views[place].is_complete]
+    rivals = [view for view in group.views if not view.is_baseline] or [*group.views]
+    complete = [view for view in rivals if view.is_complete]
     if measure is None:
-        pending = [place for place in rivals if not views[place].is_complete]
+        pending = [view for view in rivals if not view.is_complete]
         ranks_by = _own_measure(group, complete) or _own_measure(group, pending)
         if ranks_by is None:
             return Ranking(group)
     else:
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
-    able = [place for place in complete if not why_not_comparable(views[place], ranks_by)]
-    entrants = _with_one_way(group, able, ranks_by)
+    entrants = _with_one_way([view for view in complete if not why_not_comparable(view, ranks_by)], ranks_by)
     comparison = None
     if len(entrants) > 1:
-        ranked = [views[place] for place in entrants]
-        measures = [ranks_by, *_main_measures(ranked, ranks_by, group.known), *_shown_costs(ranked)]
-        comparison = compare_loaded(ranked, ComparisonChoice(tuple(dict.fromkeys(measures))))
+        measures = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *_shown_costs(entrants)]
+        comparison = compare_loaded(entrants, ComparisonChoice(tuple(dict.fromkeys(measures))))
     return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
 
 
@@ -309,8 +296,8 @@ def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> 
     return [one for one in able if all(has_values(view, one.name) for view in views)]
 
 
-def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
-    if not any(has_values(group.views[place], wanted) for place in places):
+def _refuse_unknown(group: Group, rivals: Sequence[RunView], wanted: str) -> None:
+    if not any(has_values(view, wanted) for view in rivals):
         names = (*group.measures, *COSTS)
         held = [printable(name) for name in names if any(has_values(view, name) for view in group.views)]
         raise ConfigError(f"no run over {group.title} has a value of '{printable(wanted)}'", nearest(wanted, held))
@@ -325,14 +312,14 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
         raise ConfigError(what, "install its evaluator, or choose another measure")
 
 
-def _own_measure(group: Group, places: Sequence[int]) -> str | None:
+def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
     first, known = group.ranking.name, group.known
-    scored = [place for place in places if is_scored(group.views[place])]
-    evidence = [measure.name for measure in ranking_evidence([group.views[place] for place in scored], known)]
+    scored = [view for view in views if is_scored(view)]
+    evidence = [measure.name for measure in ranking_evidence(scored, known)]
     held = {
         name: found
         for name in candidates_to_rank(first, evidence, known)
-        if (found := _with_one_way(group, scored, name))
+        if (found := _with_one_way(scored, name))
     }
     fitting = [
         name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
@@ -340,12 +327,12 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     return next(iter(fitting or held), None)
 
 
-def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:
-    """The largest group of these runs that was scored in the same way."""
-    ways: dict[str, list[int]] = {}
-    for place in places:
-        if has_values(group.views[place], measure):
-            ways.setdefault(group.views[place].way(measure), []).append(place)
+def _with_one_way(views: Sequence[RunView], measure: str) -> list[RunView]:
+    """Most of these runs that were scored in the same way."""
+    ways: dict[str, list[RunView]] = {}
+    for view in views:
+        if has_values(view, measure):
+            ways.setdefault(view.way(measure), []).append(view)
     return max(ways.values(), key=len, default=[])
 
 
@@ -365,7 +352,7 @@ def earlier_looks(ranking: Ranking) -> set[int]:
     """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
     had them before the runs went on.
     """
-    views = ranking.views
+    views = ranking.entrants
     if len(views) < 2:
         return set()
     own = {view.run.path.resolve() for view in ranking.group.views}

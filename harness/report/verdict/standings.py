@@ -37,24 +37,23 @@ def natural_mix(ranking: Ranking) -> bool:
     """Whether means are in the natural mix of query types."""
     if ranking.ranked is not None:
         return ranking.ranked.mix == "natural"
-    places = ranking.entrants or range(len(ranking.group.views))
-    rows = [ranking.group.views[place].row(ranking.measure, NATURAL) for place in places]
+    rows = [view.row(ranking.measure, NATURAL) for view in ranking.entrants or ranking.group.views]
     return any(rows) and all(row is None or row.mean is not None for row in rows)
 
 
-def shown_rows(ranking: Ranking) -> tuple[Aggregate | None, ...]:
-    """The mean of each run, by position: of a run that was compared, over the queries of the comparison, with the
-    worst possible value for each missing one.
+def shown_rows(ranking: Ranking) -> dict[RunView, Aggregate | None]:
+    """The mean of each run: of one that was compared, over the queries of the comparison, with the worst possible
+    value for each missing one.
     """
     mix = NATURAL if natural_mix(ranking) else OVERALL
-    return tuple(_shown(ranking, view, mix, position) for position, view in enumerate(ranking.group.views))
+    return {view: _shown(ranking, view, mix) for view in ranking.group.views}
 
 
-def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregate | None:
+def _shown(ranking: Ranking, view: RunView, mix: str) -> Aggregate | None:
     own, compared = view.row(ranking.measure, mix) or view.row(ranking.measure), ranking.ranked
     known = ranking.group.known.get(ranking.measure)
     ends = (0.0, inf) if ranking.measure in COSTS else known.ends if known else None
-    if position not in ranking.entrants or compared is None or not compared.n_common:
+    if view not in ranking.entrants or compared is None or not compared.n_common:
         return own
     if known is None and ranking.measure not in COSTS:
         return own
@@ -62,8 +61,8 @@ def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregat
     # A mean of tokens has lower bounds in it, which are in no comparison.
     if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
         return own
-    place = ranking.entrants.index(position)
-    kept = dict(zip(compared.query_ids, compared.values(place).tolist(), strict=True))
+    own_values = compared.values(ranking.entrants.index(view)).tolist()
+    kept = dict(zip(compared.query_ids, own_values, strict=True))
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
@@ -85,11 +84,10 @@ def standings(
     """In the order of the lines; without a choice nothing is ranked."""
     leads = {lead.place: lead for lead in ranking.leads} if ranking and ranking.race is None else {}
     for line in lines:
-        position = group.views.index(line.view) if line.view else -1
-        if ranking is None or choice is None or position not in ranking.entrants:
+        if ranking is None or choice is None or line.view not in ranking.entrants:
             yield _standing(group, line, ranking, *_why_unranked(line, ranking))
             continue
-        place, compared = ranking.entrants.index(position), ranking.ranked
+        place, compared = ranking.entrants.index(line.view), ranking.ranked
         found = _standing(group, line, ranking, _status(place, choice, ranking))
         if compared is not None:
             found = replace(found, n_missing=compared.n_missing[place])
@@ -104,7 +102,7 @@ def standings(
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
     if place == choice.place and choice.recommends:
         return "recommended"
-    if ranking.view(place).is_baseline:
+    if ranking.entrants[place].is_baseline:
         return "baseline"
     if place in choice.as_good:
         return "as good"

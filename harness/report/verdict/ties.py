@@ -40,17 +40,17 @@ def tie_break(ranking: Ranking, choice: Choice) -> TieBreak | None:
         tested, measure = ranking.by(name), ranking.group.known[name]
         pair = tested.pair_of(place, other) if tested else None
         is_shown = pair is not None and pair.significant
-        told = (ranking.view(other).label, measure.display_name, right[place], right[other])
+        told = (ranking.entrants[other].label, measure.display_name, right[place], right[other])
         return TieBreak(*told, measure.is_share, is_shown)
     own, dearer = costs[place], [(known, one) for one in equal if (known := costs[one]) is not None]
     if own is None or not dearer or min(dearer)[0] <= own:
         return None
-    return TieBreak(ranking.view(min(dearer)[1]).label, cost, own, min(dearer)[0])
+    return TieBreak(ranking.entrants[min(dearer)[1]].label, cost, own, min(dearer)[0])
 
 
 def separated_by(ranking: Ranking) -> str:
     """The first metric of the same evaluator by which the leading runs differ; empty if there is none."""
-    group, views = ranking.group, [ranking.view(place) for place in ranking.leading]
+    group, views = ranking.group, [ranking.entrants[place] for place in ranking.leading]
     for name, measure in group.known.items():
         means = {view.value(name) for view in views}
         if is_merit(measure) and group.owner(name) == group.owner(ranking.measure) and len(means - {None}) > 1:

@@ -49,9 +49,10 @@ RIVALS: tuple[Status, ...] = ("as good", *OPEN, "worse")
 @dataclass(frozen=True)
 class Choice:
     place: int
+    """Of the chosen run, see `Ranking.entrants`."""
     outcome: Outcome
     as_good: frozenset[int] = frozenset()
-    """Entrants that are shown to be as good."""
+    """The places of runs that are shown to be as good."""
     recommends: bool = True
     """False: nothing shows which run to choose."""
 

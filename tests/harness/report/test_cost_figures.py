@@ -40,11 +40,9 @@ def crossings_of(group: Group) -> list[Table]:
     return break_even_tables(group, find(group))
 
 
-def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
+def findings(group: Group) -> Findings:
     comparison = compare_runs([view.run for view in group.views], load_prices(), ComparisonChoice(("accuracy",)))
-    places = tuple(range(len(group.views)))
-    ranking = Ranking(group, "accuracy", "", places, comparison)
-    return replace(find(group), order=order or places, ranking=ranking)
+    return replace(find(group), ranking=Ranking(group, "accuracy", "", group.views, comparison))
 
 
 def texts_in(figure: Figure) -> list[str]:
@@ -237,7 +235,7 @@ def test_of_too_many_pairs_those_with_the_best_are_drawn(tmp_path: Path, new_fig
         for k in range(0, 27, 3)
     ]
     group = group_of(*runs)
-    (drawing,) = draw_significance(findings(group, tuple(reversed(range(9)))), new_figure)
+    (drawing,) = draw_significance(findings(group), new_figure)
     (axes,) = drawing.figure.axes
     # The best, s24, is A in every row: nobody's difference is below zero.
     assert "those with s24" in drawing.caption

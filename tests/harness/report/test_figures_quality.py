@@ -138,8 +138,8 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(grouped: Ca
 def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
     places = [(1, 0.5), (1, 0.5), (1, 0.4), (2, 0.5), (3, 0.6), (4, 0.55)]
     view: Any = None
-    points = [ScatterPoint(n, view, Extent(x, x, x), Extent(y, y, y)) for n, (x, y) in enumerate(places)]
-    assert [point.number for point in frontier(points)] == [0, 1, 4]
+    points = [ScatterPoint(view, Extent(x, x, x), Extent(y, y, y), f"{n}") for n, (x, y) in enumerate(places)]
+    assert [point.remark for point in frontier(points)] == ["0", "1", "4"]
 
 
 def test_retrieval_runs_over_k_and_becomes_rows_for_many_runs(grouped: Callable[..., Group]) -> None:

@@ -57,10 +57,11 @@ def test_runs_that_differ_in_one_number_alone_are_a_sweep_with_a_line_for_each_s
         for top_k in (10, 1, 3)
         for system in ("naive", "kg")
     ]
-    (sweep,) = find_sweeps(group_of(*runs))
+    group = group_of(*runs)
+    (sweep,) = find_sweeps(group)
     assert sweep.parameter == "top_k"
     assert [line.name for line in sweep.lines] == ["naive", "kg"]
-    assert [[(point.value, point.position) for point in line.points] for line in sweep.lines] == [
+    assert [[(value, group.views.index(view)) for value, view in line.points] for line in sweep.lines] == [
         [(1.0, 2), (3.0, 4), (10.0, 0)],
         [(1.0, 3), (3.0, 5), (10.0, 1)],
     ]
@@ -184,7 +185,7 @@ def test_a_budget_is_in_the_mix_in_which_answers_are(tmp_path: Path) -> None:
             for system, right in (("naive", 25), ("kg", 35))
         ),
     )
-    table = next(one for one in budget_tables(group, find(group), [0, 1]) if one.name == "best_under_tokens")
+    table = next(one for one in budget_tables(find(group), group.views) if one.name == "best_under_tokens")
     natural = known(group.views[0].row("tokens", NATURAL))
     assert natural.mean != group.views[0].value("tokens")
     assert values(table, 0) == [natural.mean] * len(table.rows)
@@ -268,7 +269,7 @@ def test_a_sweep_is_in_the_mix_of_the_leaderboard(make_run: MakeRun) -> None:
         *(make_run(answer={"top_k": top_k}, types=kinds, right=right, sessions=()) for top_k in (1, 3, 5))
     )
     findings = find(group)
-    stands = [row.mean for row in findings.rows if row is not None]
+    stands = [row.mean for row in findings.rows.values() if row is not None]
     assert stands != [view.value("accuracy") for view in group.views]
     table = sweep_tables(group, findings)[0]
     assert values(table, 2) == stands
