@@ -58,7 +58,7 @@ class Comparison:
     title: str
     query_type: str | None
     against: int | None
-    """Its position among the runs."""
+    """Its place in `runs`."""
     runs: tuple[RunView, ...]
     shared: SharedQueries
     measures: tuple[MeasureComparison, ...]
@@ -72,8 +72,8 @@ class Comparison:
     apart: tuple[MeasureComparison, ...] = ()
     """The pairs with a baseline, corrected as a family of their own and without ranks."""
 
-    def label(self, position: int) -> str:
-        return self.runs[position].label
+    def label(self, place: int) -> str:
+        return self.runs[place].label
 
 
 def compare_runs(
@@ -187,8 +187,8 @@ def _select_measures(
     Without `wanted` every metric of which each run has a value: the one that ranks, known ones, unknown ones, then
     costs; without those that have the values of an earlier one, and costs that are 0 throughout.
     """
-    rank = {name: place for place, name in enumerate(dict.fromkeys((first, *known)))}
-    last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
+    rank = {name: n for n, name in enumerate(dict.fromkeys((first, *known)))}
+    last = {name: len(rank) + 1 + n for n, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
     evaluate = f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"

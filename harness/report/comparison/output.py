@@ -132,7 +132,7 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
 
 
 def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:
-    runs = [comparison.runs[position] for position in (pair.a, pair.b)]
+    runs = [comparison.runs[place] for place in (pair.a, pair.b)]
     return [name for one in runs for name in (printable(one.run.run_id, 200), one.label)]
 
 
@@ -140,7 +140,7 @@ def _differences(comparison: Comparison) -> Iterator[list[object]]:
     for compared in (*comparison.measures, *comparison.apart):
         measure, way = compared.measure, compared.measure.higher_is_better
         for pair in compared.pairs if not measure.is_cost else ():
-            first, second = (measure.runs[position] for position in (pair.a, pair.b))
+            first, second = measure.runs[pair.a], measure.runs[pair.b]
             types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
             for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
                 a, b = first[query_id], second[query_id]

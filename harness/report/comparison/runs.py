@@ -65,11 +65,11 @@ def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQuerie
     """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
     asked in the same words and with the same reference. Raises ConfigError if there are none.
     """
-    places = list(itertools.combinations(range(len(runs)), 2))
+    pairs = list(itertools.combinations(range(len(runs)), 2))
     if against is not None:
-        places = [(other, against) for other in range(len(runs)) if other != against]
+        pairs = [(other, against) for other in range(len(runs)) if other != against]
     shared = {}
-    for a, b in places:
+    for a, b in pairs:
         rows, others = runs[a].sample, runs[b].sample
         same = frozenset(rows if rows is others else (one for one, row in rows.items() if others.get(one) == row))
         if not same:
@@ -81,10 +81,10 @@ def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQuerie
 
 def beside_baselines(runs: Sequence[RunView], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
     """The pairs of systems, and those with a baseline. If every pair has one, all count as pairs of systems."""
-    apart = {place: ids for place, ids in shared.items() if any(runs[at].manifest.baseline for at in place)}
+    apart = {pair: ids for pair, ids in shared.items() if any(runs[place].is_baseline for place in pair)}
     if len(apart) == len(shared):
         return shared, {}
-    return {place: ids for place, ids in shared.items() if place not in apart}, apart
+    return {pair: ids for pair, ids in shared.items() if pair not in apart}, apart
 
 
 def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
@@ -134,7 +134,7 @@ def comparison_notes(
 
 def baseline_notes(runs: Sequence[RunView], apart: SharedQueries) -> Iterator[str]:
     places = sorted({place for pair in apart for place in pair})
-    names = [runs[place].label for place in places if runs[place].manifest.baseline]
+    names = [runs[place].label for place in places if runs[place].is_baseline]
     if names:
         what = "is a baseline" if len(names) == 1 else "are baselines"
         yield (

@@ -27,7 +27,7 @@ from harness.report.quantities import count, quantity_of
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.ranking import Ranking, anytime_p_of, earlier_looks
 from harness.report.view import Group
-from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "sign-flip permutation test"}
@@ -92,8 +92,8 @@ def _unit(compared: MeasureComparison) -> NumberForm:
 def comparison_tables(comparison: Comparison) -> Iterator[Table]:
     """The ranking and the pairs by each metric, then the pairs with a baseline."""
     names = [one.label for one in comparison.runs]
-    for place, compared in enumerate(comparison.measures):
-        besides = BESIDES if place or compared.measure.higher_is_better is None else ""
+    for n, compared in enumerate(comparison.measures):
+        besides = BESIDES if n or compared.measure.higher_is_better is None else ""
         for table in (ranking_table(names, compared), pair_table(names, compared, comparison.margin)):
             yield replace(table, title=f"{table.title}{besides}")
     for compared in comparison.apart:
@@ -160,8 +160,10 @@ def _result(compared: MeasureComparison, pair: ComparedPair) -> str:
 
 def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureComparison) -> Table:
     """Row less column, both in that order."""
-    pairs = {(pair.a, pair.b): pair for one in compared.pairs for pair in (one, one.turned)}
-    rows = tuple((names[a], *[_against(compared, (a, b), pairs) for b in order]) for a in order)
+    entries: dict[tuple[int, int], Entry] = {(place, place): "" for place in order}
+    for one in compared.pairs:
+        entries |= {(pair.a, pair.b): difference(compared, pair) for pair in (one, one.turned)}
+    rows = tuple((names[a], *(entries.get((a, b)) for b in order)) for a in order)
     measure = printable(compared.measure.name)
     note = (
         f"Row minus column, {measure}, with its interval for these documents, corrected for the number of pairs "
@@ -171,12 +173,6 @@ def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureCo
     )
     header = ("system", *[names[place] for place in order])
     return Table("significance", f"Who differs from whom: {measure}", header, rows, note=note)
-
-
-def _against(compared: MeasureComparison, place: PairPlaces, pairs: dict[PairPlaces, ComparedPair]) -> Entry:
-    if place[0] == place[1]:
-        return ""
-    return difference(compared, pairs[place]) if place in pairs else None
 
 
 def _name(kind: str, compared: MeasureComparison) -> str:

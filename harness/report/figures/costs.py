@@ -83,7 +83,7 @@ def _waiting(views: Sequence[RunView], *, is_drawn: bool) -> str:
 def _distributions(axes: Axes, views: Sequence[RunView], *, has_dots: bool) -> None:
     axes.set_xscale("log")
     for place, view in enumerate(views):
-        values, look = [max(value, _SHORTEST_S) for value in view.latencies], marks.style_of(place)
+        values, look = [max(value, _SHORTEST_S) for value in view.latencies], marks.style_of(view.position)
         if not values:
             _print_nothing(axes, place)
             continue
@@ -138,7 +138,7 @@ def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
         if row is None or row.mean is None:
             _print_nothing(axes, place)
             continue
-        marks.dot(axes, row, place, marks.style_of(place))
+        marks.dot(axes, row, place, marks.style_of(view.position))
         highest = max(highest, row.mean, row.ci_high or 0.0)
     _leave_room(axes, highest, 0.29, letters=1)
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)

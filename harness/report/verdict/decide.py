@@ -52,7 +52,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         is_share=ranking.is_share,
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
-        unranked_title=ranking.group.display_name(ranking.instead_of) if ranking.instead_of else "",
+        unranked_title=group.display_name(ranking.instead_of) if ranking.instead_of else "",
         n_unanswerable=_n_unanswerable(ranking),
         margin=ranking.margin,
         lower_baseline=baselines.lower.label if baselines.lower and is_bounded else "",
@@ -238,11 +238,10 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
     if margin is None or own is None:
         return None
     # A run that saves less than a tenth is no candidate, as one whose cost is unknown.
-    is_cheap = [
-        at == best or (cost is not None and cost <= _CHEAPER * own and at not in behind)
-        for at, cost in enumerate(costs)
+    candidates = [
+        cost if place == best or (cost is not None and cost <= _CHEAPER * own and place not in behind) else None
+        for place, cost in enumerate(costs)
     ]
-    candidates = [cost if cheap else None for cost, cheap in zip(costs, is_cheap, strict=True)]
     good = cheapest_as_good(compared, candidates, margin=margin)
     if good is None or good.place == best:
         return None

@@ -131,7 +131,7 @@ class Ranking:
     @cached_property
     def worse_here(self) -> frozenset[int]:
         """Runs that are significantly worse than the best on these documents, with Holm's correction for all
-        pairs, and not shown to be so on new ones. None if the best has won.
+        pairs, and not shown to be so on new ones. Empty if the best has won.
         """
         if self.is_won:
             return frozenset()
@@ -155,13 +155,6 @@ class Ranking:
     def leading(self) -> list[int]:
         """The best run and those that are not beaten; empty without entrants."""
         return [*self.order[:1], *(lead.place for lead in self.open_leads)]
-
-    def identical(self, place: int) -> set[int]:
-        """The runs with the same value as this one on every query."""
-        if self.ranked is None or any(self.ranked.n_missing):
-            return set()
-        pairs = [{pair.a, pair.b} for pair in self.ranked.pairs if pair.higher == pair.lower == 0]
-        return set().union(*(pair for pair in pairs if place in pair)) - {place}
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:

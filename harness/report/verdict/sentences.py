@@ -81,7 +81,8 @@ def _no_choice(verdict: Verdict) -> str:
 
 
 def _unsettled(verdict: Verdict) -> str:
-    best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    best, own = name(verdict.recommended or ""), _recommended(verdict)
+    score = scored(verdict, own)
     if said := _repair(verdict):
         return said
     if verdict.outcome == Outcome.INCONCLUSIVE:
@@ -89,7 +90,6 @@ def _unsettled(verdict: Verdict) -> str:
         missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
         return f"Use {best} for now. Inconclusive: {name(most.system)} has no value for {missing}."
     if verdict.outcome == Outcome.TOO_FEW:
-        own = _recommended(verdict)
         n = own.n if own else verdict.n_questions
         if n < FEWEST:
             return f"Use {best} for now ({score}): {counted(n, 'question')} cannot show which system is better."

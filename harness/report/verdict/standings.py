@@ -92,9 +92,9 @@ def standings(
         if compared is not None:
             found = replace(found, n_missing=compared.n_missing[place])
             if place in leads:
-                best, lead = ranking.order[0], leads[place]
-                is_same = place in ranking.identical(best)
-                gap = (0.0,) if is_same else gap_of(compared, lead, best, is_won=ranking.is_won)
+                pair, best = ranking.pair_with_best(place), ranking.order[0]
+                is_same = pair.higher == pair.lower == 0 and not any(compared.n_missing)
+                gap = (0.0,) if is_same else gap_of(compared, leads[place], best, is_won=ranking.is_won)
                 found = replace(found, behind=Number(*gap))
         yield found
 

@@ -30,7 +30,7 @@ def fewer_right(ranking: Ranking) -> frozenset[int]:
 
 
 def tie_break(ranking: Ranking, choice: Choice) -> TieBreak | None:
-    """By which the chosen run is ahead of one with the same mean: by answers, or else by its cost."""
+    """Why the chosen run is preferred to one with the same mean: more answers right, or else a lower cost."""
     compared, place, (name, right), (cost, costs) = ranking.ranked, choice.place, ranking.answers, ranking.costs
     if compared is None or not choice.recommends or ranking.race is not None:
         return None

@@ -144,7 +144,7 @@ class ModelLimit:
 
 @dataclass(frozen=True)
 class MoreQueries:
-    """What would settle which of the leading runs is better, if they differ by the margin."""
+    """How many more queries would show which of the leading runs is better, if they differ by the margin."""
 
     queries: int
     """In addition to those already asked."""
@@ -204,7 +204,7 @@ class Verdict:
     separated_by: str = ""
     """At the ceiling: a metric of the same evaluator by which those runs differ."""
     n_left: int = 0
-    """Queries that nobody was asked, because a budget ended the runs."""
+    """Queries that no run was asked, because a budget was exhausted."""
     stopped_by: str = ""
     """That budget: `minutes`, `usd` or `tokens`."""
     standings: tuple[Standing, ...] = ()
