@@ -43,20 +43,18 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     choice = _choice(ranking, baselines)
     view = ranking.entrants[choice.place] if choice.recommends else None
     shown = tuple(standings(group, lines, ranking, choice))
-    is_bounded = bounded == ranking.measure
+    lower = baselines.lower if bounded == ranking.measure else None
     verdict = replace(
         without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
         metric_title=ranking.display_name,
-        metric_reason=ranking.reason.removeprefix(", ").removeprefix(": "),
         is_share=ranking.is_share,
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
         unranked_title=group.display_name(ranking.instead_of) if ranking.instead_of else "",
         n_unanswerable=_n_unanswerable(ranking),
         margin=ranking.margin,
-        lower_baseline=baselines.lower.label if baselines.lower and is_bounded else "",
-        upper_baseline=baselines.upper.label if baselines.upper and is_bounded else "",
+        lower_baseline=lower.label if lower else "",
         recommended=view.label if view else None,
         recommended_run=view.run.run_id if view else None,
         probability=_probability(ranking, choice),

@@ -172,7 +172,6 @@ class Verdict:
     """Queries without an answer in the documents that are in no score by which runs are ranked."""
     metric: str = ""
     metric_title: str = ""
-    metric_reason: str = ""
     is_share: bool = False
     higher_is_better: bool = True
     is_by_evidence: bool = False
@@ -181,8 +180,6 @@ class Verdict:
     """The metric that should rank and cannot; empty: the one that should rank does."""
     lower_baseline: str = ""
     """The better of the best constant answer and the baselines without documents."""
-    upper_baseline: str = ""
-    """The best baseline with the gold evidence."""
     margin: float = 0.0
     """In points: a run that is worse by less is as good."""
     recommended: str | None = None

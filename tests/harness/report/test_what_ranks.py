@@ -77,9 +77,9 @@ def order(chapter: Chapter) -> list[tuple[str, str]]:
 def test_the_metric_that_ranks_is_named_with_its_reason(
     tmp_path: Path, keys: dict[str, Any], asked: str | None, best: str, measure: str, reason: str
 ) -> None:
-    found = chapter_of(*scored(tmp_path, BOTH, **keys), measure=asked).findings.verdict
-    assert (found.metric, found.recommended) == (measure, best)
-    assert reason in found.metric_reason
+    found = chapter_of(*scored(tmp_path, BOTH, **keys), measure=asked).findings
+    assert (found.measure, found.verdict.recommended) == (measure, best)
+    assert reason in found.ranking.reason
 
 
 def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
