@@ -1,4 +1,4 @@
-"""Which runs may be compared, over which queries, and what to know before believing the result."""
+"""Which runs may be compared, over which queries, and the notes on the result."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def beside_baselines(runs: Sequence[RunView], shared: SharedQueries) -> tuple[Sh
 
 
 def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
-    """How the queries of these runs came about. Of a part of the types, the mix is that of the part."""
+    """The sampling design of the queries of these runs. The mix of a part of the query types is of that part."""
     first = runs[0].frame
     kept = {row.reference.query_type for run in runs for row in run.sample.values()}
     clusters = {query_id: name for run in reversed(runs) for query_id, name in run.frame.clusters.items()}

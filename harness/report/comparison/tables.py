@@ -25,7 +25,7 @@ from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
 from harness.report.quantities import count, quantity_of
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.ranking import Ranking, anytime_p_of, earlier_looks
+from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 
@@ -282,9 +282,9 @@ def _power(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
 
 
 def _looks(ranking: Ranking) -> Iterator[str]:
-    p = anytime_p_of(ranking)
+    p = ranking.anytime_p
     if p is not None:
-        sizes = ", ".join(f"{size:,}" for size in sorted(earlier_looks(ranking)))
+        sizes = ", ".join(f"{size:,}" for size in sorted(ranking.earlier_looks))
         shown = "< 0.001" if p < 0.001 else f"= {p:.3f}"
         yield (
             f"These systems were compared before on {sizes} of these queries. A test that allows any number of "

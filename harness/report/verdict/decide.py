@@ -12,7 +12,7 @@ from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED_NOTE, how_to_finish
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
-from harness.report.verdict.ranking import Ranking, anytime_p_of, is_only_described, is_scored
+from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, natural_mix, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
@@ -32,7 +32,7 @@ _CHEAPER = 0.9
 _MOSTLY_WORDING = 0.5
 """Score of a constant answer, from 0 to 1, above which a word metric says little about facts."""
 _OFTEN_LABELLED = 0.1
-"""Part of the answers of a run."""
+"""As a share of the answers of a run."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -215,7 +215,7 @@ def _choice_of_tests(ranking: Ranking, *, by_cost: bool = True) -> Choice:
     if cheaper is not None:
         return cheaper
     # After repeated looks too.
-    if ranking.is_won and ((anytime_p := anytime_p_of(ranking)) is None or anytime_p <= ALPHA):
+    if ranking.is_won and (ranking.anytime_p is None or ranking.anytime_p <= ALPHA):
         return Choice(best, Outcome.CLEAR_WINNER)
     tied = ranking.leading if by_cost else []
     good_ones, candidates = _all_as_good(ranking, tied), [one for one in tied if one not in fewer_right(ranking)]
@@ -260,7 +260,7 @@ def _choice_of_race(ranking: Ranking) -> Choice:
 
 
 def _all_as_good(ranking: Ranking, places: Collection[int]) -> frozenset[int]:
-    """Which of these runs are shown to be worse than none of them by the margin."""
+    """Those of these runs that are shown to be as good as each of them, within the margin."""
     compared, margin, tried = ranking.ranked, ranking.margin_value, max(1, len(places) - 1)
     if compared is None or margin is None:
         return frozenset()
@@ -370,7 +370,7 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
             yield f"The lead over {names} holds on these documents and may not on new ones."
         if ranking.measure in COSTS or compared.measure.higher_is_better is False:
             yield f"{ranking.display_name} alone ranks here: a system that hardly answers can win."
-        if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
+        if ranking.anytime_p is not None and ranking.anytime_p > ALPHA:
             yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
     yield from _shared_wording(verdict)
     for standing in verdict.standings:
@@ -389,7 +389,7 @@ def _shared_wording(verdict: Verdict) -> Iterator[str]:
 
 
 def _other_notes(group: Group) -> list[str]:
-    """Without those that `weaknesses` repeats."""
+    """The notes of the group, without those that repeat `weaknesses`."""
     return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
 
 

@@ -148,7 +148,7 @@ class Ranking:
 
     @property
     def open_leads(self) -> list[Lead]:
-        """Over runs that are not beaten."""
+        """The leads over runs that are not beaten."""
         return [lead for lead in self.leads if lead.place not in self.beaten]
 
     @property
@@ -183,9 +183,40 @@ class Ranking:
         return found
 
     def _row(self, view: RunView, measure: str) -> Aggregate | None:
-        """In the mix of query types of the comparison, if it has one in that."""
+        """In the mix of query types of the comparison if there is one, else over all queries."""
         mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
         return view.row(measure, mix) or view.row(measure)
+
+    @cached_property
+    def earlier_looks(self) -> set[int]:
+        """Sizes of the smaller samples within this one over which two of the systems or more have finished runs,
+        or had them before the runs went on.
+        """
+        if len(self.entrants) < 2:
+            return set()
+        own = {view.run.path.resolve() for view in self.group.views}
+        seen: dict[str, dict[str, int]] = {}
+        for folder in {view.run.path.parent for view in self.entrants}:
+            for run in find_runs(folder, []):
+                if run.path.resolve() not in own:
+                    for system, digest, size in _earlier(run, self.entrants):
+                        seen.setdefault(digest, {})[system] = size
+        reached = [reach for view in self.entrants if (reach := view.run.reach())]
+        grown = Counter(size for reach in reached for size in reach.looks)
+        return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
+            size for size, n in grown.items() if n > 1
+        }
+
+    @property
+    def anytime_p(self) -> float | None:
+        """p of the lead over the next run, valid for any number of looks; None without earlier looks."""
+        if self.ranked is None or not self.earlier_looks:
+            return None
+        best, second, *_ = self.order
+        ahead = self.ranked.differences(best, second)
+        if self.ranked.measure.higher_is_better is False:
+            ahead = -ahead
+        return anytime_p(int((ahead > 0).sum()), int((ahead < 0).sum()))
 
 
 def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking:
@@ -321,45 +352,12 @@ def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
 
 
 def _with_one_way(views: Sequence[RunView], measure: str) -> list[RunView]:
-    """Most of these runs that were scored in the same way."""
+    """The largest group of these runs that was scored in the same way."""
     ways: dict[str, list[RunView]] = {}
     for view in views:
         if has_values(view, measure):
             ways.setdefault(view.way(measure), []).append(view)
     return max(ways.values(), key=len, default=[])
-
-
-def anytime_p_of(ranking: Ranking) -> float | None:
-    """p of the lead over the next run, valid for any number of looks; None without earlier looks."""
-    compared = ranking.ranked
-    if compared is None or len(ranking.entrants) < 2 or not earlier_looks(ranking):
-        return None
-    best, second, *_ = ranking.order
-    ahead = compared.differences(best, second)
-    if compared.measure.higher_is_better is False:
-        ahead = -ahead
-    return anytime_p(int((ahead > 0).sum()), int((ahead < 0).sum()))
-
-
-def earlier_looks(ranking: Ranking) -> set[int]:
-    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
-    had them before the runs went on.
-    """
-    views = ranking.entrants
-    if len(views) < 2:
-        return set()
-    own = {view.run.path.resolve() for view in ranking.group.views}
-    seen: dict[str, dict[str, int]] = {}
-    for folder in {view.run.path.parent for view in views}:
-        for run in find_runs(folder, []):
-            if run.path.resolve() not in own:
-                for system, digest, size in _earlier(run, views):
-                    seen.setdefault(digest, {})[system] = size
-    reached = [reach for view in views if (reach := view.run.reach())]
-    grown = Counter(size for reach in reached for size in reach.looks)
-    return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
-        size for size, n in grown.items() if n > 1
-    }
 
 
 def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, int]]:

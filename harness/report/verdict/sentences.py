@@ -25,7 +25,7 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
-    """What to do. Of outcomes without a ranking the caller knows what to say."""
+    """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
         return _no_choice(verdict)
     if verdict.outcome in _UNSETTLED:
@@ -154,7 +154,7 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 
 
 def _model(verdict: Verdict) -> str:
-    """That a better model comes before a better system; empty if that is not shown."""
+    """Advice to change the model before the system; empty if that is not shown."""
     limit = verdict.model_limit
     if limit is None:
         return ""

@@ -14,7 +14,6 @@ from harness.core.records import RaceDrop, RaceGap, RaceRecord
 from harness.report.comparison.compare import compare_runs
 from harness.report.comparison.tables import statistics_lines
 from harness.report.verdict.findings import Findings, find
-from harness.report.verdict.ranking import anytime_p_of, earlier_looks
 from harness.report.verdict.types import Outcome
 from harness.report.view import Group
 from harness.statistics.prices import load_prices
@@ -129,15 +128,14 @@ def grown(results: Path, n: int, systems: Sequence[str] = ("a", "b"), **wishes: 
 
 
 def looks(group: Group) -> set[int]:
-    return earlier_looks(find(group).ranking)
+    return find(group).ranking.earlier_looks
 
 
 def test_an_earlier_comparison_of_the_same_systems_is_a_look(tmp_path: Path) -> None:
     grown(tmp_path, 40)
     group = group_of(*grown(tmp_path, 200))
-    ranking = find(group).ranking
     assert looks(group) == {40}
-    assert anytime_p_of(ranking) is not None
+    assert find(group).ranking.anytime_p is not None
 
 
 def test_after_repeated_looks_only_a_test_for_any_number_of_them_makes_a_winner(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import ComparisonChoice, compare_runs
 from harness.report.measures import known_measures
 from harness.report.verdict.findings import find
-from harness.report.verdict.ranking import earlier_looks
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -231,7 +230,7 @@ def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(t
             for name, count in (("naive", n // 2), ("kg", n // 4))
         ]
         ranking = find(group_of(*(write_run(tmp_path, plan) for plan in plans))).ranking
-    assert earlier_looks(ranking) == set()
+    assert ranking.earlier_looks == set()
 
 
 @pytest.mark.parametrize(("n", "is_shown"), [(1, False), (30, True)])
