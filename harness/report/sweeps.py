@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.config.yaml_limits import flatten
 from harness.display import Drawing, Entry, Quantity, Table, file_name, format_value, number
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, NewFigure, tell
-from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, tip_of
+from harness.report.figures.marks import RunStyle, alt_of, interval_of, n_of, style_of, tip_of
 from harness.report.labels import determining, labels, short_keys
 from harness.report.quantities import (
     cost_quantity,
@@ -277,8 +277,8 @@ def _draw(
     for axes, (measure, title) in zip(
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
     ):
-        for place, (name, rows) in enumerate(curves[measure].items()):
-            _draw_curve(axes, name, place, rows, measure)
+        for at, (name, rows) in enumerate(curves[measure].items()):
+            _draw_curve(axes, name, style_of(at), rows, measure)
         axes.set_title(title, fontsize=8)
         axes.set_xlabel(sweep.parameter, color=GREY)
         axes.set_ylim(bottom=0)
@@ -307,8 +307,7 @@ def _draw(
     )
 
 
-def _draw_curve(axes: Axes, name: str, place: int, rows: Curve, measure: str) -> None:
-    look = style_of(place)
+def _draw_curve(axes: Axes, name: str, look: RunStyle, rows: Curve, measure: str) -> None:
     banded = [(value, limits) for value, row in rows if (limits := interval_of(row))]
     if banded:
         lows, highs = zip(*(limits for _, limits in banded), strict=True)

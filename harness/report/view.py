@@ -102,7 +102,7 @@ class RunView:
         return next((drop.after for drop in drops if drop.run_id == self.manifest.run_id), None)
 
     def row(self, measure: str, query_type: str = OVERALL) -> Aggregate | None:
-        return self._places.get((measure, query_type))
+        return self._by_key.get((measure, query_type))
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
         """The row of that measure in the mix of query types in which another one is, if there is one in that."""
@@ -118,7 +118,7 @@ class RunView:
         return row.mean if row else None
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], Aggregate]:
+    def _by_key(self) -> dict[tuple[str, str], Aggregate]:
         return {(row.measure, row.query_type): row for row in reversed(self.rows)}
 
     def way(self, measure: str) -> str:

@@ -45,7 +45,7 @@ Population = Literal["documents", "new documents", "queries"]
 cluster agrees; or for queries, if they share no documents.
 """
 PairPlaces = tuple[int, int]
-"""Positions of two runs in the comparison."""
+"""The places of two runs in the comparison."""
 SharedQueries = Mapping[PairPlaces, frozenset[str]]
 """The pairs to compare, each with the queries that both runs were asked."""
 
@@ -305,9 +305,9 @@ def compare_measure(
     )
 
 
-def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
+def differing_queries(measure: PairedMeasure, places: PairPlaces, queries: frozenset[str]) -> list[str]:
     """The queries on which the two runs have different values, in order."""
-    a, b = (measure.runs[position] for position in place)
+    a, b = (measure.runs[place] for place in places)
     ids = sorted(queries & a.keys() & b.keys())
     differences = rounded(a.at(ids) - b.at(ids))
     return [query_id for query_id, difference in zip(ids, differences, strict=True) if difference]
@@ -316,31 +316,31 @@ def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozen
 def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int]) -> MeasureComparison:
     """The pairs, means and ranks with the weights of `base`."""
     measure, ends = base.measure, base.extremes(shared)
-    by_query = base.to_test(np.stack([base.differences(*place) for place in shared], axis=1))
+    by_query = base.to_test(np.stack([base.differences(*places) for places in shared], axis=1))
     means = tuple(
         float(np.average(base.values(place), weights=base.weights)) if place in compared else None
         for place in range(len(measure.runs))
     )
     found = replace(base, means=means)
-    pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query, ends), strict=True)]
+    pairs = [_pair(found, shared, *one) for one in zip(shared, tested(by_query, ends), strict=True)]
     pairs = _clustered(pairs, by_query, base.clusters, ends)
     found = replace(found, pairs=tuple(pairs))
     ranked = measure.higher_is_better is not None and len(pairs) == comb(len(compared), 2)
     return replace(found, ranks=_ranks(found, compared)) if ranked else found
 
 
-def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces, test: Tested) -> ComparedPair:
-    (a, b), differences = (compared.measure.runs[position] for position in place), compared.differences(*place)
+def _pair(compared: MeasureComparison, shared: SharedQueries, places: PairPlaces, test: Tested) -> ComparedPair:
+    (a, b), differences = (compared.measure.runs[place] for place in places), compared.differences(*places)
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
-    mean_a, mean_b = (compared.means[position] or 0.0 for position in place)
+    mean_a, mean_b = (compared.means[place] or 0.0 for place in places)
     n_pairs, span = len(shared), compared.measure.span
     is_binary = compared.test == "mcnemar"
     spread = spread_of(differences, compared.weights, compared.types, binary=is_binary, span=span)
     return ComparedPair(
-        a=place[0],
-        b=place[1],
+        a=places[0],
+        b=places[1],
         n=len(differences),
-        n_expected=len(shared[place] & (a.expected | b.expected)),
+        n_expected=len(shared[places] & (a.expected | b.expected)),
         mean_a=mean_a,
         mean_b=mean_b,
         interval=_within(test.interval, span),

@@ -82,21 +82,21 @@ def _waiting(views: Sequence[RunView], *, is_drawn: bool) -> str:
 
 def _distributions(axes: Axes, views: Sequence[RunView], *, has_dots: bool) -> None:
     axes.set_xscale("log")
-    for place, view in enumerate(views):
+    for height, view in enumerate(views):
         values, look = [max(value, _SHORTEST_S) for value in view.latencies], marks.style_of(view.position)
         if not values:
-            _print_nothing(axes, place)
+            _print_nothing(axes, height)
             continue
         if has_dots:
             # Below the line at three alternating heights, so that they do not overlap.
-            heights = [place + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
+            heights = [height + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
             style: dict[str, Any] = {"marker": ".", "markersize": 3, "markeredgewidth": 0}
             axes.plot(values, heights, linestyle="", color=look.color, alpha=0.5, **style)
-        _quantiles(axes, values, place, look, marks.name_of(view))
+        _quantiles(axes, values, height, look, marks.name_of(view))
         row = view.row("latency_s_p50")
         axes.annotate(
             f"{format_value(cost_quantity(row, interval=True))}, {format_value(population(row) if row else None)}",
-            (1.01, place),
+            (1.01, height),
             xycoords=("axes fraction", "data"),
             va="center",
             fontsize=LETTERS_PT,
@@ -107,13 +107,13 @@ def _distributions(axes: Axes, views: Sequence[RunView], *, has_dots: bool) -> N
     axes.annotate("median [95 % CI], n", (1.01, 1), xycoords="axes fraction", **small)
 
 
-def _quantiles(axes: Axes, values: Sequence[float], place: int, look: RunStyle, name: str) -> None:
+def _quantiles(axes: Axes, values: Sequence[float], height: int, look: RunStyle, name: str) -> None:
     p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, _SHOWN))
-    axes.plot([p5, p95], [place, place], color=look.color, linewidth=1.0)
+    axes.plot([p5, p95], [height, height], color=look.color, linewidth=1.0)
     box: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.55, "solid_capstyle": "butt"}
-    (middle,) = axes.plot([p25, p75], [place, place], color=look.color, **box)
+    (middle,) = axes.plot([p25, p75], [height, height], color=look.color, **box)
     style: dict[str, Any] = {"marker": look.marker, "markersize": 5, "markeredgecolor": "white"}
-    (median,) = axes.plot(p50, place, color=look.color, zorder=3, **style)
+    (median,) = axes.plot(p50, height, color=look.color, zorder=3, **style)
     parts = zip(("5 %", "25 %", "median", "75 %", "95 %"), (p5, p25, p50, p75, p95), strict=True)
     told = f"{name}: {', '.join(f'{part} {number(value)} s' for part, value in parts)}"
     tell(middle, told)
@@ -133,12 +133,12 @@ def _limits(axes: Axes, values: Sequence[float]) -> None:
 
 def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
     highest = 0.0
-    for place, view in enumerate(views):
+    for height, view in enumerate(views):
         row = view.row("throttled_s")
         if row is None or row.mean is None:
-            _print_nothing(axes, place)
+            _print_nothing(axes, height)
             continue
-        marks.dot(axes, row, place, marks.style_of(view.position))
+        marks.dot(axes, row, height, marks.style_of(view.position))
         highest = max(highest, row.mean, row.ci_high or 0.0)
     _leave_room(axes, highest, 0.29, letters=1)
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)
@@ -218,14 +218,14 @@ def _two_panels(
 def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_Part], total: str) -> list[_Part]:
     """Stacked bars, with the interval of `total`; the parts that any run has. `share`: of the width."""
     highest, letters, used = 0.0, 1, []
-    for place, view in enumerate(views):
+    for height, view in enumerate(views):
         row, end = view.row(total), 0.0
         if row is None or row.mean is None:
-            _print_nothing(axes, place)
+            _print_nothing(axes, height)
             continue
         for part in parts:
             if value := part.of(view):
-                (bar,) = axes.barh(place, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
+                (bar,) = axes.barh(height, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
                 whole = cost_quantity(view.row(part.plus))
                 amount = bare(replace(whole, value=value)) if whole else NOTHING
                 tell(bar, f"{marks.name_of(view)}, {part.name}: {amount}")
@@ -233,11 +233,11 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
                 end += value
         limits = marks.interval_of(row)
         if limits:
-            axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
+            axes.plot(limits, [height, height], color="black", linewidth=0.9, marker="|", markersize=4)
         right = max(row.mean, limits[1] if limits else 0.0)
         text = format_value(cost_of(view, total))
         beside: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": LETTERS_PT}
-        axes.annotate(text, (right, place), (3, 0), **beside).set_in_layout(False)
+        axes.annotate(text, (right, height), (3, 0), **beside).set_in_layout(False)
         highest, letters = max(highest, right), max(letters, len(text))
     _leave_room(axes, highest, share, letters)
     return used

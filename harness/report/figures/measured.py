@@ -158,9 +158,9 @@ def _draw_curves(new_figure: NewFigure, runs: Sequence[RunView], curves: Sequenc
 def _draw_curve(axes: Axes, runs: Sequence[RunView], curve: Curve) -> list[Line2D]:
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
-    for place, view in enumerate(runs):
+    for nth, view in enumerate(runs):
         look = marks.style_of(view.position)
-        shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
+        shift = min(0.09, _SPREAD / len(runs)) * (nth - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
         known = [(x, row) for x, row in rows if row is not None and row.mean is not None]
         for x, row in known:
@@ -200,8 +200,8 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     drawn, (axes,) = marks.row_figure(
         new_figure, names, besides_in=besides_in, row_in=1.5 * marks.row_height(names)
     )
-    for place, view in enumerate(runs):
-        _kinds_bar(axes, place, view, measure, labels)
+    for height, view in enumerate(runs):
+        _kinds_bar(axes, height, view, measure, labels)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
     axes.set_xlabel(f"{printable(measure.display_name)}, %")
@@ -219,7 +219,7 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     return Drawing(figure.stem, figure.title, caption, marks.alt_of(spoken), drawn)
 
 
-def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: Sequence[ScoreLabel]) -> None:
+def _kinds_bar(axes: Axes, height: int, view: RunView, measure: Measure, labels: Sequence[ScoreLabel]) -> None:
     row, start = view.row(measure.name), 0.0
     n = values_in(row) if row else 0
     for label in labels:
@@ -227,11 +227,11 @@ def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: 
         if not n or not count:
             continue
         width = count / n
-        (segment,) = axes.barh(place, width, _BAR, left=start, **_style(measure, label))
+        (segment,) = axes.barh(height, width, _BAR, left=start, **_style(measure, label))
         tell(segment, f"{marks.name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
         if width >= _ROOM:
             box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-            text = axes.text(start + width / 2, place, f"{count:,}", ha="center", va="center", bbox=box)
+            text = axes.text(start + width / 2, height, f"{count:,}", ha="center", va="center", bbox=box)
             text.set_fontsize(LETTERS_PT)
         start += width
 
@@ -239,10 +239,10 @@ def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: 
 def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
     """The same in every report: by the label's place among those of its measure."""
     names = [one.name for one in measure.labels]
-    place = names.index(label.name) if label.name in names else len(names)
-    last = place >= len(names) - 1
-    colour = GREY if last else _COLORS[place % len(_COLORS)]
-    hatch = "" if last else _HATCHES[place // len(_COLORS) % len(_HATCHES)]
+    n = names.index(label.name) if label.name in names else len(names)
+    last = n >= len(names) - 1
+    colour = GREY if last else _COLORS[n % len(_COLORS)]
+    hatch = "" if last else _HATCHES[n // len(_COLORS) % len(_HATCHES)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
 
 
@@ -256,9 +256,9 @@ def _draw_panels(
     columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
     line_in = 0.62 + marks.row_height(names) * len(runs)
     figure, grid = marks.panel_grid(new_figure, len(panels), columns, 0.3, line_in)
-    for place, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
+    for n, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
         _panel(axes, runs, panel, limits, letters)
-        axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
+        axes.set_yticks(range(len(runs)), names if n % columns == 0 else [""] * len(runs), fontsize=7)
     figure.supxlabel(_VALUE, fontsize=8)
     return figure
 

@@ -97,7 +97,7 @@ class ScatterPoint:
         return f"{marks.name_of(self.view)} ({self.remark})" if self.remark else marks.name_of(self.view)
 
     @property
-    def place(self) -> tuple[float, float]:
+    def xy(self) -> tuple[float, float]:
         return self.x.value, self.y.value
 
 
@@ -121,7 +121,7 @@ def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -
     best: list[ScatterPoint] = []
     for point in sorted(points, key=lambda one: (one.x.value, -sign * one.y.value)):
         better = not best or sign * point.y.value > sign * best[-1].y.value
-        if better or point.place == best[-1].place:
+        if better or point.xy == best[-1].xy:
             best.append(point)
     return best
 
@@ -215,9 +215,9 @@ def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> 
     """Steps between points: a budget between two of them buys the quality of the cheaper one."""
     if not best:
         return []
-    corners = [(best[0].x.value, axes.get_ylim()[1 if lower else 0]), best[0].place]
+    corners = [(best[0].x.value, axes.get_ylim()[1 if lower else 0]), best[0].xy]
     for point in best[1:]:
-        corners += [(point.x.value, corners[-1][1]), point.place]
+        corners += [(point.x.value, corners[-1][1]), point.xy]
     corners.append((axes.get_xlim()[1], corners[-1][1]))
     axes.plot(*zip(*corners, strict=True), color=GREY, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     return list(itertools.pairwise(corners))
@@ -227,14 +227,14 @@ def _draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
     """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
     for at, point in enumerate(points):
         look = marks.style_of(point.view.position)
-        above = min(3, sum(other.place == point.place for other in points[at + 1 :]))
+        above = min(3, sum(other.xy == point.xy for other in points[at + 1 :]))
         for (left, bottom), (right, top) in _cross(point):
             axes.plot((left, right), (bottom, top), color=look.color, linewidth=0.9, alpha=0.75)
         style: dict[str, Any] = {"color": look.color, "markeredgecolor": "white", "markeredgewidth": 0.6}
         if point.remark:
             style = {"color": "white", "markeredgecolor": look.color, "markeredgewidth": 1.2}
         size = 6.5 + 3 * above
-        (marker,) = axes.plot(*point.place, marker=look.marker, markersize=size, zorder=3, clip_on=False, **style)
+        (marker,) = axes.plot(*point.xy, marker=look.marker, markersize=size, zorder=3, clip_on=False, **style)
         tell(marker, f"{point.name}: {format_value(point.y.shown)} at {format_value(point.x.shown)}")
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
 
@@ -262,7 +262,7 @@ def _name_points(
     settle(figure)
     together: dict[tuple[float, float], list[str]] = {}
     for text, point in zip(texts, points, strict=True):
-        together.setdefault(point.place, []).append(text)
+        together.setdefault(point.xy, []).append(text)
     names = {at: textwrap.fill(", ".join(own), _LONGEST_NAME) for at, own in together.items()}
     crosses = [line for point in points for line in _cross(point)]
     _write_names(axes, names, [*crosses, *lines])
