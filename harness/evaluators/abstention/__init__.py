@@ -67,7 +67,23 @@ _REMARKS = re.compile(
 )
 """What is lacking beside an answer that was given, or was lacking in a story."""
 _QUOTES = re.compile(r"\b(?:quot\w+|saying|said|repl(?:y|ies|ied)|told)\b")
-_REFERS_BACK = re.compile(r" (?:that|this|it|so)(?: question)?$")
+_GENERAL = re.compile(
+    r"(?:(?:\d+|"
+    r"there|is|are|am|not|no|none|enough|sufficient|insufficient|inadequate|too|little|limited|lack|of|due|"
+    r"information|info|context|contexts|knowledge|data|evidence|details|answer|answers|response|conclusion|"
+    r"determination|question|passage|passages|text|texts|document|documents|article|articles|source|sources|"
+    r"excerpt|excerpts|search|results|provided|given|available|found|present|stated|mentioned|specified|"
+    r"included|contained|retrieved|above|relevant|specific|clear|clearly|definitive|definitively|conclusive|"
+    r"conclusively|certain|certainty|explicit|explicitly|direct|directly|accurate|correct|final|reliable|to|"
+    r"for|in|from|by|with|within|based|on|about|using|any|all|both|these|those|this|that|it|them|i|we|do|does|"
+    r"did|know|say|tell|sure|unsure|unable|able|possible|impossible|cannot|could|have|has|be|been|was|draw|"
+    r"drawn|make|made|reach|reached|determine|determined|answering|answered|establish|established|identify|"
+    r"identified|infer|inferred|decide|conclude|concluded|mention|mentions|state|specify|contain|provide|give|"
+    r"find|cover|address|unknown|unclear|undetermined|unspecified|unanswerable|applicable|n|a|idea|clue|here|"
+    r"alone"
+    r")(?: |$))+"
+)
+"""Words that name nothing of their own."""
 _JUDGES = re.compile(r"\b(?:determin|answer|conclu|decid|tell|identif|compar|establish)\w*")
 _OF_TEXTS = re.compile(
     rf"(?:(?:first|second|third|only|one|in|from|according to|based on|while|although|and) )*{TEXT}\b|"
@@ -133,9 +149,8 @@ def _counts_from(statements: list[list[str]], number: int, place: int, *, firm: 
 
 
 def _is_general(head: str) -> bool:
-    """Whether it names nothing of its own that is not known: not "what happened", nor "the year"."""
-    bare = _REFERS_BACK.sub("", head)
-    return any(map(CLOSED.fullmatch, (head, bare))) and not EMBEDDED.search(bare)
+    """Whether it names nothing of its own that is not known, such as "the price" or "what happened"."""
+    return _GENERAL.fullmatch(head) is not None
 
 
 def _describes(clauses: Sequence[str]) -> bool:
@@ -148,7 +163,10 @@ def _describes(clauses: Sequence[str]) -> bool:
 def _is_about(clauses: Sequence[str]) -> bool:
     """Whether a statement only tells what passages are about, not what they describe something as."""
     whole = " ".join(clauses)
-    return bool(_TOPIC_OF_TEXTS.match(whole)) and " as " not in whole and not GUESS.search(whole)
+    is_plain = (
+        " as " not in whole and max(map(len, map(str.split, clauses[1:])), default=0) <= _LONGEST_BARE_ANSWER
+    )
+    return is_plain and bool(_TOPIC_OF_TEXTS.match(whole)) and not GUESS.search(whole)
 
 
 def _spelled(clause: str) -> str:
