@@ -201,7 +201,7 @@ def _rule(level: Level, cut: Cut) -> Rule:
         if grows
         else summary,
         failure_value=0.0,
-        title=f"{cut.name} of {level}s",
+        title=f"{cut.name} of {'all named ' if grows else ''}{level}s",
         section=SECTION,
         reads=READS,
         unit="%" if binary or cut.statistic in {"Recall", "Precision"} else "",
