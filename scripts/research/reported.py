@@ -119,7 +119,7 @@ def within_margin(check: Check, n: int, k: int, name: str) -> Iterator[Row]:
         return behind <= MARGIN, bool(rng.random() < stated), is_covered
 
     nominal = {
-        f"{k} systems, {name}: the recommended one is within 5 points of the best": "as stated",
+        f"{k} systems: the recommended one is within 5 points of the best, {name}": "as stated",
         "the same: the probability that is stated": "as measured, within .05",
         "the same: it is at most as far behind as stated": ".975",
     }
