@@ -88,7 +88,7 @@ def list_runs(
 @app.command("name")
 def name_run(
     run: RunArgument,
-    new: Annotated[str, typer.Argument(help="The new name.", metavar="NEW")],
+    new: Annotated[str, typer.Argument(help='The new name; "" for none.', metavar="NEW")],
     results: ResultsOption = _RESULTS,
 ) -> None:
     """Give a run a name, which reports show and commands take.
@@ -99,14 +99,15 @@ def name_run(
     from harness.core.errors import ConfigError
     from harness.store import runs_called
 
-    load_config({"name": new})  # ConfigError for a name that cannot be typed.
+    if new:
+        load_config({"name": new})  # ConfigError for a name that cannot be typed.
     with _held(run, results) as found:
         folder = found.path.parent
         others = {*runs_called(folder, new), *([new] if (folder / new).exists() else [])} - {found.path.name}
-        if others:
+        if new and others:
             raise ConfigError(f"the name '{new}' is taken by {min(others)}", "choose another name")
         found.rename(new)
-    _say(f"{found.path.name}: {new}")
+    _say(f"{found.path.name}: {new or 'no name'}")
 
 
 @app.command("tag", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})

@@ -99,6 +99,8 @@ def test_names_and_tags_are_kept_beside_a_finished_run(cli: CommandLine, runs: l
     assert "keep" in cli.refused("runs", "tag", "best", "-kept")
     with naive.exclusive():
         cli.refused("runs", "tag", "best", "+now")
+    assert cli.call("runs", "name", naive.run_id, "").returncode == 0
+    assert not any(row["name"] for row in listed(cli, "--tag", "keep"))
 
 
 def test_a_run_that_is_written_is_not_removed(cli: CommandLine, runs: list[RunDir]) -> None:
