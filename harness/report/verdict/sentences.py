@@ -257,15 +257,13 @@ def _risk(verdict: Verdict) -> str:
     if verdict.outcome not in {Outcome.LEADING, Outcome.INCONCLUSIVE} or verdict.is_ceiling:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
-    if verdict.outcome == Outcome.INCONCLUSIVE or verdict.probability is None:
-        return f"{best} is hardly more than {amount(verdict, worst)} behind another system." if worst else ""
     if worst is not None and verdict.is_share and 100 * worst <= verdict.margin:
         return f"{best} is hardly more than {amount(verdict, worst)} behind any other system."
+    if verdict.outcome == Outcome.INCONCLUSIVE or verdict.probability is None:
+        return f"{best} may be as much as {amount(verdict, worst)} behind another system." if worst else ""
     # A limit beyond the margin leaves 2.5 % there.
-    most = 0.97 if worst else 0.99
-    said = f"The chance that {best} is within {margin_of(verdict)} of the best is "
-    said += f"{100 * min(most, verdict.probability):.0f} %"
-    return f"{said}; it is hardly more than {amount(verdict, worst)} behind." if worst else f"{said}."
+    sure = min(0.97 if worst else 0.99, verdict.probability)
+    return f"The chance that {best} is within {margin_of(verdict)} of the best is {100 * sure:.0f} %."
 
 
 def _costs(verdict: Verdict) -> str:
