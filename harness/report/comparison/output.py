@@ -206,8 +206,9 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
     by = f"{points if compared.measure.is_share else short_number(lead.difference)} in {_title(compared)}"
     by += " (lower is better)" if compared.measure.higher_is_better is False else ""
     if all(one.is_shown for one in leads):
-        whom = second if len(leads) == 1 else "every other run"
-        return f"{first} is significantly better than {whom}: {by}, ahead of {second}."
+        if len(leads) == 1:
+            return f"{first} is significantly better than {second}, by {by}."
+        return f"{first} is significantly better than every other run, {second} by {by}."
     if lead.n_missing > MISSING_MATTERS * compared.n_common:
         known = [place for place, mean in enumerate(compared.means) if mean is not None]
         most = max(known, key=lambda place: (compared.n_missing[place], place))

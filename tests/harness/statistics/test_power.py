@@ -111,7 +111,7 @@ def test_one_difference_among_fifty_queries_plans_for_what_it_leaves_open() -> N
     # Planned with the 2 % that were seen it would be 157, with a power of .5 where 8 % differ.
     assert (found.needed(0.05, 1) or 0) > 200
     graded = known(spread_of(np.array([0.5] + [0.0] * 49)))
-    assert graded.sd > 2 * float(np.std([0.5] + [0.0] * 49, ddof=1))
+    assert graded.sd > 1.9 * float(np.std([0.5] + [0.0] * 49, ddof=1))
 
 
 @pytest.mark.parametrize("discordance", [0.06, 0.1, 0.25])
