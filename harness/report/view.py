@@ -306,7 +306,9 @@ def notes_on(views: Sequence[RunView]) -> list[str]:
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
-    """One for each data set digest, and for retrieval alone, in order of appearance; a run counts once."""
+    """One for each data set digest, and for retrieval alone; a run counts once. Most questions first, because they
+    decide most; else in order of appearance.
+    """
     found: dict[tuple[str, bool], list[RunDir]] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
         manifest = run.manifest()
@@ -326,7 +328,7 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         notes = dict.fromkeys(apart_note(group.views[0].run, other.views[0].run) for other in others)
         title = ", ".join(filter(None, (group.dataset, versions[group.views[0].run])))
         whole.append(replace(group, dataset=title, notes=(*group.notes, *notes)))
-    return whole
+    return sorted(whole, key=lambda group: len(group.widest.sample), reverse=True)
 
 
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir]) -> Group:
