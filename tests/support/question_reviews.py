@@ -8,6 +8,7 @@ from typing import Any
 from question_writers import FERRY, YARD
 
 from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_edits import Edit, EditedQuote
 
 FACT = "The Tarnby yard was founded in 1911 and built trawlers."
@@ -41,6 +42,10 @@ def question_file(folder: Path) -> Path:
     path = folder / "asked.jsonl"
     path.write_text(rows_text(ROWS), encoding="utf-8")
     return path
+
+
+def review(file: Path, by: str = "ada") -> Review:
+    return Review(file, by, DOCUMENTS)
 
 
 def rows_in(file: Path) -> list[dict[str, Any]]:

@@ -1,10 +1,6 @@
-"""What a list says of each run. It is remembered until a file of the run changes, so that hundreds are listed in
-seconds.
-"""
+"""Summaries of runs, remembered until a file of the run changes, so that hundreds are listed in seconds."""
 
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +10,7 @@ from harness import __version__
 from harness.core.bounded_files import file_stamp
 from harness.core.errors import StoreError
 from harness.core.hashing import short_digest
-from harness.core.records import Cost, EvaluationRecord
 from harness.extensions.runs.removing import UNREADABLE, bytes_of
-from harness.protocols import Measure
 from harness.report.labels import dataset_name
 from harness.report.measures import candidates_to_rank, known_measures, ranking_choice, value_ranges
 from harness.statistics.aggregate import aggregate_scores
@@ -116,17 +110,13 @@ def summarize(run: RunDir) -> RunSummary:
 
 def _counts(run: RunDir, manifest: Manifest) -> dict[str, Any]:
     if done := run.done():
-        n_answered = done.n_ok + done.n_error
-        return {
-            "is_finished": True,
-            "n_expected": done.n_expected,
-            "n_answered": n_answered,
-            "n_failed": done.n_error,
-        }
-    statuses = [one.status for one in run.intact_statuses().values()]
-    n_expected = int(manifest.dataset.get("n_queries", 0)) * int(manifest.identity.get("repeats", 1))
-    n_failed = sum(status != "ok" for status in statuses)
-    return {"n_expected": n_expected, "n_answered": len(statuses), "n_failed": n_failed}
+        n_answered, n_failed, n_expected = done.n_ok + done.n_error, done.n_error, done.n_expected
+    else:
+        statuses = [one.status for one in run.intact_statuses().values()]
+        n_answered, n_failed = len(statuses), sum(status != "ok" for status in statuses)
+        n_expected = int(manifest.dataset.get("n_queries", 0)) * int(manifest.identity.get("repeats", 1))
+    counts = {"n_expected": n_expected, "n_answered": n_answered, "n_failed": n_failed}
+    return {"is_finished": done is not None, **counts}
 
 
 def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
@@ -134,47 +124,18 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
     evaluations = run.evaluations()
     if not evaluations:
         return "", None
-    nothing = {"cost": Cost(wall_s=None), "records": ""}
-    known = _known(tuple(one.model_copy(update=nothing).model_dump_json() for one in evaluations))
-    means = _Means(run, evaluations, value_ranges(known))
+    known = known_measures(evaluations)
+    # Scores of earlier answers say nothing about those that the run has now.
+    current = [one for one in evaluations if one.records in {"", run.records_checksum()}]
+    owners = {name: one.evaluator for one in current for name in one.measures}
+    frame, lines, ranges = Frame.of(run), run.score_lines(), value_ranges(known)
     wanted = ranking_choice([manifest]).name
-    if (value := means.of(wanted)) is not None:
-        return wanted, value
     evidence = (name for name, measure in known.items() if measure.ranks_where_answers_cannot)
-    for name in candidates_to_rank(wanted, evidence, known):
-        if (value := means.of(name)) is not None:
+    for name in filter(owners.__contains__, dict.fromkeys((wanted, *candidates_to_rank(wanted, evidence, known)))):
+        paths = tuple(path for path in lines.paths if path.stem == owners[name])
+        scores = ScoreColumns.read(frame, ScoreLines(paths, lines.fix), ranges)
+        means = {row.query_type: row.mean for row in aggregate_scores(frame, scores.only({name}))}
+        natural = means.get(NATURAL)
+        if (value := means.get(OVERALL) if natural is None else natural) is not None:
             return name, value
     return "", None
-
-
-@lru_cache(maxsize=64)
-def _known(evaluations: tuple[str, ...]) -> dict[str, Measure]:
-    """As `known_measures`, once for all runs that were scored alike. Do not change the result."""
-    return known_measures(map(EvaluationRecord.model_validate_json, evaluations))
-
-
-class _Means:
-    """Means of single metrics; each file of scores is read once."""
-
-    def __init__(
-        self, run: RunDir, evaluations: Iterable[EvaluationRecord], ranges: Mapping[str, tuple[float, float]]
-    ) -> None:
-        self._run, self._ranges = run, ranges
-        self._lines = run.score_lines()
-        self._frame = Frame.of(run)
-        self._owners = {name: one for one in evaluations for name in one.measures}
-        self._read: dict[str, ScoreColumns] = {}
-
-    def of(self, measure: str) -> float | None:
-        """None: not scored, or not for the answers that the run has now."""
-        owner = self._owners.get(measure)
-        if owner is None or (owner.records and owner.records != self._run.records_checksum()):
-            return None
-        if owner.evaluator not in self._read:
-            paths = tuple(path for path in self._lines.paths if path.stem == owner.evaluator)
-            lines = ScoreLines(paths, self._lines.fix)
-            self._read[owner.evaluator] = ScoreColumns.read(self._frame, lines, self._ranges)
-        rows = aggregate_scores(self._frame, self._read[owner.evaluator].only({measure}))
-        means = {row.query_type: row.mean for row in rows}
-        natural = means.get(NATURAL)
-        return means.get(OVERALL) if natural is None else natural

@@ -58,8 +58,8 @@ def questions(
       rag-harness questions papers --template asked.csv --n 20
     """
     from harness.core.current_process import start_up_s
-    from harness.extensions.testset.api import WriteOptions
     from harness.extensions.testset.output import print_plan_of_questions, print_template, write_and_print
+    from harness.extensions.testset.write_questions import WriteOptions
 
     options = WriteOptions(
         folder=folder,

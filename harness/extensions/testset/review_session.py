@@ -7,7 +7,6 @@ that a spreadsheet would read as a formula is prefixed with an apostrophe, which
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.console import open_console
@@ -67,8 +66,10 @@ def run_review(
             console.print(f"{to_csv}: {number}; {then}", soft_wrap=True)
         elif from_csv:
             taken = take_sheet(review, from_csv)
-            said = f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected"
-            console.print(f"{said}, {taken.left} left", soft_wrap=True)
+            rejected, edited = sum(one.verdict == "reject" for one in taken), sum(bool(one.edit) for one in taken)
+            said = f"{len(taken) - rejected} accepted, {edited} of them edited, {rejected} rejected"
+            # Rows without a decision, or not in the sheet.
+            console.print(f"{said}, {len(review.rows) - len(taken)} left", soft_wrap=True)
         else:
             if not review.documents:
                 console.print("note: quotes are not checked; name their documents: --docs FOLDER", soft_wrap=True)
@@ -111,16 +112,6 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
         yield Review(file.resolve() if file.is_symlink() else file, name, documents)
 
 
-@dataclass(frozen=True)
-class SheetTaken:
-    accepted: int
-    rejected: int
-    edited: int
-    """Of the accepted ones."""
-    left: int
-    """Rows without a decision, or not in the sheet."""
-
-
 def write_sheet(review: Review, path: Path) -> int:
     """Write every question that is not rejected; returns how many. ConfigError: the file already exists."""
     if path.exists():
@@ -133,18 +124,15 @@ def write_sheet(review: Review, path: Path) -> int:
     return len(shown)
 
 
-def take_sheet(review: Review, path: Path) -> SheetTaken:
+def take_sheet(review: Review, path: Path) -> list[AskedDecision]:
     """Apply its decisions, all or none, except for rows that were changed since the sheet was written, which
-    `review` names. Raises ConfigError or DataError if a decision is invalid.
+    `review` names; returns those that were applied. ConfigError or DataError: a decision is invalid.
     """
     table = read_table(path)
     decided = [found for row in table.rows if (found := _decision(review, row, table.names))]
     if len({one.id for one in decided}) < len(decided):
         raise DataError(f"{path} has the same question twice", "leave one row for each id")
-    applied = review.decide_all(decided)
-    rejected = sum(one.verdict == "reject" for one in applied)
-    edited = sum(one.edit is not None for one in applied)
-    return SheetTaken(len(applied) - rejected, rejected, edited, len(review.rows) - len(applied))
+    return review.decide_all(decided)
 
 
 def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecision | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from question_reviews import DOCUMENTS, EDIT, FACT, ROWS, fill, question_file, rows_in
+from question_reviews import EDIT, FACT, ROWS, fill, review, rows_in
 from question_writers import FERRY, YARD
 
 from harness.core.errors import ConfigError, StoreError
@@ -21,15 +21,6 @@ CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
 ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return question_file(tmp_path)
-
-
-def review(file: Path, by: str = "ada") -> Review:
-    return Review(file, by, DOCUMENTS)
-
-
 def save(file: Path, *rows: dict[str, Any]) -> None:
     """As an editor does."""
     file.write_text(rows_text(rows), encoding="utf-8")
@@ -39,18 +30,9 @@ def logged(opened: Review, row_id: str) -> list[dict[str, Any]]:
     return [line for line in rows_in(opened.log) if line["id"] == row_id]
 
 
-def test_rows_that_were_changed_added_or_removed_meanwhile_stay_so(file: Path) -> None:
+def test_rows_that_others_change_add_or_remove_stay_so_and_the_page_shows_them(file: Path) -> None:
     opened = review(file)
-    save(file, ROWS[0], CORRECTED, ADDED)
-    opened.decide("a", "accept")
-    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ADDED]
-    assert [one.row_id for one in opened.rows] == ["a", "b", "mine"]
-    opened.decide("mine", "accept")
-    assert rows_in(file)[2]["seen_by"] == "ada"
-
-
-def test_the_page_shows_what_the_file_has_by_now(file: Path) -> None:
-    page = review_page(review(file))
+    page = review_page(opened)
     before: Any = page.gets["/row"]({"id": "b"})
     save(file, ROWS[0], CORRECTED, ADDED)
     rows: Any = page.gets["/rows"]({})
@@ -58,6 +40,11 @@ def test_the_page_shows_what_the_file_has_by_now(file: Path) -> None:
     assert [row["id"] for row in rows] == ["a", "b", "mine"]
     assert now["answers"] == tuple(CORRECTED["answers"])
     assert now["times_read"] != before["times_read"], "the page is to ask for the list again"
+    save(file, ROWS[0], CORRECTED, {**ADDED, "answers": ["another"]})
+    opened.decide("a", "accept")
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, {**ADDED, "answers": ["another"]}]
+    opened.decide("mine", "accept")
+    assert rows_in(file)[2]["seen_by"] == "ada"
 
 
 @pytest.mark.parametrize("verdict", ["accept", "reject"])
@@ -86,7 +73,7 @@ def test_a_row_that_both_changed_stays_as_in_the_file_and_the_other_version_is_i
     assert rows_in(file)[0]["question"] == EDIT.question
 
 
-def test_both_correct_a_row_in_the_same_way_and_nothing_collides(file: Path) -> None:
+def test_the_same_correction_by_both_is_no_collision(file: Path) -> None:
     opened = review(file)
     version = opened.find("a").version
     edited = {"question": EDIT.question, "answers": ["1911", "in 1911"]}
@@ -96,7 +83,7 @@ def test_both_correct_a_row_in_the_same_way_and_nothing_collides(file: Path) -> 
     assert (rows_in(file)[0]["seen_by"], opened.take_told()) == ("ada", [])
 
 
-def test_an_editor_that_saves_what_it_read_earlier_takes_no_decision_back(file: Path) -> None:
+def test_an_editor_that_saves_an_older_state_undoes_no_decision(file: Path) -> None:
     opened = review(file)
     opened.decide("a", "accept", EDIT)
     opened.decide("c", "reject")
@@ -158,18 +145,8 @@ def test_while_questions_are_written_nobody_reviews_that_file_under_any_name_and
     assert rows_in(file)[1]["seen_by"] == "ada"
 
 
-def test_a_sheet_takes_back_nothing_that_was_corrected_in_the_file_since(file: Path, tmp_path: Path) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
-    save(file, ROWS[0], CORRECTED, ROWS[2])
-    fill(sheet, {"decision": "accept"}, {}, {})
-    taken = take_sheet(review(file), sheet)
-    assert (taken.accepted, taken.edited, taken.left) == (1, 0, 2)
-    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
-
-
-@pytest.mark.parametrize("change", [{"answers": "Olvik"}, {"decision": "accept"}, {"decision": "reject"}])
-def test_a_row_changed_in_the_file_and_in_the_sheet_is_reported_and_kept_as_in_the_file(
+@pytest.mark.parametrize("change", [{}, {"answers": "Olvik"}, {"decision": "accept"}, {"decision": "reject"}])
+def test_a_sheet_changes_no_row_that_was_corrected_in_the_file_since(
     file: Path, tmp_path: Path, change: dict[str, str]
 ) -> None:
     sheet = tmp_path / "q.csv"
@@ -177,14 +154,12 @@ def test_a_row_changed_in_the_file_and_in_the_sheet_is_reported_and_kept_as_in_t
     save(file, ROWS[0], CORRECTED, ROWS[2])
     fill(sheet, {"decision": "accept"}, change, {})
     opened = review(file)
-    taken = take_sheet(opened, sheet)
-    assert (taken.accepted, taken.rejected, taken.left) == (1, 0, 2)
-    assert rows_in(file)[1] == CORRECTED
-    (line,) = opened.take_told()
-    assert "'b'" in line
+    assert [(one.id, one.edit) for one in take_sheet(opened, sheet)] == [("a", None)]
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
+    assert ["'b'" in line for line in opened.take_told()] == [True] * bool(change), "a collision is reported"
 
 
-def test_a_sheet_can_be_taken_filled_in_further_and_taken_again(file: Path, tmp_path: Path) -> None:
+def test_a_sheet_can_be_filled_in_further_and_read_again(file: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "q.csv"
     write_sheet(review(file), sheet)
     fill(sheet, {"answers": "1911, they say"}, {}, {})
@@ -270,14 +245,13 @@ def test_hostile_texts_come_back_as_they_were_and_are_no_formulas(sheet: Path) -
 def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
     before = sheet.read_bytes()
     with pytest.raises(ConfigError, match="read as something else"):
-        opened = Review(sheet, "ada")
-        opened.decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
+        Review(sheet, "ada").decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
     assert sheet.read_bytes() == before
     review(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
     assert review(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
 
 
-def test_a_kill_between_log_and_sheet_is_mended_and_changes_by_others_stay(sheet: Path) -> None:
+def test_a_kill_between_log_and_sheet_is_repaired_and_changes_by_others_stay(sheet: Path) -> None:
     opened = review(sheet)
     before = sheet.read_bytes()
     opened.decide_all([AskedDecision(id="q-0001", verdict="accept", edit=edit("When was it founded?", "1911"))])
@@ -288,27 +262,6 @@ def test_a_kill_between_log_and_sheet_is_mended_and_changes_by_others_stay(sheet
     assert again.log.name == "asked.csv.review.jsonl", "a file of the same name has a log of its own"
 
 
-@pytest.mark.parametrize(
-    ("text", "trouble"),
-    [
-        ("id,decision,question,version\na,,Why?,1\n", "sheet of decisions"),
-        ("query\nWhy?\n", "no column 'question'"),
-        ("question,ground_truth\nWhy?,so\n", "rename that column"),
-        ("question\nWhy?,so\n", "2 cells"),
-        ("id,question\na,Why?\na,How?\n", "twice"),
-        ("PAR1", "not intact"),
-    ],
-)
-def test_a_sheet_that_cannot_be_reviewed_is_one_line_and_is_left_alone(
-    tmp_path: Path, text: str, trouble: str
-) -> None:
-    path = tmp_path / "q.csv"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=trouble), open_review(path, "ada"):
-        pass
-    assert path.read_text() == text
-
-
-def test_a_sheet_needs_no_second_sheet(sheet: Path, tmp_path: Path) -> None:
+def test_no_sheet_is_written_of_a_sheet(sheet: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is a sheet already"):
         run_review(sheet, by="ada", to_csv=tmp_path / "q.csv")

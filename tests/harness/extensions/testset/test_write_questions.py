@@ -1,9 +1,8 @@
-"""One command, with the fake as writer and judge: what is kept, resumed, refused and read again."""
+"""`rag-harness questions`, with the fake as writer and judge: what is kept, resumed, refused and read again."""
 
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +11,28 @@ from command_line import CommandLineHere
 from question_reviews import sheet_rows, write_rows
 from question_writers import FERRY, MILL, YARD, draft
 
-from harness.config import BudgetConfig, ModelsConfig
 from harness.core.errors import ConfigError, StoreError
-from harness.core.hashing import file_digest
 from harness.datasets.question_files import read_questions
-from harness.extensions.testset.api import questions
 from harness.extensions.testset.model_checks import QuestionJudging
 from harness.extensions.testset.question_records import WorkFolder
-from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
 from harness.extensions.testset.review_session import open_review
 from harness.extensions.testset.write_questions import (
     PlannedWriting,
-    WritingRequest,
+    WriteOptions,
     Written,
-    plan_writing,
+    plan_questions,
     write_questions,
 )
 from harness.runner.progress import Reporter
-from harness.statistics.prices import load_prices
 from harness.store.call_journal import paid_by_runs
 
 QUIET = Reporter(quiet=True)
 DOCUMENTS = (FERRY, YARD, MILL)
+ASKED_ABOUT = r'"question".*\n.*Document A \('
 REPLIES = {
-    r'"question".*\n.*Document A \(Lowmere ferry': draft(
-        "Who chairs the harbour board of Lowmere?", "Hanne Olvik", "A3"
-    ),
-    r'"question".*\n.*Document A \(Tarnby yard': draft("When was the Tarnby yard founded?", "1911", "A1"),
-    r'"question".*\n.*Document A \(Corrie Mill': draft("What does the Corrie Mill grind?", "oats", "A1"),
+    f"{ASKED_ABOUT}Lowmere ferry": draft("Who chairs the harbour board of Lowmere?", "Hanne Olvik", "A3"),
+    f"{ASKED_ABOUT}Tarnby yard": draft("When was the Tarnby yard founded?", "1911", "A1"),
+    f"{ASKED_ABOUT}Corrie Mill": draft("What does the Corrie Mill grind?", "oats", "A1"),
     r"no documents": "Insufficient information",
     r'"same"': '{"same": false}',
     r"<passages>(.|\n)*<question>\nWho chairs": "Hanne Olvik",
@@ -48,18 +41,26 @@ REPLIES = {
 }
 
 
-def request(
-    out: Path, *, total: int = 3, replies: Mapping[str, str] = REPLIES, budget: Any = None, latency_s: float = 0.0
-) -> WritingRequest:
+def planned(
+    out: Path,
+    *,
+    total: int = 3,
+    replies: Mapping[str, str] = REPLIES,
+    latency_s: float = 0.0,
+    began: float | None = None,
+    **budget: float,
+) -> PlannedWriting:
+    papers = out.parent / "papers"
+    papers.mkdir(exist_ok=True)
+    for document in DOCUMENTS:
+        (papers / document.doc_id).write_text(f"# {document.title}\n\n{document.text}\n", encoding="utf-8")
     fake = {"provider": "fake", "options": {"replies": dict(replies), "latency_s": latency_s}}
-    models = ModelsConfig.model_validate({"generator": fake, "judge": fake, "embedder": {"provider": "none"}})
-    wanted = WantedQuestions(total, parse_kinds(["single_fact"]))
-    limits = BudgetConfig.model_validate(budget or {})
-    return WritingRequest(DOCUMENTS, "papers", wanted, 0, models, limits, load_prices(), out)
-
-
-def planned(out: Path, **changes: Any) -> PlannedWriting:
-    return plan_writing(request(out, **changes), QUIET)
+    models = {"generator": fake, "judge": fake, "embedder": {"provider": "none"}}
+    settings = (f"models={json.dumps(models)}", *(f"budget.{name}={most}" for name, most in budget.items()))
+    began = time.monotonic() if began is None else began
+    return plan_questions(
+        WriteOptions(papers, out=out, total=total, kinds=("single_fact",), settings=settings, began=began), QUIET
+    )
 
 
 def written(out: Path, **changes: Any) -> Written:
@@ -80,9 +81,10 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "asked.jsonl"
 
 
-def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
-    done = written(out)
-    assert done.kept == 3
+def test_written_questions_are_a_question_file_and_cost_what_was_estimated(out: Path) -> None:
+    plan = planned(out)
+    expected = sum(usage.calls for usage in plan.estimate.usage.values())
+    assert write_questions(plan, QUIET).kept == 3
     asked = read_questions(out, DOCUMENTS)
     assert {row.query.text: row.reference.answers for row in asked.rows} == {
         "Who chairs the harbour board of Lowmere?": ("Hanne Olvik",),
@@ -91,9 +93,23 @@ def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
     }
     assert all(row.reference.evidence[0].fact for row in asked.rows)
     assert "3 of 3 questions written by a model ('fake/fake'); 3 of these without human review" in asked.notes
+    # Second opinions are asked only where an answer is not the same by rule.
+    assert expected - 3 <= paid(out) <= expected
 
 
-def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> None:
+def test_the_same_command_again_changes_nothing_and_restores_a_lost_file_from_the_journal(out: Path) -> None:
+    first, text, calls = written(out), out.read_text(), paid(out)
+    changed_at = out.stat().st_mtime_ns
+    again = written(out)
+    assert again.was_complete
+    assert again.candidates == first.candidates
+    assert out.stat().st_mtime_ns == changed_at
+    out.unlink()
+    assert not written(out).was_complete
+    assert (out.read_text(), paid(out)) == (text, calls)
+
+
+def test_every_candidate_is_kept_beside_the_file_with_every_check(out: Path) -> None:
     done = written(out, replies={**REPLIES, r"<passages>(.|\n)*<question>\nWhen was": "1953"})
     kept = WorkFolder(out).candidates()
     assert kept == list(done.candidates)
@@ -101,24 +117,6 @@ def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> N
     assert failed.checks[-1].note == "from the quotes: '1953', another"
     assert "When was" not in out.read_text()
     assert {row["id"] for row in map(json.loads, out.read_text().splitlines())} <= {one.id for one in kept}
-
-
-def test_the_same_command_again_does_nothing(out: Path) -> None:
-    first = written(out)
-    before = out.stat().st_mtime_ns
-    again = written(out)
-    assert again.was_complete
-    assert again.candidates == first.candidates
-    assert out.stat().st_mtime_ns == before
-
-
-def test_a_file_that_was_lost_is_written_again_from_the_journal(out: Path) -> None:
-    written(out)
-    text, calls = out.read_text(), paid(out)
-    out.unlink()
-    assert not written(out).was_complete
-    assert out.read_text() == text
-    assert paid(out) == calls
 
 
 def test_more_questions_pay_for_the_new_ones_alone(out: Path) -> None:
@@ -133,13 +131,17 @@ def test_more_questions_pay_for_the_new_ones_alone(out: Path) -> None:
     assert paid(whole) <= paid(out) <= paid(whole) + 1
 
 
-def test_a_file_that_somebody_changed_is_never_overwritten(out: Path) -> None:
+def test_a_file_that_somebody_wrote_or_changed_is_never_overwritten(out: Path) -> None:
+    out.write_text("mine\n")
+    with pytest.raises(ConfigError, match="is there already"):
+        written(out)
+    assert out.read_text() == "mine\n"
+    out.unlink()
     written(out, total=1)
-    out.write_text(out.read_text().replace("null", '"ada"'))
-    digest = file_digest(out)
+    out.write_text(changed := out.read_text().replace("null", '"ada"'))
     with pytest.raises(ConfigError, match="was changed since it was written"):
         written(out, total=3)
-    assert file_digest(out) == digest
+    assert out.read_text() == changed
 
 
 @pytest.mark.parametrize("was_complete", [True, False])
@@ -177,20 +179,12 @@ def test_a_file_under_review_is_not_written(out: Path) -> None:
     assert out.read_text() == before
 
 
-def test_a_file_of_somebody_else_is_never_overwritten(out: Path) -> None:
-    out.write_text("mine\n")
-    with pytest.raises(ConfigError, match="is there already"):
-        written(out)
-    assert out.read_text() == "mine\n"
-
-
 def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_one_ends_the_same(out: Path) -> None:
     whole = out.with_name("whole.jsonl")
     written(whole)
-    stops = [written(out, budget={"tokens": tokens}) for tokens in (1_200, 2_000, 2_200, 10**6)]
-    *_, last = stops
+    *stops, last = [written(out, tokens=tokens) for tokens in (1_200, 2_000, 2_200, 10**6)]
     assert [one.kept for one in stops] == sorted(one.kept for one in stops)
-    for one in stops[:3]:
+    for one in stops:
         assert one.stopped
         assert "--set budget.tokens=" in one.spending.flags_for_larger(one.stopped)
     assert not last.stopped
@@ -202,7 +196,7 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_on
 def test_a_budget_that_ends_at_once_takes_nothing_away(out: Path, budget: dict[str, float]) -> None:
     written(out, total=2)
     text = out.read_text()
-    stopped = written(out, total=3, budget=budget)
+    stopped = written(out, total=3, **budget)
     assert stopped.stopped
     assert stopped.kept == 2
     assert out.read_text() == text
@@ -210,31 +204,23 @@ def test_a_budget_that_ends_at_once_takes_nothing_away(out: Path, budget: dict[s
 
 
 def test_a_call_that_is_open_when_the_time_is_over_is_cut_off_before_the_budget_is_exceeded(out: Path) -> None:
-    slow = request(out.with_name("slow.jsonl"), budget={"minutes": 0.5}, latency_s=60.0)
     until = time.monotonic() + 3.5
-    stopped = write_questions(plan_writing(replace(slow, began=until - 30), QUIET), QUIET)
+    stopped = written(out, minutes=0.5, latency_s=60.0, began=until - 30)
     assert time.monotonic() < until
     assert stopped.stopped
-    assert (stopped.kept, slow.out.exists()) == (0, True)
+    assert (stopped.kept, out.exists()) == (0, True)
 
 
 @pytest.mark.parametrize("role", ["generator", "judge"])
-def test_a_model_that_is_set_alone_writes_and_judges(out: Path, role: str) -> None:
-    models = ModelsConfig.model_validate({role: {"provider": "fake", "model": "mine"}})
-    plan = plan_writing(replace(request(out), models=models), QUIET).models
+def test_a_model_that_is_set_alone_writes_and_judges(tmp_path: Path, role: str) -> None:
+    (tmp_path / "mill.md").write_text(MILL.text)
+    settings = (f"models.{role}.provider=fake", f"models.{role}.model=mine", "models.embedder.provider=none")
+    options = WriteOptions(tmp_path, out=Path("x.jsonl"), kinds=("single_fact",), settings=settings)
+    plan = plan_questions(options, QUIET).models
     assert plan.written_by == plan.judged_by == "fake/mine"
 
 
-def test_the_estimate_counts_what_is_then_paid(out: Path) -> None:
-    plan = planned(out)
-    expected = sum(usage.calls for usage in plan.estimate.usage.values())
-    done = write_questions(plan, QUIET)
-    assert done.kept == 3
-    # Second opinions are asked only where an answer is not the same by rule.
-    assert expected - 3 <= paid(out) <= expected
-
-
-# `questions` from the command line and from Python, with a model and without.
+# From the command line, with a model and without.
 
 
 FACTS = {
@@ -323,36 +309,3 @@ def test_a_template_replaces_nothing_and_is_no_document(name: str, handbook: Pat
     CommandLineHere(tmp_path).refused("questions", str(handbook), "--template", name)
     assert (tmp_path / "there.csv").read_text() == "mine"
     assert not (handbook / "asked.csv").exists()
-
-
-FAKE = {
-    "replies": {
-        r'"question"(.|\n)*Document A \(Lowmere': draft("Who chairs the board of Lowmere?", "Hanne Olvik", "A3"),
-        r'"question"': draft("When was this yard founded?", "1911", "A1"),
-        "no documents": "Insufficient information",
-    },
-    "reply": "Hanne Olvik",
-}
-
-
-def test_a_frame_has_every_candidate_with_the_verdict_of_every_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
-    papers = tmp_path / "papers"
-    papers.mkdir()
-    for document in (FERRY, YARD):
-        (papers / document.doc_id).write_text(f"# {document.title}\n\n{document.text}\n", encoding="utf-8")
-    settings = {
-        "models.generator.provider": "fake",
-        "models.generator.options": FAKE,
-        "models.embedder.provider": "none",
-    }
-    out = tmp_path / "asked.jsonl"
-    found = questions(papers, out=out, n=1, kinds="single_fact", seed=1, settings=settings, quiet=True)
-    assert out.exists()
-    kept, dropped = found[found["survives"]], found[~found["survives"]]
-    assert list(kept["question"]) == ["Who chairs the board of Lowmere?"]
-    assert list(kept["closed_book"]) == [True]
-    assert set(dropped["self_contained"]) == {False}
-    assert dropped["follows"].isna().all()
