@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.api.running import RunOptions, run_apart
 from harness.api.untrusted_config import config_to_run_again
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig
 from harness.core.errors import ConfigError, HarnessError, explained_io
+from harness.core.records import Record
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
@@ -30,9 +29,7 @@ FOLDER = "holdout"
 LOG = "openings.jsonl"
 
 
-class Opening(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class Opening(Record):
     opened_at: str
     command: str
     runs: tuple[str, ...]

@@ -24,11 +24,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DISTRIBUTION, DataError, explained_io
 from harness.core.hashing import file_digest
+from harness.core.records import Record
 from harness.display import printable
 from harness.store import SCHEMA_VERSION, RunFile, atomic_files, checksums, untrusted_file_reader
 from harness.store.run_files import ANNOTATIONS, SCORES
@@ -64,17 +65,13 @@ _MEMBER = re.compile(
 )
 
 
-class ExportedFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class ExportedFile(Record):
     bytes: int = Field(ge=0)
     sha256: str
 
 
-class ExportList(BaseModel):
+class ExportList(Record):
     """export.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
     schema_version: int = SCHEMA_VERSION

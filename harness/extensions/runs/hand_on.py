@@ -62,7 +62,7 @@ def cleaned_copies(runs: Sequence[RunDir]) -> Iterator[CleanedCopies]:
     with changing(results), staging(results) as folder:
         copies = [_copied(run, folder) for run in runs]
         for copy in copies:
-            cleaner.clean(copy)
+            rewrite_run(copy, cleaner.record, cleaner.score, cleaner.tree)
         yield CleanedCopies(folder, copies, cleaner.n_changed)
 
 
@@ -78,15 +78,8 @@ def _copied(run: RunDir, folder: Path) -> RunDir:
 
 def read_whole(run: RunDir) -> None:
     """StoreError if anything that a report reads of a run is damaged."""
-    for read in (
-        run.manifest,
-        run.index,
-        run.estimate,
-        run.dialects,
-        run.cluster_info,
-        run.race,
-        run.resources_path,
-    ):
+    objects = (run.manifest, run.index, run.estimate, run.dialects, run.cluster_info, run.race)
+    for read in (*objects, run.resources_path):
         read()
     for name in EXTENSION_FILES:
         run.extension_file(name, JsonObject, "delete it, or measure again").read()
@@ -105,10 +98,7 @@ class _Cleaner:
     def __init__(self) -> None:
         self.n_changed = 0
 
-    def clean(self, run: RunDir) -> None:
-        rewrite_run(run, self._record, self._score, self._tree)
-
-    def _record(self, text: str) -> RunRecord | None:
+    def record(self, text: str) -> RunRecord | None:
         """The record without what is private; None: it has nothing such."""
         if not self._is_private(text):
             return None
@@ -118,8 +108,8 @@ class _Cleaner:
             record = record.model_copy(update={"failure": failure})
         return record
 
-    def _score(self, text: str) -> Score | None:
-        """As `_record`."""
+    def score(self, text: str) -> Score | None:
+        """As `record`."""
         if not self._is_private(text):
             return None
         score = Score.model_validate_json(without_keys(text))
@@ -134,19 +124,21 @@ class _Cleaner:
         is_told = _PATH.search(text) is not None or (quotes_error and without_key_forms(text) != text)
         return has_key or is_told
 
-    def _tree(self, value: Any) -> Any:
+    def tree(self, value: Any, key: str = "") -> Any:
+        """A JSON value, of this key in its object."""
+        if key in _OF_THE_DATA:
+            return value
         if isinstance(value, dict):
-            return {key: self._value(key, one) for key, one in value.items()}
+            return {name: self.tree(one, name) for name, one in value.items()}
         if isinstance(value, list):
-            return [self._tree(one) for one in value]
-        return self._text(value) if isinstance(value, str) else value
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _PLACES and isinstance(value, str) and value.startswith(("/", "~")):
+            return [self.tree(one) for one in value]
+        if not isinstance(value, str):
+            return value
+        if key in _PLACES and value.startswith(("/", "~")):
             # It may have spaces, or one part only.
             self.n_changed += 1
             return f"…/{Path(value).name}"
-        return value if key in _OF_THE_DATA else self._tree(value)
+        return self._text(value)
 
     def _text(self, text: str) -> str:
         short = _PATH.sub(r"…/\1", without_key_forms(without_keys(text)))

@@ -4,12 +4,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from harness import __version__
 from harness.core.bounded_files import file_stamp
 from harness.core.errors import StoreError
 from harness.core.hashing import short_digest
+from harness.core.records import Record
 from harness.extensions.runs.removing import UNREADABLE, bytes_of
 from harness.report.labels import dataset_name
 from harness.report.measures import candidates_to_rank, known_measures, ranking_choice, value_ranges
@@ -25,9 +26,7 @@ _VERSION = f"{__version__}-2"
 """Increase it when a summary says something else about the same files."""
 
 
-class RunSummary(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class RunSummary(Record):
     run_id: str
     """The name of its folder."""
     name: str = ""
@@ -38,7 +37,7 @@ class RunSummary(BaseModel):
     system: str = ""
     model: str = ""
     """The generator; empty without one."""
-    identity: dict[str, Any] = {}
+    identity: dict[str, Any] = Field(default_factory=dict)
     """What determines the result, without the data set and the models."""
     is_finished: bool = False
     n_expected: int = 0
@@ -54,7 +53,7 @@ class RunSummary(BaseModel):
     """Why it cannot be read; empty if it can."""
 
 
-class _Remembered(BaseModel):
+class _Remembered(Record):
     version: str
     runs: dict[str, tuple[str, RunSummary]]
 

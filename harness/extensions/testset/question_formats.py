@@ -1,7 +1,5 @@
-"""The question files that a person reviews: JSON Lines of `rag-harness questions`, and CSV written by hand.
-
-A CSV file keeps its columns, their order, its separator and the cells of rows that nobody changed; `id` and
-`seen_by` are added when they are needed.
+"""The question files that a person reviews: JSON Lines, and CSV whose columns, separator and unchanged cells stay.
+`id` and `seen_by` are added when they are needed.
 """
 
 import csv
@@ -30,8 +28,6 @@ _BOM = "\ufeff"
 
 
 class JsonLinesFile:
-    """One JSON object a line."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
 

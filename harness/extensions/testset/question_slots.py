@@ -1,7 +1,5 @@
-"""Where questions of each kind are written, in one fixed order: spread over the documents and drawn by a seed.
-
-No document gets a second question of a kind before every suitable document has had its first; for pairs, as far as
-the shared names allow.
+"""Where questions of each kind are written, in a fixed order drawn by a seed. No document gets a second question
+of a kind before every suitable document has had its first; for pairs, as far as the shared names allow.
 """
 
 import asyncio
@@ -21,10 +19,8 @@ from harness.extraction.nlp import NlpExtractor
 from harness.llm_utils.concurrency import Progress
 
 MOST_DOCUMENTS = 400
-"""Number of documents that are parsed for shared entities, sampled with the seed: minutes of one core, with far
-more pairs than questions."""
+"""Documents that are parsed for shared names, sampled with the seed: minutes of one core."""
 _MOST_PASSAGES = 12
-"""Per document."""
 _COMMON = 0.25
 """Entities in a larger share of the documents link nothing in particular, unless few documents have them."""
 _SHARED_BY_FEW = 5
@@ -44,8 +40,6 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Order:
-    """The wanted number of questions of one kind, and places for them."""
-
     kind: QuestionKind
     wanted: int
     slots: Sequence[QuestionSlot]
@@ -72,8 +66,8 @@ class Pair:
 
 
 async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progress) -> list[Pair]:
-    """Pairs of documents that share a name, in an order drawn by `seed`; two documents that share several names
-    form several pairs. MissingDependency: no parser is installed.
+    """Pairs of documents that share a name, in an order drawn by `seed`; several shared names form several pairs.
+    MissingDependency: no parser is installed.
     """
     draw = Random(f"{seed}/links")  # noqa: S311 - a sample, no secret
     chosen = sorted(draw.sample(range(len(documents)), min(len(documents), MOST_DOCUMENTS)))
@@ -122,17 +116,15 @@ def _pairs(one: _Named, draw: Random) -> list[Pair]:
 def slots_of(
     kind: QuestionKind, documents: Sequence[Document], pairs: Sequence[Pair], seed: int, most: int
 ) -> list[QuestionSlot]:
-    """The first `most` places of a kind, all different; fewer if the documents have no more. `pairs`: in sampling
-    order.
-    """
+    """The first `most` places of a kind, all different; fewer if the documents have no more."""
     draw = Random(f"{seed}/{kind}")  # noqa: S311 - a sample, no secret
     found = _paired(kind, documents, pairs, draw) if kind in PAIRED else _single(kind, documents, draw)
     return list(islice(found, most))
 
 
 def _single(kind: QuestionKind, documents: Sequence[Document], draw: Random) -> Iterator[QuestionSlot]:
-    """Round by round over all documents: first one sentence each, then one of another passage, then further
-    sentences. The sentence is prescribed, because a model that may choose asks about the beginning.
+    """Round by round over all documents, of each a new passage as long as there is one. The sentence is
+    prescribed, because a model that may choose asks about the beginning.
     """
     waiting = list(range(len(documents)))
     draw.shuffle(waiting)

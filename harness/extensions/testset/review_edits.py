@@ -35,8 +35,6 @@ class Edit(Record):
 
 @dataclass(frozen=True)
 class RowWords:
-    """The question, answers and evidence of a row, whatever the spelling of its fields."""
-
     question: str
     answers: tuple[str, ...]
     evidence: tuple[AskedQuote, ...]
@@ -97,8 +95,8 @@ class KnownDocuments:
 
 
 def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocuments) -> dict[str, JsonValue]:
-    """The row with these texts; quotes as their documents spell them, and without verdicts on the old texts. A
-    changed field is kept under one name only: an `answer` beside `answers` would count as right too.
+    """The row with these texts, quotes as their documents spell them, without verdicts on the old texts. A changed
+    field is kept under one name only: an `answer` beside `answers` would count as right too.
     """
     was = RowWords.of(row)
     edited = [AskedQuote(one.quote.strip(), one.document.strip()) for one in edit.evidence]
@@ -146,7 +144,6 @@ def refused(row: Mapping[str, JsonValue], documents: KnownDocuments) -> str:
 
 
 def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) -> QuestionCheck:
-    """Every quote is in its document; without a quote, the document exists."""
     placed = [documents.placed(item) for item in evidence]
     for item in placed:
         if not item.doc_id:

@@ -1,7 +1,7 @@
 """Runs `rag-harness review`: one person's review of a question file, on a page or in a spreadsheet.
 
-The columns of the sheet are those of a question file (docs/question-files.md), so it can be used as one. A cell
-that a spreadsheet would read as a formula is prefixed with an apostrophe, which is removed again.
+The sheet can be used as a question file. A cell that a spreadsheet would read as a formula has an apostrophe in
+front, which is removed again.
 """
 
 import json
@@ -88,8 +88,7 @@ def run_review(
 
 @contextmanager
 def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
-    """The review of a file by one person, by default the user, who has it alone while it is open. `docs`: a folder
-    in which quotes are checked.
+    """The review of a file by one person, by default the user. `docs`: a folder in which quotes are checked.
 
     HarnessError: the file or folder is missing, another process has it open, or the reviewer is unknown.
     """
@@ -125,8 +124,8 @@ def write_sheet(review: Review, path: Path) -> int:
 
 
 def take_sheet(review: Review, path: Path) -> list[AskedDecision]:
-    """Apply its decisions, all or none, except for rows that were changed since the sheet was written, which
-    `review` names; returns those that were applied. ConfigError or DataError: a decision is invalid.
+    """Apply its decisions, all or none, except for rows that were changed since the sheet was written; returns
+    those that were applied. ConfigError or DataError: a decision is invalid.
     """
     table = read_table(path)
     decided = [found for row in table.rows if (found := _decision(review, row, table.names))]

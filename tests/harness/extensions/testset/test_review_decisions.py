@@ -64,60 +64,36 @@ def test_a_quote_that_is_not_in_its_document_is_refused_and_nothing_is_kept(
     assert not opened.log.exists()
 
 
-def test_a_kill_between_log_and_file_is_repaired(file: Path) -> None:
-    opened = review(file)
-    opened.decide("a", "accept", EDIT)
-    opened.decide("b", "reject")
-    file.write_text(rows_text(ROWS), encoding="utf-8")
-    with opened.log.open("ab") as log:
-        log.write(b'{"id": "c", "verd')
-    again = review(file)
-    again.decide("c", "accept")
-    assert [(one["id"], one["seen_by"]) for one in rows_in(file)] == [("a", "ada"), ("c", "ada")]
-    assert rows_in(file)[0]["question"] == EDIT.question
-
-
 @pytest.mark.parametrize("verdict", ["undo", "accept"])
-def test_a_kill_after_a_rejection_was_undone_loses_no_question(file: Path, verdict: PersonsVerdict) -> None:
+def test_a_kill_between_log_and_file_is_repaired(file: Path, verdict: PersonsVerdict) -> None:
     opened = review(file)
     opened.decide("b", "reject")
     before = file.read_text(encoding="utf-8")
+    opened.decide("a", "accept", EDIT)
     opened.decide("b", verdict)
     file.write_text(before, encoding="utf-8")
-    again = review(file)
-    again.decide("a", "accept")
-    assert [one["id"] for one in rows_in(file)] == ["a", "b", "c"]
-    assert rows_in(file)[1]["seen_by"] == ("ada" if verdict == "accept" else None)
+    with opened.log.open("ab") as log:
+        log.write(b'{"id": "c", "verd')
+    review(file).decide("c", "accept")
+    rows = rows_in(file)
+    by = "ada" if verdict == "accept" else None
+    assert [(one["id"], one["seen_by"]) for one in rows] == [("a", "ada"), ("b", by), ("c", "ada")]
+    assert rows[0]["question"] == EDIT.question
 
 
 def test_a_row_that_was_corrected_in_the_file_stays_so_and_this_is_reported(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    opened = review(file)
-    opened.decide("a", "accept", EDIT)
-    opened.decide("b", "accept")
-    corrected = {**rows_in(file)[0], "question": "When was the yard of Tarnby founded?"}
-    file.write_text(rows_text([corrected, *rows_in(file)[1:]]), encoding="utf-8")
+    review(file).decide("a", "accept", EDIT)
+    first, *others = rows_in(file)
+    corrected = {**first, "question": "When was the yard of Tarnby founded?"}
+    file.write_text(rows_text([corrected, *others]), encoding="utf-8")
     again = review(file)
     assert "the decision on 'a' is not applied" in capsys.readouterr().err
     again.decide("c", "accept")
     assert rows_in(file)[0] == corrected
-    assert [one["seen_by"] for one in rows_in(file)] == ["ada", "ada", "ada"]
     again.decide("a", "reject")
-    assert [one["id"] for one in rows_in(review(file).path)] == ["b", "c"]
-
-
-def test_another_file_under_the_same_name_keeps_its_questions(tmp_path: Path) -> None:
-    file = tmp_path / "asked.jsonl"
-    file.write_text('{"question": "Who was first?"}\n{"question": "Who was second?"}\n', encoding="utf-8")
-    opened = review(file)
-    opened.decide("q-0001", "accept")
-    opened.decide("q-0002", "reject")
-    file.write_text('{"question": "What was first?"}\n{"question": "What was second?"}\n', encoding="utf-8")
-    again = review(file)
-    again.decide("q-0002", "accept")
-    assert [one["question"] for one in rows_in(file)] == ["What was first?", "What was second?"]
-    assert [one.get("seen_by") for one in rows_in(file)] == [None, "ada"]
+    assert [one["id"] for one in rows_in(file)] == ["b", "c"]
 
 
 BY_HAND = {"id": "h", "question": "How long is the mole of Lowmere?", "answer": "42 m"}
@@ -126,7 +102,6 @@ BY_HAND = {"id": "h", "question": "How long is the mole of Lowmere?", "answer": 
 @pytest.mark.parametrize(
     ("spelled", "evidence"),
     [
-        ({"evidence": [{"document": "yard.md"}]}, [{"document": "yard.md"}]),
         ({"evidence": {"quote": FACT, "document": "yard.md"}}, [{"document": "yard.md", "quote": FACT}]),
         ({"evidence": [{"quote": FACT}]}, [{"quote": FACT}]),
         (
@@ -141,36 +116,24 @@ def test_an_edit_leaves_one_spelling_of_what_it_changes_and_all_else_as_it_was(
     file = tmp_path / "asked.jsonl"
     file.write_text(rows_text([{**BY_HAND, **spelled}]), encoding="utf-8")
     shown = RowWords.of(review(file).find("h").row)
-    assert shown.answers == ("42 m",)
     quotes = tuple(EditedQuote(document=one.document, quote=one.quote) for one in shown.evidence)
-    edit = Edit(question=shown.question, answers=("24 m",), evidence=quotes)
+    unchanged = Edit(question=shown.question, answers=shown.answers, evidence=quotes)
+    assert not review(file).decide("h", "accept", unchanged).is_edited
+    assert rows_in(file) == [{**BY_HAND, **spelled, "seen_by": "ada"}]
+
+    edit = unchanged.model_copy(update={"answers": ("24 m",)})
     review(file).decide("h", "accept", edit)
     (row,) = rows_in(file)
     assert "answer" not in row
     assert {name: row[name] for name in spelled} == spelled
     (asked,) = read_questions(file, [FERRY, YARD]).rows
     assert asked.reference.answers == ("24 m",)
-    assert [item.doc_id for item in asked.reference.evidence] == [
-        one.get("document", "yard.md") for one in evidence
-    ]
 
     more = (*quotes, EditedQuote(document="ferry.md", quote="harbour  board"))
     review(file).decide("h", "accept", edit.model_copy(update={"evidence": more}))
     (row,) = rows_in(file)
     assert row["evidence"] == [*evidence, {"document": "ferry.md", "quote": "harbour board"}]
     assert not [name for name in row if name.lower().startswith(("quote", "document"))]
-
-
-def test_saving_what_nobody_changed_changes_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "asked.jsonl"
-    row = {**BY_HAND, "answer": 42, "document": "yard.md", "checks": {"follows": "equal"}}
-    file.write_text(rows_text([row]), encoding="utf-8")
-    edit = Edit(
-        question=BY_HAND["question"], answers=("42",), evidence=(EditedQuote(document="yard.md", quote=""),)
-    )
-    kept = review(file).decide("h", "accept", edit)
-    assert rows_in(file) == [{**row, "seen_by": "ada"}]
-    assert not kept.is_edited
 
 
 def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spelled(tmp_path: Path) -> None:
@@ -188,10 +151,10 @@ def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spell
     assert (cells["answers"], cells["quote"], cells["document_2"]) == ("42 m", "founded in  1911", "ferry.md")
 
 
-@pytest.mark.parametrize("by", ["", " ", "model:gpt", "a\nb", "x" * 200])
-def test_a_reviewer_has_the_name_of_a_person(file: Path, by: str) -> None:
-    with pytest.raises(ConfigError, match="not a person's name"), open_review(file, by):
-        pass
+def test_a_reviewer_has_the_name_of_a_person(file: Path) -> None:
+    for by in ("", " ", "model:gpt", "a\nb", "x" * 200):
+        with pytest.raises(ConfigError, match="not a person's name"), open_review(file, by):
+            pass
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from question_writers import FERRY, YARD
 from harness.core.errors import ConfigError, StoreError
 from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import question_file_lock, rows_text
-from harness.extensions.testset.review_decisions import AskedDecision, Review
+from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_edits import Edit, EditedQuote
 from harness.extensions.testset.review_session import open_review, review_page, run_review, take_sheet, write_sheet
 
@@ -76,9 +76,9 @@ def test_a_row_that_both_changed_stays_as_in_the_file_and_the_other_version_is_i
 def test_the_same_correction_by_both_is_no_collision(file: Path) -> None:
     opened = review(file)
     version = opened.find("a").version
-    edited = {"question": EDIT.question, "answers": ["1911", "in 1911"]}
-    quote = [{"document": "yard.md", "quote": "founded in 1911"}]
-    save(file, {**ROWS[0], **edited, "evidence": quote}, *ROWS[1:])
+    quote = {"document": "yard.md", "quote": "founded in 1911"}
+    theirs = {"question": EDIT.question, "answers": ["1911", "in 1911"], "evidence": [quote]}
+    save(file, {**ROWS[0], **theirs}, *ROWS[1:])
     opened.decide("a", "accept", EDIT, version)
     assert (rows_in(file)[0]["seen_by"], opened.take_told()) == ("ada", [])
 
@@ -213,6 +213,7 @@ def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> N
 
 def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) -> None:
     opened = review(sheet)
+    assert opened.log.name == "asked.csv.review.jsonl", "a .jsonl file of the same name has a log of its own"
     with pytest.raises(ConfigError, match="no question"):
         opened.decide("row-0001", "accept")
     quote = opened.find("row-0001").row["evidence"][0]["quote"]  # type: ignore[call-overload, index]
@@ -249,17 +250,6 @@ def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
     assert sheet.read_bytes() == before
     review(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
     assert review(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
-
-
-def test_a_kill_between_log_and_sheet_is_repaired_and_changes_by_others_stay(sheet: Path) -> None:
-    opened = review(sheet)
-    before = sheet.read_bytes()
-    opened.decide_all([AskedDecision(id="q-0001", verdict="accept", edit=edit("When was it founded?", "1911"))])
-    sheet.write_bytes(before.replace(b"Who pays for", b"Who paid for"))
-    again = review(sheet)
-    again.decide("q-0002", "accept")
-    assert [row[0] for row in cells(sheet)[1:3]] == ["When was it founded?", "Who paid for the ferry?"]
-    assert again.log.name == "asked.csv.review.jsonl", "a file of the same name has a log of its own"
 
 
 def test_no_sheet_is_written_of_a_sheet(sheet: Path, tmp_path: Path) -> None:
