@@ -88,15 +88,10 @@ def try_on_page(
 
 def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | None) -> LocalPage:
     """The page of a session. `uploaded` takes the documents that are dropped; None: none are taken."""
-    requests = _Requests(session, uploaded)
-    gets = {"/state": lambda _asked: requests.state(), "/answer": requests.answer}
-    posts = {
-        "/document": requests.add,
-        "/clear": requests.clear,
-        "/prepare": requests.prepare,
-        "/ask": requests.ask,
-        "/vote": requests.vote,
-    }
+    page = _Requests(session, uploaded)
+    gets = {"/state": lambda _asked: page.state(), "/answer": page.answer}
+    posts = {"/document": page.add, "/clear": page.clear, "/prepare": page.prepare}
+    posts |= {"/ask": page.ask, "/vote": page.vote}
     # Base64 makes a file longer by a third.
     longest = LONGEST_BODY if uploaded is None else 2 * LARGEST_FILE
     return framed("Try two systems", _ASSETS, "try", gets, posts, longest)
@@ -167,7 +162,7 @@ class SentVote(Record):
 
 
 def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:
-    """A question with its answers so far, as JSON. The systems are named once there is a vote."""
+    """A question with its answers so far. The systems are named once there is a vote."""
     return {
         "question": pair.question,
         "answers": [_answer_value(one) for one in pair.answers],

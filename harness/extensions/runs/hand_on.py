@@ -29,8 +29,7 @@ _PLACES = {"path", "questions", "prices"}
 
 def export_runs(runs: Sequence[RunDir], out: Path) -> int:
     """Write the runs into a new file; returns in how many texts a key or an absolute path was shortened.
-
-    ConfigError if the file exists; StoreError if a run is damaged, or a process is writing it.
+    ConfigError: the file exists. StoreError: a run is damaged, or a process is writing it.
     """
     if out.exists() or out.is_symlink():
         raise ConfigError(f"{out} exists, and is not overwritten", "name another file with --out")
@@ -47,8 +46,6 @@ def export_runs(runs: Sequence[RunDir], out: Path) -> int:
 
 @dataclass(frozen=True)
 class CleanedCopies:
-    """Copies of runs without what belongs to this machine."""
-
     folder: Path
     runs: list[RunDir]
     n_changed: int
@@ -89,10 +86,8 @@ def read_whole(run: RunDir) -> None:
 
 
 class _Cleaner:
-    """Shortens absolute paths and masks keys in the files of a copied run, and renews the checksums.
-
-    Questions, documents and answers keep their paths, and what only looks like a key: those are data. Keys in
-    the environment are masked in answers too.
+    """Shortens absolute paths and masks keys. Questions, documents and answers keep their paths, and what only
+    looks like a key: those are data. Keys in the environment are masked in answers too.
     """
 
     def __init__(self) -> None:
@@ -147,9 +142,8 @@ class _Cleaner:
 
 
 def receive_runs(file: Path, results: Path) -> list[RunDir]:
-    """Add the runs of an exported file to a results folder: all of them, or none if anything is wrong.
-
-    DataError for a file that is damaged, was changed, or is none of ours; StoreError if a run of an id exists.
+    """Add the runs of an exported file to a results folder, all or none. DataError: the file is damaged, changed
+    or no export. StoreError: a run of an id exists.
     """
     with opened_archive(file) as (archive, listed):
         for run_id in listed.runs:

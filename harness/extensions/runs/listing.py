@@ -24,9 +24,6 @@ _LEAST_SYSTEM = 8
 
 
 def print_json(summaries: Sequence[RunSummary], console: Console) -> None:
-    """Every run as one object of a list; `label`: the system with the parameters that vary among these runs over
-    its data set.
-    """
     rows = [{**one.model_dump(), "label": label} for one, label in zip(summaries, _labels(summaries), strict=True)]
     console.print(json.dumps(rows, indent=2), soft_wrap=True)
 
@@ -78,12 +75,11 @@ def _columns(summaries: Sequence[RunSummary]) -> tuple[dict[str, str], dict[str,
     }
     alike = [title for title in ("data set", "model") if len({*columns[title]}) == 1 and len(summaries) > 1]
     same = {title: columns[title][0] for title in alike}
-    hidden = {*same}
-    hidden |= set() if any(one.tags for one in summaries) else {"tags"}
-    hidden |= set() if any(one.n_failed for one in summaries) else {"failed"}
+    has = {"tags": any(one.tags for one in summaries), "failed": any(one.n_failed for one in summaries)}
+    shown = {title: column for title, column in columns.items() if title not in same and has.get(title, True)}
     named = [f"{name} where marked {marks[name]}" if marks[name] else name for name in metrics]
     scored = {"score": " or ".join(named)} if named else {}
-    return {**same, **scored}, {title: column for title, column in columns.items() if title not in hidden}
+    return {**same, **scored}, shown
 
 
 def _labels(summaries: Sequence[RunSummary]) -> list[str]:

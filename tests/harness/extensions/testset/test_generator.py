@@ -10,11 +10,12 @@ from quoted_texts import HOSTILE, MARK, check_quoted
 from runtimes import Asked, Chat
 
 from harness.core.errors import ModelUnavailable
+from harness.core.records import Document
 from harness.extensions.testset.generator import QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.output import kept_as_single_fact, shares_of
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
-from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import Candidate, QuestionSlot
 from harness.extensions.testset.question_slots import Order
 from harness.runner.writer_models import WriterModels
 
@@ -40,15 +41,20 @@ def worked(
     return desk.candidates
 
 
+def at_the_yard(reply: str, judging: Chat) -> Candidate:
+    """The one candidate that is written about the yard."""
+    (one,) = worked(Models(Chat(lambda _: reply), judging), [slot("single_fact", YARD)])
+    return one
+
+
 def said(one: Candidate) -> dict[str, bool | None]:
     return {check.name: check.passed for check in one.checks}
 
 
 def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
-    (one,) = worked(Models(Chat(lambda _: FOUNDED), judge(from_quotes)), [slot("single_fact", YARD)])
+    one = at_the_yard(FOUNDED, judge(from_quotes))
     by_rule = ("written", "form", "self_contained", "about", "all_rows", "quotes", "distinct")
-    names = (*by_rule, "follows", "closed_book")
-    assert said(one) == dict.fromkeys(names, True)
+    assert said(one) == dict.fromkeys((*by_rule, "follows", "closed_book"), True)
     assert one.evidence[0].fact in YARD.text
 
 
@@ -67,17 +73,25 @@ def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
 def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more(
     reply: str, judging: Chat, failed: str
 ) -> None:
-    (one,) = worked(Models(Chat(lambda _: reply), judging), [slot("single_fact", YARD)])
+    one = at_the_yard(reply, judging)
     assert not one.survives
     assert [name for name, passed in said(one).items() if passed is False] == [failed] == [one.checks[-1].name]
 
 
 def test_a_lucky_guess_between_two_options_is_undecided_and_keeps_the_question() -> None:
     reply = draft("Which was built first, the Tarnby yard or the Corrie Mill?", "the Tarnby yard", "A2")
-    (one,) = worked(Models(Chat(lambda _: reply), judge(lambda _: "The Tarnby yard")), [slot("single_fact", YARD)])
+    one = at_the_yard(reply, judge(lambda _: "The Tarnby yard"))
     assert said(one)["closed_book"] is None
     assert one.survives
     assert shares_of([one])[-1].undecided == 1
+
+
+def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
+    one = at_the_yard(draft("When was the Tarnby yard founded?", "1911", "A3"), judge(from_quotes))
+    assert one.survives
+    assert "founded in 1911" in one.evidence[-1].fact
+    one = at_the_yard(draft("What is the price of oats?", "1911", "A5"), judge(from_quotes))
+    assert "founded in 1911" not in " ".join(item.fact for item in one.evidence)
 
 
 BRIDGE = "When was the yard founded that builds the ferry of Lowmere?"
@@ -149,15 +163,11 @@ def test_an_unanswerable_question_is_asked_of_retrieved_passages(answer: str, st
     assert YARD.text.split(". ")[1] in models.judge.calls[0].text
 
 
-def numbered(number: int, kind: QuestionKind = "single_fact") -> list[QuestionSlot]:
+def numbered(number: int) -> list[QuestionSlot]:
     """Slots whose first sentences tell them apart."""
-    return [
-        slot(
-            kind,
-            YARD.model_copy(update={"doc_id": f"yard-{n}", "text": f"Yard number {n} was built. {YARD.text}"}),
-        )
-        for n in range(number)
-    ]
+    texts = {f"yard-{n}": f"Yard number {n} was built. {YARD.text}" for n in range(number)}
+    yards = (Document(doc_id=doc_id, title=YARD.title, text=text) for doc_id, text in texts.items())
+    return [slot("single_fact", yard) for yard in yards]
 
 
 def writes(asked: Asked) -> str:
@@ -170,22 +180,15 @@ def writes(asked: Asked) -> str:
 @pytest.mark.parametrize(
     ("n_slots", "survive"), [(9, [False, True, True, False, True, True]), (4, [False, True, True, False])]
 )
+@pytest.mark.parametrize("at_once", [1, 7])
 def test_missing_questions_are_written_at_the_next_slots_and_no_more_than_wanted(
-    n_slots: int, survive: list[bool]
+    n_slots: int, survive: list[bool], at_once: int
 ) -> None:
     told: list[tuple[int, int]] = []
-    alone, at_once = (
-        worked(
-            Models(Chat(writes), judge(from_quotes), concurrency=limit),
-            numbered(n_slots),
-            wanted=4,
-            told=lambda *at: told.append(at),
-        )
-        for limit in (1, 7)
-    )
-    assert [one.survives for one in alone] == survive
-    assert [one.documents[0] for one in alone] == [f"yard-{n}" for n in range(len(survive))]
-    assert at_once == alone, "the number of parallel calls changes nothing"
+    models = Models(Chat(writes), judge(from_quotes), concurrency=at_once)
+    found = worked(models, numbered(n_slots), wanted=4, told=lambda *at: told.append(at))
+    assert [one.survives for one in found] == survive
+    assert [one.documents[0] for one in found] == [f"yard-{n}" for n in range(len(survive))]
     assert told[-1] == (sum(survive), 4)
 
 
@@ -212,27 +215,15 @@ def test_a_failed_call_fails_only_its_own_candidate() -> None:
     assert "TimeoutError" in found[1].checks[0].note
 
 
-@pytest.mark.parametrize("gullible", [False, True])
-def test_a_judge_that_always_says_yes_is_detected_on_known_cases(gullible: bool) -> None:
-    found = [
-        one.model_copy(update={"answer": str(1911 + n)})
-        for n, one in enumerate(worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4))
-    ]
-    models = Models(Chat(writes), judge(from_quotes, same=gullible))
-    judging = QuestionJudging(models.judge, None)
-    (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None))
-    assert control.of == 4
-    assert control.wrong == (4 if gullible else 0)
-
-
-def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
-    reply = draft("When was the Tarnby yard founded?", "1911", "A3")
-    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [slot("single_fact", YARD)])
-    assert one.survives
-    assert "founded in 1911" in one.evidence[-1].fact
-    unrelated = draft("What is the price of oats?", "1911", "A5")
-    (one,) = worked(Models(Chat(lambda _: unrelated), judge(from_quotes)), [slot("single_fact", YARD)])
-    assert "founded in 1911" not in " ".join(item.fact for item in one.evidence)
+def test_a_judge_that_always_says_yes_is_detected_on_known_cases() -> None:
+    written = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
+    found = [one.model_copy(update={"answer": str(1911 + n)}) for n, one in enumerate(written)]
+    for gullible in (False, True):
+        models = Models(Chat(writes), judge(from_quotes, same=gullible))
+        judging = QuestionJudging(models.judge, None)
+        asking = controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None)
+        (control,) = asyncio.run(asking)
+        assert (control.wrong, control.of) == (4 * gullible, 4)
 
 
 def test_the_judge_of_written_questions_is_shown_texts_of_others_between_tags_only() -> None:

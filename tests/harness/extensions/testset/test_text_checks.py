@@ -76,16 +76,10 @@ LONG = "in the year 1911, long before any of the men who work there now were bor
         ("single_fact", "Does the ferry run on Sundays?", "No", True),
         ("single_fact", "Is the Curlew a ferry or a trawler?", "a ferry", True),
         # Of two that are compared, the answer is one, or a date or number.
-        *(
-            (kind, FIRST, answer, passed)
-            for kind in ("temporal", "comparison")
-            for answer, passed in (
-                ("the flood", True),
-                ("11 October 2024", True),
-                ("Before", False),
-                ("It was on 11 October 2024 at night", False),
-            )
-        ),
+        ("temporal", FIRST, "the flood", True),
+        ("comparison", FIRST, "11 October 2024", True),
+        ("temporal", FIRST, "Before", False),
+        ("comparison", FIRST, "It was on 11 October 2024 at night", False),
     ],
 )
 def test_a_question_has_a_short_answer_that_can_be_compared(
@@ -94,23 +88,17 @@ def test_a_question_has_a_short_answer_that_can_be_compared(
     assert well_formed(kind, question, answer).passed is passed
 
 
-def test_a_quote_is_in_its_own_document_letter_by_letter() -> None:
+def test_each_quote_is_in_its_document_and_a_question_over_two_documents_quotes_both() -> None:
     fact = "The Tarnby yard was founded in 1911 and built trawlers."
-    assert check_quotes("single_fact", [Evidence(doc_id="yard.md", fact=fact)], TEXTS).passed
+    one = Evidence(doc_id="yard.md", fact=fact)
+    assert check_quotes("single_fact", [one], TEXTS).passed
     for doc_id, other in (("ferry.md", fact), ("yard.md", fact.replace("1911", "1912")), ("nowhere.md", fact)):
         assert check_quotes("single_fact", [Evidence(doc_id=doc_id, fact=other)], TEXTS).passed is False
     assert check_quotes("single_fact", [], TEXTS).passed is False
+    two = [one, Evidence(doc_id="ferry.md", fact="The ship is to cost 18.4 million crowns.")]
     for kind in ("bridge", "comparison", "temporal"):
-        one = Evidence(doc_id="yard.md", fact="Joren Brask manages the Tarnby yard.")
-        other = Evidence(doc_id="ferry.md", fact="The ship is to cost 18.4 million crowns.")
-        assert check_quotes(kind, [one, one], TEXTS).passed is False, "a question over two documents quotes both"
-        assert check_quotes(kind, [one, other], TEXTS).passed
-
-
-def test_a_question_that_names_its_answer_gives_it_away() -> None:
-    assert gives_away("Which came first, the flood or the sale?", "the sale")
-    assert gives_away("Do both boards meet in May?", "Yes")
-    assert not gives_away("When was the Tarnby yard founded?", "1911")
+        assert check_quotes(kind, [one, one], TEXTS).passed is False
+        assert check_quotes(kind, two, TEXTS).passed
 
 
 @pytest.mark.parametrize(
@@ -129,36 +117,30 @@ def test_answers_that_cannot_agree_are_not_left_to_a_judge(one: str, other: str,
     assert cannot_agree(one, other) is cannot_agree(other, one) is not can_agree
 
 
-def test_the_missing_detail_of_an_unanswerable_question_is_not_in_its_documents() -> None:
-    assert left_out("the Kestrel Fund", TEXTS).passed is False
-    assert left_out("its designer", TEXTS).passed
-
-
-def test_a_question_names_something_that_is_in_its_documents() -> None:
+def test_a_question_is_about_its_documents_and_does_not_give_its_answer_away() -> None:
     assert check_names_occur("Who opened the Orvane Bridge in 1911?", TEXTS.values()).passed is False
     for question in ("Who sold the Tarnby yard?", "How many days of leave are there?", "Does Ms Olvik chair it?"):
         assert check_names_occur(question, TEXTS.values()).passed
+    assert left_out("the Kestrel Fund", TEXTS).passed is False
+    assert left_out("its designer", TEXTS).passed
+    assert gives_away("Which came first, the flood or the sale?", "the sale")
+    assert gives_away("Do both boards meet in May?", "Yes")
+    assert not gives_away(FOUNDED, "1911")
 
 
 ROW = "Model: Siskin City; Price EUR: 1450; Best seller: yes"
+COMPARED = "Siskin City costs more than any other model."
 
 
 @pytest.mark.parametrize(
     ("question", "answer", "quote", "passed"),
     [
         ("What is the name of the model with the highest price?", "Siskin City", ROW, False),
-        ("Is Siskin City the most expensive model?", "yes", ROW, False),
         ("How many models are in the price list?", "7", ROW, False),
         ("How many euros does Siskin City cost?", "1450", ROW, True),
         ("Which model is the best seller?", "Siskin City", ROW, True),
         ("Which is the cheapest, Siskin City or Wren Kids?", "Siskin City", ROW, True),
-        (
-            "Which model has the highest price?",
-            "Siskin City",
-            "Siskin City costs more than any other model.",
-            True,
-        ),
-        ("What is the price of Siskin City?", "1450", ROW, True),
+        ("Which model has the highest price?", "Siskin City", COMPARED, True),
     ],
 )
 def test_a_superlative_or_a_count_over_a_table_is_not_asked_of_one_row(

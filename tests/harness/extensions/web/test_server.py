@@ -17,7 +17,7 @@ from question_reviews import ROWS, question_file, review, rows_in
 
 from harness.core.errors import ConfigError
 from harness.extensions.testset.review_session import review_page
-from harness.extensions.web.server import PageServer, open_page
+from harness.extensions.web.server import PageServer
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(file: Path) -> Iterator[PageServer]:
-    with open_page(review_page(review(file))) as server:
+    with PageServer(review_page(review(file))) as server:
         serving = threading.Thread(target=server.serve)
         serving.start()
         yield server
@@ -109,8 +109,8 @@ def test_a_decision_is_kept_and_an_invalid_one_is_one_line_and_changes_nothing(
 def test_done_ends_the_serving_and_a_port_that_is_taken_is_one_line(server: PageServer, file: Path) -> None:
     page = review_page(review(file))
     with pytest.raises(ConfigError, match="cannot be used"):
-        open_page(page, server.port)
-    with open_page(page) as another:
+        PageServer(page, server.port)
+    with PageServer(page) as another:
         serving = threading.Thread(target=another.serve, daemon=True)
         serving.start()
         assert ask(another, "POST", "/done", {}, **ours(another))[0] == 200
@@ -123,9 +123,9 @@ def test_done_ends_the_serving_and_a_port_that_is_taken_is_one_line(server: Page
 
 SERVER = """
 from harness.extensions.web.pages import LocalPage
-from harness.extensions.web.server import open_page
+from harness.extensions.web.server import PageServer
 page = LocalPage("t", "b", "", "", {"/rows": lambda asked: ["row"]}, {"/say": lambda body: len(body)})
-with open_page(page) as server:
+with PageServer(page) as server:
     print(server.port, server.token, flush=True)
     server.serve()
 """
