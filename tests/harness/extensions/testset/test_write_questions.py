@@ -211,13 +211,13 @@ def test_a_call_that_is_open_when_the_time_is_over_is_cut_off_before_the_budget_
     assert (stopped.kept, out.exists()) == (0, True)
 
 
-@pytest.mark.parametrize("role", ["generator", "judge"])
-def test_a_model_that_is_set_alone_writes_and_judges(tmp_path: Path, role: str) -> None:
+def test_a_model_that_is_set_alone_writes_and_judges(tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text(MILL.text)
-    settings = (f"models.{role}.provider=fake", f"models.{role}.model=mine", "models.embedder.provider=none")
-    options = WriteOptions(tmp_path, out=Path("x.jsonl"), kinds=("single_fact",), settings=settings)
-    plan = plan_questions(options, QUIET).models
-    assert plan.written_by == plan.judged_by == "fake/mine"
+    for role in ("generator", "judge"):
+        settings = (f"models.{role}.provider=fake", f"models.{role}.model=mine", "models.embedder.provider=none")
+        options = WriteOptions(tmp_path, out=Path("x.jsonl"), kinds=("single_fact",), settings=settings)
+        plan = plan_questions(options, QUIET).models
+        assert plan.written_by == plan.judged_by == "fake/mine"
 
 
 # From the command line, with a model and without.
@@ -230,82 +230,73 @@ FACTS = {
 
 
 @pytest.fixture
-def handbook(tmp_path: Path) -> Path:
-    folder = tmp_path / "hand book"
-    folder.mkdir()
+def here(tmp_path: Path) -> CommandLineHere:
+    """In a folder with a handbook of two files."""
+    (tmp_path / "hand book").mkdir()
     for name, text in FACTS.items():
-        (folder / name).write_text(text)
-    return folder
+        (tmp_path / "hand book" / name).write_text(text)
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
-def test_a_filled_in_template_is_a_question_file_with_evidence(handbook: Path, tmp_path: Path) -> None:
-    here, sheet = CommandLineHere(tmp_path), tmp_path / "asked.csv"
-    assert here.call("questions", str(handbook), "--template", "asked.csv", "--n", "3").returncode == 0
-    rows = sheet_rows(sheet)
+def template(here: CommandLineHere, name: str, *words: str) -> list[dict[str, str]]:
+    assert here.call("questions", "hand book", "--template", name, *words).returncode == 0
+    return sheet_rows(here.folder / name)
+
+
+def test_a_filled_in_template_is_a_question_file_with_evidence(here: CommandLineHere) -> None:
+    rows = template(here, "asked.csv", "--n", "3")
     assert len(rows) == 3
     assert {row["document"] for row in rows} == set(FACTS)
     assert all(row["quote"] in FACTS[row["document"]] and not row["question"] + row["answers"] for row in rows)
-    here.refused("plan", "--docs", str(handbook), "--questions", "asked.csv")
-
+    plan = ("plan", "--docs", "hand book", "--questions", "asked.csv")
+    here.refused(*plan)
     rows[0] |= {"question": "How many days of leave are there?", "answers": "28"}
-    write_rows(sheet, rows)
-    planned = here.call("plan", "--docs", str(handbook), "--questions", "asked.csv")
+    write_rows(here.folder / "asked.csv", rows)
+    planned = here.call(*plan)
     assert planned.returncode == 0
     assert "2 of 3 rows" in planned.stdout
     assert "0/1" in planned.stdout
 
 
-def test_a_template_quotes_each_kind_of_file_and_no_sentence_or_row_twice(handbook: Path, tmp_path: Path) -> None:
-    (handbook / "leave copy.md").write_text(FACTS["leave.md"])
-    (handbook / "budget.csv").write_text(
-        "Department,Budget 2025 EUR,Owner\nWorkshop and yard,1250000,Yuki Tanabe\n"
-        "Total of all the departments in one row,,\n"
-    )
-    assert CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "asked.csv").returncode == 0
-    rows = sheet_rows(tmp_path / "asked.csv")
-    quotes = [row["quote"] for row in rows]
-    assert len(set(quotes)) == len(quotes) == 5
-    assert not any("\n" in quote for quote in quotes)
-    few = CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "few.csv", "--n", "2")
-    assert few.returncode == 0
-    assert {Path(row["document"]).suffix for row in sheet_rows(tmp_path / "few.csv")} == {".md", ".csv"}
-
-
-def test_a_template_quotes_sentences_and_neither_headers_of_mails_nor_blocks_of_lines(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    mail = "From: Ada Moen, the harbour office\nTo: Bo Lind, the yard of Tarnby\nSubject: The crane\n\n"
-    sentence = "The crane of the Tarnby yard was checked on 3 May and may lift 40 tonnes."
-    address = "Tarnby yard and slipway\nQuay 4, second shed\n9 Harbour Road\nTarnby\nNorway\n\n"
-    (docs / "crane.eml").write_text(f"{mail}{address}{sentence}\n")
-    (docs / "note.md").write_text(f"{address}{sentence.replace('crane', 'ferry')}\n")
-    assert CommandLineHere(tmp_path).call("questions", "docs", "--template", "asked.csv").returncode == 0
-    quotes = [row["quote"] for row in sheet_rows(tmp_path / "asked.csv")]
-    assert sorted(quotes) == [sentence, sentence.replace("crane", "ferry")]
-
-
-@pytest.mark.parametrize(("budget", "code"), [((), 3), (("--set", "budget.tokens=1"), 4)])
-def test_where_nothing_survives_the_last_line_names_a_model_and_the_template(
-    handbook: Path, tmp_path: Path, budget: tuple[str, ...], code: int
+def test_a_template_quotes_each_kind_of_file_and_no_header_address_or_sentence_twice(
+    here: CommandLineHere,
 ) -> None:
-    here = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-    fake = f"models.generator.options={json.dumps({'reply': draft('When was this founded?', '1911')})}"
-    models = ("--set", "models.generator.provider=fake", "--set", fake, "--set", "models.embedder.provider=none")
-    done = here.call("questions", str(handbook), "--kind", "single_fact", "--n", "2", *models, *budget)
-    assert done.returncode == code, done.stderr
-    last = done.stderr.strip().splitlines()[-1]
-    if budget:
-        # Too few candidates to judge the model.
-        assert "--set budget.tokens=" in last
-    else:
-        assert "models.generator.model=" in last
-        assert last.endswith(f"rag-harness questions '{handbook}' --template questions.csv")
-    assert ("rag-harness review questions.jsonl" in done.stdout) is (not budget)
+    mail = "From: Ada Moen, the harbour office\nTo: Bo Lind, the yard of Tarnby\nSubject: The crane\n\n"
+    address = "Tarnby yard and slipway\nQuay 4, second shed\n9 Harbour Road\nTarnby\nNorway\n\n"
+    crane = "The crane of the Tarnby yard was checked on 3 May and may lift 40 tonnes."
+    budget = "Department,Budget 2025 EUR,Owner\nWorkshop and yard,1250000,Yuki Tanabe\n"
+    total = "Total of all the departments in one row,,\n"
+    files = {"crane.eml": mail + address + crane, "leave copy.md": FACTS["leave.md"], "budget.csv": budget + total}
+    for name, text in files.items():
+        (here.folder / "hand book" / name).write_text(text)
+    quotes = [row["quote"] for row in template(here, "asked.csv")]
+    assert len(set(quotes)) == len(quotes) == 6
+    assert crane in quotes
+    assert not any("\n" in quote or quote.startswith(("From", "To", "Subject", "Tarnby")) for quote in quotes)
+    few = template(here, "few.csv", "--n", "3")
+    assert {Path(row["document"]).suffix for row in few} == {".md", ".csv", ".eml"}
 
 
 @pytest.mark.parametrize("name", ["asked.jsonl", "hand book/asked.csv", "there.csv"])
-def test_a_template_replaces_nothing_and_is_no_document(name: str, handbook: Path, tmp_path: Path) -> None:
-    (tmp_path / "there.csv").write_text("mine")
-    CommandLineHere(tmp_path).refused("questions", str(handbook), "--template", name)
-    assert (tmp_path / "there.csv").read_text() == "mine"
-    assert not (handbook / "asked.csv").exists()
+def test_a_template_replaces_nothing_and_is_no_document(name: str, here: CommandLineHere) -> None:
+    (here.folder / "there.csv").write_text("mine")
+    here.refused("questions", "hand book", "--template", name)
+    assert (here.folder / "there.csv").read_text() == "mine"
+    assert not (here.folder / "hand book" / "asked.csv").exists()
+
+
+def test_if_nothing_survives_the_last_line_names_a_model_and_the_template(here: CommandLineHere) -> None:
+    fake = f"models.generator.options={json.dumps({'reply': draft('When was this founded?', '1911')})}"
+    models = ("--set", "models.generator.provider=fake", "--set", fake, "--set", "models.embedder.provider=none")
+    words = ("questions", "hand book", "--kind", "single_fact", "--n", "2", *models)
+    stopped = here.call(*words, "--set", "budget.tokens=1")
+    assert stopped.returncode == 4, stopped.stderr
+    last = stopped.stderr.strip().splitlines()[-1]
+    assert "--set budget.tokens=" in last
+    assert "models.generator.model=" not in last, "too few candidates to judge the model"
+    done = here.call(*words)
+    assert done.returncode == 3, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "models.generator.model=" in last
+    assert last.endswith("rag-harness questions 'hand book' --template questions.csv")
+    assert "rag-harness review questions.jsonl" in done.stdout
