@@ -8,8 +8,8 @@ from typing import Any
 from question_writers import FERRY, YARD
 
 from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.question_rows import Edit, EditedQuote
 from harness.extensions.testset.review_decisions import Review
-from harness.extensions.testset.review_edits import Edit, EditedQuote
 
 FACT = "The Tarnby yard was founded in 1911 and built trawlers."
 CHAIR = "Hanne Olvik chairs the harbour board of Lowmere."

@@ -16,12 +16,13 @@ from pydantic import JsonValue
 from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import text_digest
 from harness.core.records import Document, Record
-from harness.extensions.testset.question_formats import QuestionRow, format_of
 from harness.extensions.testset.question_records import CHECKED, WorkFolder, question_row
-from harness.extensions.testset.review_edits import (
+from harness.extensions.testset.question_rows import (
     Edit,
     KnownDocuments,
+    QuestionRow,
     RowWords,
+    format_of,
     refused,
     with_edit,
     with_kind_of_quotes,

@@ -18,8 +18,7 @@ from harness.display.csv_sheets import read_cell, sheet_text
 from harness.display.text_format import counted
 from harness.extensions.testset.documents import read_documents
 from harness.extensions.testset.question_records import question_file_lock
-from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
-from harness.extensions.testset.review_edits import (
+from harness.extensions.testset.question_rows import (
     Edit,
     EditedQuote,
     RowWords,
@@ -27,6 +26,7 @@ from harness.extensions.testset.review_edits import (
     verdicts,
     words_version,
 )
+from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.web import serve_page
 from harness.extensions.web.pages import LocalPage, framed, parsed_body
 from harness.runner.progress import Reporter

@@ -10,8 +10,8 @@ from question_writers import FERRY, YARD, candidate
 from harness.core.errors import ConfigError, DataError
 from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import QuestionCheck, WorkFolder, WorkState, rows_text
+from harness.extensions.testset.question_rows import Edit, EditedQuote, RowWords
 from harness.extensions.testset.review_decisions import PersonsVerdict
-from harness.extensions.testset.review_edits import Edit, EditedQuote, RowWords
 from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
 
 BRASK = "Joren Brask manages the Tarnby yard."

@@ -13,8 +13,8 @@ from question_writers import FERRY, YARD
 from harness.core.errors import ConfigError, StoreError
 from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import question_file_lock, rows_text
+from harness.extensions.testset.question_rows import Edit, EditedQuote
 from harness.extensions.testset.review_decisions import Review
-from harness.extensions.testset.review_edits import Edit, EditedQuote
 from harness.extensions.testset.review_session import open_review, review_page, run_review, take_sheet, write_sheet
 
 CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
