@@ -36,19 +36,14 @@ def server(file: Path) -> Iterator[PageServer]:
 
 
 def ask(server: PageServer, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
+    """What the server replies to a request with these headers and, by default, the token."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    sent = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection.request(method, path, sent, named)
-    reply = connection.getresponse()
-    try:
+    named = {"X_Page_Token": server.token, "Content_Type": "application/json", **headers}
+    sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    with contextlib.closing(connection):
+        connection.request(method, path, sent, {name.replace("_", "-"): one for name, one in named.items()})
+        reply = connection.getresponse()
         return reply.status, reply.read().decode()
-    finally:
-        connection.close()
-
-
-def ours(server: PageServer) -> dict[str, str]:
-    return {"X_Page_Token": server.token, "Content_Type": "application/json"}
 
 
 def test_only_the_address_with_the_token_shows_anything(server: PageServer) -> None:
@@ -58,7 +53,7 @@ def test_only_the_address_with_the_token_shows_anything(server: PageServer) -> N
     assert status == 200
     assert ROWS[0]["question"] not in page
     for path in ("/", "/?token=", "/?token=wrong", "/rows", "/row?id=a", "/../review.js"):
-        status, text = ask(server, "GET", path)
+        status, text = ask(server, "GET", path, X_Page_Token="")
         assert (path, status) == (path, 403)
         assert "Tarnby" not in text
 
@@ -80,7 +75,7 @@ REJECT = {"id": "a", "verdict": "reject", "edit": None}
     ],
 )
 def test_a_page_of_somebody_else_decides_nothing(server: PageServer, file: Path, wrong: dict[str, str]) -> None:
-    assert ask(server, "POST", "/decide", REJECT, **{**ours(server), **wrong})[0] == 403
+    assert ask(server, "POST", "/decide", REJECT, **wrong)[0] == 403
     assert rows_in(file) == ROWS
 
 
@@ -96,12 +91,12 @@ def test_a_decision_is_kept_and_an_invalid_one_is_one_line_and_changes_nothing(
         {**REJECT, "edit": {"question": 7}},
         {**REJECT, "verdict": "accept", "edit": long},
     ):
-        status, text = ask(server, "POST", "/decide", body, **ours(server))
+        status, text = ask(server, "POST", "/decide", body)
         assert (body, status) == (body, 400)
         assert json.loads(text)["error"]
-    assert ask(server, "POST", "/decide", None, **{**ours(server), "Content_Length": "99999999999"})[0] == 413
+    assert ask(server, "POST", "/decide", None, Content_Length="99999999999")[0] == 413
     assert rows_in(file) == ROWS
-    status, text = ask(server, "POST", "/decide", {**REJECT, "verdict": "accept"}, **ours(server))
+    status, text = ask(server, "POST", "/decide", {**REJECT, "verdict": "accept"})
     assert (status, json.loads(text)["state"]) == (200, "seen")
     assert rows_in(file)[0]["seen_by"] == "ada"
 
@@ -113,7 +108,7 @@ def test_done_ends_the_serving_and_a_port_that_is_taken_is_one_line(server: Page
     with PageServer(page) as another:
         serving = threading.Thread(target=another.serve, daemon=True)
         serving.start()
-        assert ask(another, "POST", "/done", {}, **ours(another))[0] == 200
+        assert ask(another, "POST", "/done", {})[0] == 200
         serving.join(timeout=5)
         assert not serving.is_alive()
 
