@@ -19,7 +19,7 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.support import support_of
 from harness.extensions.ask.comparison_session import AskedPair, Choice, ComparisonSession, PageReporter
 from harness.extensions.ask.output import answer_of, cost_line, judged_text
-from harness.extensions.ask.session import Asked, RunsToAsk, is_of_judge
+from harness.extensions.ask.session import Asked, Opening, is_of_judge
 from harness.extensions.ask.uploaded_documents import (
     LARGEST_FILE,
     UploadedDocuments,
@@ -39,7 +39,7 @@ def try_on_page(
     names: Sequence[str],
     docs: Path | None,
     port: int,
-    to_ask: Callable[..., RunsToAsk],
+    to_ask: Callable[..., Opening],
     *,
     settings: Sequence[str],
     trust: bool,
@@ -71,7 +71,7 @@ def try_on_page(
                 check_documents(docs)
             tried = results / "try"
 
-            def indexed() -> RunsToAsk:
+            def indexed() -> Opening:
                 folder = uploaded.folder if docs is None else docs
                 runs = index_documents(folder, work, tried, own, reporter, session.building)
                 # The servers and files that these runs name are those of this command line.

@@ -15,7 +15,7 @@ from typing import Literal
 
 from harness.cli.console import complain, show_bug
 from harness.core.errors import ConfigError, HarnessError
-from harness.extensions.ask.session import Asked, AskedRun, RunsToAsk
+from harness.extensions.ask.session import Asked, AskedRun, Opening
 from harness.report.comparison.output import votes_between
 from harness.report.labels import run_labels
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken
@@ -69,7 +69,7 @@ class _ToldBar:
 class ComparisonSession:
     """Two systems, the questions asked to them, and the votes on their answers. To be closed."""
 
-    def __init__(self, choose: Callable[[], RunsToAsk], results: Path, reporter: PageReporter) -> None:
+    def __init__(self, choose: Callable[[], Opening], results: Path, reporter: PageReporter) -> None:
         """`choose` returns the runs to open, after building what they need. Votes are kept in `results`."""
         self.phase: Phase = "documents"
         self.message = ""
@@ -116,7 +116,7 @@ class ComparisonSession:
         try:
             self._stack.close()
             self._runs, self._pairs = (), {}
-            self._runs = self._stack.enter_context(self._choose().opened(self.reporter))
+            self._runs = self._stack.enter_context(self._choose()(self.reporter))
             self.phase = "ready"
         except BaseException as error:
             self.message, self.phase = _told(error), "failed"

@@ -1,8 +1,8 @@
 """Asks the systems of runs new questions: answers with their sources, costs and live judgements."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -174,32 +174,8 @@ class AskedRun:
             return {}
 
 
-@dataclass(frozen=True)
-class RunsToAsk:
-    """Runs that can be opened to ask them questions, with one judge for all of them."""
-
-    runs: tuple[LiveRun, ...]
-    plan: EvaluationPlan | None
-    """None: answers are not judged."""
-    prices: Prices
-    results: Path
-    """The folder for calls and judgements."""
-
-    @contextmanager
-    def opened(self, reporter: Reporter) -> Iterator[list[AskedRun]]:
-        """The loaded systems. Those with the same local generator share its server."""
-        with ExitStack() as stack:
-            judging = None
-            if self.plan:
-                judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
-            opened: list[tuple[LiveRun, LiveSystem]] = []
-            for live in self.runs:
-                generator = live.configuration.generator
-                alike = (one.server for of, one in opened if of.configuration.generator == generator)
-                server = next(filter(None, alike), None)
-                opening = open_live(live, self.results / "asked", reporter, server=server)
-                opened.append((live, stack.enter_context(opening)))
-            yield [AskedRun(live, system, self.prices, judging) for live, system in opened]
+Opening = Callable[[Reporter], AbstractContextManager[list[AskedRun]]]
+"""Loads the systems of checked runs."""
 
 
 def runs_to_ask(
@@ -211,17 +187,33 @@ def runs_to_ask(
     trust: bool = False,
     prices: Path | None = None,
     results: Path = Path("results"),
-) -> RunsToAsk:
-    """These runs, checked before anything is paid. HarnessError: one cannot be asked, or is named twice.
+) -> Opening:
+    """Checks these runs before anything is paid. HarnessError: one cannot be asked, or is named twice.
 
-    `judge`: None: as in `config` and `settings`, otherwise that of the first run that uses such an evaluator.
+    `judge`: one for all runs; None: as in `config` and `settings`, otherwise that of the first run that uses one.
+    `results`: the folder for calls and judgements.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("the same run is named twice", "name different runs: rag-harness runs list")
-    lives = tuple(map(live_run, runs))
+    lives = [live_run(run) for run in runs]
     if not trust:
         for live in lives:
             reject_untrusted_system(live)
     said = (*settings, *named_judge(judge))
     plans = (plan_live(run, config, said, trust=trust) for run in runs if judge != NO_MODEL)
-    return RunsToAsk(lives, next(filter(None, plans), None), prices_of_runs(runs, prices), results)
+    plan, priced = next(filter(None, plans), None), prices_of_runs(runs, prices)
+
+    @contextmanager
+    def opened(reporter: Reporter) -> Iterator[list[AskedRun]]:
+        with ExitStack() as stack:
+            judging = LiveJudging(plan, priced, results / "judge", reporter, stack) if plan else None
+            systems: list[LiveSystem] = []
+            for live in lives:
+                # Those with the same local generator share its server.
+                generator, others = live.configuration.generator, zip(lives, systems, strict=False)
+                alike = (one.server for of, one in others if of.configuration.generator == generator)
+                opening = open_live(live, results / "asked", reporter, server=next(filter(None, alike), None))
+                systems.append(stack.enter_context(opening))
+            yield [AskedRun(*two, priced, judging) for two in zip(lives, systems, strict=True)]
+
+    return opened

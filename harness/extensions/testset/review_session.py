@@ -1,4 +1,4 @@
-"""Runs `rag-harness review`: one person's review of a question file, on a page or in a spreadsheet.
+"""One person's review of a question file, on a page or in a spreadsheet.
 
 The sheet can be used as a question file. A cell that a spreadsheet would read as a formula has an apostrophe in
 front, which is removed again.
@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.cli.console import open_console
 from harness.core.current_process import user_name
 from harness.core.errors import ConfigError, DataError, nearest_file
 from harness.datasets.question_files.row_validation import AskedQuote
@@ -27,7 +26,6 @@ from harness.extensions.testset.question_rows import (
     words_version,
 )
 from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
-from harness.extensions.web import serve_page
 from harness.extensions.web.pages import LocalPage, framed, parsed_body
 from harness.runner.progress import Reporter
 from harness.store.atomic_files import write_atomic
@@ -44,46 +42,19 @@ _AROUND = 400
 """Characters of the document shown on each side of a quote."""
 
 
-def run_review(
-    file: Path,
-    *,
-    by: str | None = None,
-    docs: Path | None = None,
-    port: int = 0,
-    to_csv: Path | None = None,
-    from_csv: Path | None = None,
-) -> None:
-    """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
-    if to_csv and from_csv:
-        raise ConfigError("--to-csv and --from-csv", "use them one after the other")
-    if (to_csv or from_csv) and file.suffix != ".jsonl":
-        raise ConfigError(f"{file} is a sheet already", "edit it, or review it on the page: leave out the option")
-    console = open_console()
-    with open_review(file, by, docs) as review:
-        if to_csv:
-            number = counted(write_sheet(review, to_csv), "question")
-            then = f"fill in `decision` with accept or reject, then --from-csv {to_csv}"
-            console.print(f"{to_csv}: {number}; {then}", soft_wrap=True)
-        elif from_csv:
-            taken = take_sheet(review, from_csv)
-            rejected, edited = sum(one.verdict == "reject" for one in taken), sum(bool(one.edit) for one in taken)
-            said = f"{len(taken) - rejected} accepted, {edited} of them edited, {rejected} rejected"
-            # Rows without a decision, or not in the sheet.
-            console.print(f"{said}, {len(review.rows) - len(taken)} left", soft_wrap=True)
-        else:
-            if not review.documents:
-                console.print("note: quotes are not checked; name their documents: --docs FOLDER", soft_wrap=True)
-            serve_page(review_page(review), port)
-        kept = [one for one in review.rows if not one.is_rejected]
-        failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
-        blank = sum(not one.row.get("question") for one in kept)
-        counts = [
-            f"{counted(len(kept) - blank, 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person",
-            f"{len(review.rows) - len(kept) - failed:,} rejected",
-            *([f"{blank:,} rows without a question"] if blank else []),
-            *([f"{failed:,} rejected by checks"] if failed else []),
-        ]
-        console.print(f"{review.path}: {'; '.join(counts)} (decisions: {review.log})", soft_wrap=True)
+def review_summary(review: Review) -> str:
+    """How many questions were kept, reviewed and rejected."""
+    kept = [one for one in review.rows if not one.is_rejected]
+    failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
+    blank = sum(not one.row.get("question") for one in kept)
+    seen = sum(one.is_seen for one in kept)
+    counts = [
+        f"{counted(len(kept) - blank, 'question')}, {seen:,} reviewed by a person",
+        f"{len(review.rows) - len(kept) - failed:,} rejected",
+        *([f"{blank:,} rows without a question"] if blank else []),
+        *([f"{failed:,} rejected by checks"] if failed else []),
+    ]
+    return f"{review.path}: {'; '.join(counts)} (decisions: {review.log})"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from harness.core.errors import ConfigError, HarnessError, StoreError
 from harness.core.records import Context, Cost, Prediction, RunRecord
 from harness.extensions.ask.comparison_page import pair_value
 from harness.extensions.ask.comparison_session import AskedPair, ComparisonSession, PageReporter
-from harness.extensions.ask.session import Asked, RunsToAsk
+from harness.extensions.ask.session import Asked, Opening
 from harness.extensions.ask.uploaded_documents import LARGEST_FILE, MOST_FILES, UploadedDocuments, index_documents
 from harness.report.comparison.output import votes_between
 from harness.store import RunDir
@@ -91,7 +91,7 @@ def scripted(tmp_path: Path) -> list[ScriptedRun]:
 
 @pytest.fixture
 def session(scripted: list[ScriptedRun], tmp_path: Path) -> Iterator[ComparisonSession]:
-    opening: Any = SimpleNamespace(opened=lambda _reporter: nullcontext(scripted))
+    opening: Any = lambda _reporter: nullcontext(scripted)  # noqa: E731 - scripted runs instead of open ones
     with closing(ComparisonSession(lambda: opening, tmp_path, PageReporter(quiet=True))) as session:
         session.prepare()
         wait_for(lambda: session.phase == "ready")
@@ -154,7 +154,7 @@ def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
 
     reporter, opened = PageReporter(quiet=True), list[ComparisonSession]()
 
-    def choose() -> RunsToAsk:
+    def choose() -> Opening:
         index_documents(docs, tmp_path, results, slow, reporter, opened[0].building)
         raise AssertionError
 

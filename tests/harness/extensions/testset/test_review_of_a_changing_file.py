@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import CommandLineHere
 from question_reviews import EDIT, FACT, ROWS, fill, review, rows_in
 from question_writers import FERRY, YARD
 
@@ -15,7 +16,7 @@ from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import question_file_lock, rows_text
 from harness.extensions.testset.question_rows import Edit, EditedQuote
 from harness.extensions.testset.review_decisions import Review
-from harness.extensions.testset.review_session import open_review, review_page, run_review, take_sheet, write_sheet
+from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
 
 CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
 ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}
@@ -253,5 +254,5 @@ def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
 
 
 def test_no_sheet_is_written_of_a_sheet(sheet: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is a sheet already"):
-        run_review(sheet, by="ada", to_csv=tmp_path / "q.csv")
+    here = CommandLineHere(tmp_path)
+    assert "is a sheet already" in here.refused("review", sheet.name, "--by", "ada", "--to-csv", "q.csv")
