@@ -28,6 +28,7 @@ _BLOCK = 100_000
 _SHORTEST_QUOTE = 20
 """Bytes in UTF-8: scripts without spaces say in 7 characters what English says in 20."""
 _USUAL_QUOTE = 40
+"""Fewest characters of a quote of a template."""
 _MOST_LINES, _FULL_LINE = 4, 40
 """Lines of a quote of a template, and the fewest characters of those that continue on the next line."""
 _SENTENCE_ENDS = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964][\"')\]\u201d\u2019]*\s*$")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors
 
 PASSAGE = 800
+"""Characters."""
 FOUND = 8
 """Number of passages that are checked."""
 _RANK_OFFSET = 60

@@ -21,6 +21,7 @@ from harness.llm_utils.concurrency import Progress
 MOST_DOCUMENTS = 400
 """Documents that are parsed for shared names, sampled with the seed: minutes of one core."""
 _MOST_PASSAGES = 12
+"""Per document."""
 _COMMON = 0.25
 """Entities in a larger share of the documents link nothing in particular, unless few documents have them."""
 _SHARED_BY_FEW = 5

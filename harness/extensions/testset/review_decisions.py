@@ -33,6 +33,7 @@ from harness.store import atomic_files
 
 PersonsVerdict = Literal["accept", "reject", "undo"]
 _NAMED, _LONGEST = 5, 60
+"""Ids that a message names, and characters of each."""
 _RESTORE = "restore it, or delete it: the question file itself records who reviewed what"
 
 
@@ -49,6 +50,7 @@ class Decision(Record):
     verdict: PersonsVerdict
     by: str
     at: str
+    """UTC, ISO 8601."""
     place: int
     before: QuestionRow
     """As it was before any review."""

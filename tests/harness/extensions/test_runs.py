@@ -31,9 +31,8 @@ def cli(tmp_path: Path) -> CommandLineHere:
 def runs(cli: CommandLine) -> list[RunDir]:
     """Two finished runs over the same queries."""
     values = {"naive": [1.0, 0.0, 1.0, 1.0], "kg": [1.0, 0.0, 0.0, 0.0]}
-    return [
-        write_run(cli.results, ScoredRun(system=name, scores={"accuracy": own})) for name, own in values.items()
-    ]
+    plans = [ScoredRun(system=name, scores={"accuracy": own}) for name, own in values.items()]
+    return [write_run(cli.results, plan) for plan in plans]
 
 
 SEARCHES = ("bm25", "dense", "hybrid")
@@ -185,15 +184,14 @@ def test_an_export_has_every_file_of_a_run_but_calls_logs_damaged_lines_and_lock
     assert not run.path.exists()
 
 
-@pytest.mark.parametrize("name", ["load.json", "robustness.json"])
 def test_a_damaged_file_of_an_extension_is_neither_copied_nor_exported(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = write_every_file(cli.results)
     monkeypatch.setattr(untrusted_file_reader, "LARGEST_OBJECT", 1 << 20)
-    with (run.path / name).open("wb") as file:
+    with (run.path / "load.json").open("wb") as file:
         file.truncate(1 << 40)
-    assert name in cli.refused("runs", "export", run.run_id, "-o", "runs.zip")
+    assert "load.json" in cli.refused("runs", "export", run.run_id, "-o", "runs.zip")
 
 
 OWN_KEY, OTHER_KEY, QUOTED = "sk-very-secret-key", "sk-proj-0123456789abcdefABCDEF", "AKIAIOSFODNN7EXAMPLE"
@@ -244,15 +242,7 @@ def test_a_score_or_cost_that_no_run_can_have_is_damage(cli: CommandLine, runs: 
         assert run.run_id in cli.refused("report", run.run_id, runs[0].run_id)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"identity": {"models": {"judge": "x"}}},
-        {"config": {"measure": {"a": 1}}},
-        {"config": {"margin": "x"}},
-        {"config": {"models": "x"}},
-    ],
-)
+@pytest.mark.parametrize("changes", [{"identity": {"models": {"judge": "x"}}}, {"config": {"margin": "x"}}])
 def test_a_manifest_that_no_reader_understands_is_damage(
     cli: CommandLine, runs: list[RunDir], changes: Any
 ) -> None:
