@@ -3,8 +3,8 @@
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -105,14 +105,14 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         for line in planned_lines(planned):
             reporter.say(line)
         written = write_questions(planned, reporter)
-    shares = shares_of(written.candidates)
+    verdicts = verdicts_of(written.candidates)
     if as_json:
-        sys.stdout.write(json.dumps(_as_json(planned, written, shares)) + "\n")
+        sys.stdout.write(json.dumps(_as_json(planned, written, verdicts)) + "\n")
     else:
-        _print(planned, written, shares)
+        _print(planned, written, verdicts)
     if not written.kept and not written.stopped:
-        worst = min(shares, key=lambda one: one.let_pass / one.reached, default=None)
-        why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
+        worst = max(verdicts, key=lambda name: verdicts[name][False] / verdicts[name].total(), default="")
+        why = f" ('{worst}' passed {verdicts[worst][True]} of {verdicts[worst].total()})" if worst else ""
         complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
@@ -137,29 +137,15 @@ def _without_this_model(options: WriteOptions) -> str:
     )
 
 
-@dataclass(frozen=True)
-class CheckShare:
-    """How many candidates reached a check and passed it."""
-
-    name: str
-    reached: int
-    passed: int
-    undecided: int
-    """Candidates that it could not judge and let pass."""
-
-    @property
-    def let_pass(self) -> int:
-        return self.passed + self.undecided
+Verdicts = Mapping[str, Counter[bool | None]]
+"""Check -> how many candidates passed it, failed it, or were let pass undecided (None)."""
 
 
-def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
-    """For each check that any candidate reached, in the order of the checks."""
-    found = []
-    for name in CHECKED:
-        verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
-        if verdicts:
-            found.append(CheckShare(name, len(verdicts), verdicts.count(True), verdicts.count(None)))
-    return found
+def verdicts_of(candidates: Sequence[Candidate]) -> Verdicts:
+    """Of each check that any candidate reached, in the order of the checks."""
+    checks = [check for one in candidates for check in one.checks]
+    found = {name: Counter(check.passed for check in checks if check.name == name) for name in CHECKED}
+    return {name: counts for name, counts in found.items() if counts}
 
 
 def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
@@ -167,16 +153,16 @@ def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
     return sum(one.survives and bool(one.written_as) for one in candidates)
 
 
-def _print(planned: PlannedWriting, written: Written, shares: Sequence[CheckShare]) -> None:
+def _print(planned: PlannedWriting, written: Written, verdicts: Verdicts) -> None:
     console, options = open_console(), planned.options
     table = Table(box=None, pad_edge=False)
     table.add_column("check")
     table.add_column("")
     for name in ("came to it", "passed", "share"):
         table.add_column(name, justify="right")
-    for one in shares:
-        share = f"{100 * one.let_pass / one.reached:.0f} %"
-        table.add_row(one.name, CHECKED[one.name], str(one.reached), str(one.let_pass), share)
+    for name, counts in verdicts.items():
+        reached, passed = counts.total(), counts.total() - counts[False]
+        table.add_row(name, CHECKED[name], str(reached), str(passed), f"{100 * passed / reached:.0f} %")
     console.print(table)
     for line in _result_lines(planned, written):
         console.print(line, soft_wrap=True)
@@ -209,15 +195,15 @@ def _control(one: Control) -> str:
     return f"control: {one.name} in {one.wrong} of {one.of} tries{advice}"
 
 
-def _as_json(planned: PlannedWriting, written: Written, shares: Sequence[CheckShare]) -> dict[str, object]:
+def _as_json(planned: PlannedWriting, written: Written, verdicts: Verdicts) -> dict[str, object]:
     return {
         "out": str(planned.options.out),
         "kept": written.kept,
         "kept_as_single_fact": kept_as_single_fact(written.candidates),
         "wanted": planned.wanted,
         "checks": [
-            {"name": one.name, "reached": one.reached, "passed": one.passed, "undecided": one.undecided}
-            for one in shares
+            {"name": name, "reached": counts.total(), "passed": counts[True], "undecided": counts[None]}
+            for name, counts in verdicts.items()
         ],
         "controls": [one.model_dump() for one in written.controls],
         "complete": written.stopped is None,

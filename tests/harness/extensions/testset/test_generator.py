@@ -13,7 +13,7 @@ from harness.core.errors import ModelUnavailable
 from harness.core.records import Document
 from harness.extensions.testset.generator import QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
-from harness.extensions.testset.output import kept_as_single_fact, shares_of
+from harness.extensions.testset.output import kept_as_single_fact, verdicts_of
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
 from harness.extensions.testset.question_records import Candidate, QuestionSlot
 from harness.extensions.testset.question_slots import Order
@@ -83,7 +83,7 @@ def test_a_lucky_guess_between_two_options_is_undecided_and_keeps_the_question()
     one = at_the_yard(reply, judge(lambda _: "The Tarnby yard"))
     assert said(one)["closed_book"] is None
     assert one.survives
-    assert shares_of([one])[-1].undecided == 1
+    assert verdicts_of([one])["closed_book"][None] == 1
 
 
 def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
