@@ -10,6 +10,7 @@ from question_writers import FERRY, YARD
 from harness.extensions.testset.question_records import rows_text
 from harness.extensions.testset.question_rows import Edit, EditedQuote
 from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import write_sheet
 
 FACT = "The Tarnby yard was founded in 1911 and built trawlers."
 CHAIR = "Hanne Olvik chairs the harbour board of Lowmere."
@@ -50,6 +51,13 @@ def review(file: Path, by: str = "ada") -> Review:
 
 def rows_in(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def written_sheet(file: Path) -> Path:
+    """The sheet of a review of this file."""
+    sheet = file.with_name("q.csv")
+    write_sheet(review(file), sheet)
+    return sheet
 
 
 def sheet_rows(path: Path) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from question_reviews import CHAIR, DOCUMENTS, EDIT, FACT, ROWS, fill, review, rows_in, sheet_rows
+from question_reviews import CHAIR, DOCUMENTS, EDIT, FACT, ROWS, fill, review, rows_in, sheet_rows, written_sheet
 from question_writers import FERRY, YARD, candidate
 
 from harness.core.errors import ConfigError, DataError
@@ -137,7 +137,7 @@ def test_an_edit_leaves_one_spelling_of_what_it_changes_and_all_else_as_it_was(
 
 
 def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spelled(tmp_path: Path) -> None:
-    file, sheet = tmp_path / "asked.jsonl", tmp_path / "q.csv"
+    file = tmp_path / "asked.jsonl"
     row = {**BY_HAND, "evidence": {"quote": "founded in  1911"}, "document_2": "ferry.md"}
     file.write_text(rows_text([row]), encoding="utf-8")
     shown: Any = review_page(review(file)).gets["/row"]({"id": "h"})
@@ -146,8 +146,7 @@ def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spell
     assert first["before"].endswith("The Tarnby yard was ")
     assert first["after"].startswith(" and built trawlers.")
     assert second == {"document": "ferry.md", "quote": "", "title": FERRY.title, "before": "", "after": ""}
-    write_sheet(review(file), sheet)
-    (cells,) = sheet_rows(sheet)
+    (cells,) = sheet_rows(written_sheet(file))
     assert (cells["answers"], cells["quote"], cells["document_2"]) == ("42 m", "founded in  1911", "ferry.md")
 
 
@@ -221,10 +220,9 @@ def test_a_column_that_was_removed_from_a_sheet_changes_nothing(file: Path, tmp_
     ],
 )
 def test_a_sheet_with_one_invalid_row_is_refused_as_a_whole(
-    file: Path, tmp_path: Path, change: dict[str, str], trouble: str
+    file: Path, change: dict[str, str], trouble: str
 ) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
+    sheet = written_sheet(file)
     fill(sheet, change, {"decision": "accept"}, {})
     with pytest.raises((ConfigError, DataError), match=trouble):
         take_sheet(review(file), sheet)
@@ -241,17 +239,16 @@ ONE_SIDED = candidate("Who runs the yard of the ferry?", "Joren Brask", kind="br
 
 @pytest.fixture
 def failed(file: Path) -> Path:
-    """The file with two candidates that checks rejected."""
-    unreadable = candidate("", "").model_copy(update={"id": "blank"})
-    state = WorkState(
-        asked={"models": {"generator": {"provider": "fake", "model": "fake"}}}, source="", file_digest="",
-        is_complete=True,
-    )  # fmt: skip
+    """The file with two candidates that checks rejected, and one that was not readable."""
+    unread = candidate("", "").model_copy(
+        update={"id": "blank", "checks": (QuestionCheck(name="written", passed=False),)}
+    )
+    by = {"models": {"generator": {"provider": "fake", "model": "fake"}}}
+    state = WorkState(asked=by, source="", file_digest="", is_complete=True)
     text = file.read_text(encoding="utf-8")
     file.unlink()
     work = WorkFolder(file)
     work.check_out()
-    unread = unreadable.model_copy(update={"checks": (QuestionCheck(name="written", passed=False),)})
     work.write(state, [FAILED, ONE_SIDED, unread], DOCUMENTS.values(), text)
     return file
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLineHere
-from question_reviews import EDIT, FACT, ROWS, fill, review, rows_in
+from question_reviews import EDIT, FACT, ROWS, fill, review, rows_in, written_sheet
 from question_writers import FERRY, YARD
 
 from harness.core.errors import ConfigError, StoreError
@@ -16,7 +16,7 @@ from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import question_file_lock, rows_text
 from harness.extensions.testset.question_rows import Edit, EditedQuote
 from harness.extensions.testset.review_decisions import Review
-from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
+from harness.extensions.testset.review_session import open_review, review_page, take_sheet
 
 CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
 ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}
@@ -78,8 +78,7 @@ def test_the_same_correction_by_both_is_no_collision(file: Path) -> None:
     opened = review(file)
     version = opened.find("a").version
     quote = {"document": "yard.md", "quote": "founded in 1911"}
-    theirs = {"question": EDIT.question, "answers": ["1911", "in 1911"], "evidence": [quote]}
-    save(file, {**ROWS[0], **theirs}, *ROWS[1:])
+    save(file, {**ROWS[0], "question": EDIT.question, "answers": ["1911", "in 1911"], "evidence": [quote]})
     opened.decide("a", "accept", EDIT, version)
     assert (rows_in(file)[0]["seen_by"], opened.take_told()) == ("ada", [])
 
@@ -122,15 +121,6 @@ def test_an_edit_between_the_check_and_the_write_is_kept(file: Path, monkeypatch
     assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
 
 
-def test_two_reviews_of_one_file_lose_nothing_of_each_other(file: Path) -> None:
-    ada, bob = review(file), review(file, "bob")
-    ada.decide("a", "accept", EDIT)
-    bob.decide("b", "reject")
-    ada.decide("c", "accept")
-    assert [(row["id"], row["seen_by"]) for row in rows_in(file)] == [("a", "ada"), ("c", "ada")]
-    assert rows_in(file)[0]["question"] == EDIT.question
-
-
 def test_while_questions_are_written_nobody_reviews_that_file_under_any_name_and_a_link_stays_one(
     file: Path, tmp_path: Path
 ) -> None:
@@ -147,11 +137,8 @@ def test_while_questions_are_written_nobody_reviews_that_file_under_any_name_and
 
 
 @pytest.mark.parametrize("change", [{}, {"answers": "Olvik"}, {"decision": "accept"}, {"decision": "reject"}])
-def test_a_sheet_changes_no_row_that_was_corrected_in_the_file_since(
-    file: Path, tmp_path: Path, change: dict[str, str]
-) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
+def test_a_sheet_changes_no_row_that_was_corrected_in_the_file_since(file: Path, change: dict[str, str]) -> None:
+    sheet = written_sheet(file)
     save(file, ROWS[0], CORRECTED, ROWS[2])
     fill(sheet, {"decision": "accept"}, change, {})
     opened = review(file)
@@ -160,9 +147,8 @@ def test_a_sheet_changes_no_row_that_was_corrected_in_the_file_since(
     assert ["'b'" in line for line in opened.take_told()] == [True] * bool(change), "a collision is reported"
 
 
-def test_a_sheet_can_be_filled_in_further_and_read_again(file: Path, tmp_path: Path) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
+def test_a_sheet_can_be_filled_in_further_and_read_again(file: Path) -> None:
+    sheet = written_sheet(file)
     fill(sheet, {"answers": "1911, they say"}, {}, {})
     take_sheet(review(file), sheet)
     fill(sheet, {}, {"decision": "accept"}, {"decision": "reject"})
@@ -233,15 +219,15 @@ def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) 
 
 
 def test_hostile_texts_come_back_as_they_were_and_are_no_formulas(sheet: Path) -> None:
-    review(sheet).decide("q-0001", "accept", edit(HOSTILE, "-1", "@x"))
+    review(sheet).decide("q-0001", "accept", edit(HOSTILE, "-1", "@x", "'=1", "''-"))
     shown = review(sheet).find("q-0001")
     assert shown.row["question"] == " ".join(HOSTILE.split())
-    assert shown.row["answers"] == ["-1", "@x"]
+    assert shown.row["answers"] == ["-1", "@x", "'=1", "''-"]
     assert shown.is_edited
     assert cells(sheet)[1][0].startswith("'=")
     assert cells(sheet)[2][1] == "=1+1", "a cell of its author stays"
     (row, _) = read_questions(sheet, [FERRY, YARD]).rows
-    assert row.reference.answers == ("-1", "@x")
+    assert row.reference.answers == ("-1", "@x", "'=1", "''-")
 
 
 def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
@@ -249,8 +235,6 @@ def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
     with pytest.raises(ConfigError, match="read as something else"):
         Review(sheet, "ada").decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
     assert sheet.read_bytes() == before
-    review(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
-    assert review(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
 
 
 def test_no_sheet_is_written_of_a_sheet(sheet: Path, tmp_path: Path) -> None:
