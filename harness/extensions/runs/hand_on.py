@@ -4,7 +4,6 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,34 +32,29 @@ def export_runs(runs: Sequence[RunDir], out: Path) -> int:
     """
     if out.exists() or out.is_symlink():
         raise ConfigError(f"{out} exists, and is not overwritten", "name another file with --out")
-    with cleaned_copies(runs) as copies, explained_io("write", out), atomic_files.open_partial(out) as file:
+    cleaning = cleaned_copies(runs)
+    with cleaning as (copies, n_changed), explained_io("write", out), atomic_files.open_partial(out) as file:
         partial = Path(file.name)
         try:
-            pack(file, copies.folder)
+            pack(file, copies[0].path.parent)
             partial.replace(out)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-    return copies.n_changed
-
-
-@dataclass(frozen=True)
-class CleanedCopies:
-    folder: Path
-    runs: list[RunDir]
-    n_changed: int
-    """In how many texts a key or an absolute path was shortened."""
+    return n_changed
 
 
 @contextmanager
-def cleaned_copies(runs: Sequence[RunDir]) -> Iterator[CleanedCopies]:
-    """Copies of these runs, deleted afterwards. StoreError if a run is damaged, or a process is writing it."""
+def cleaned_copies(runs: Sequence[RunDir]) -> Iterator[tuple[list[RunDir], int]]:
+    """Copies of these runs in one folder, without what belongs to this machine, and in how many texts a key or an
+    absolute path was shortened. StoreError: a run is damaged, or a process is writing it.
+    """
     results, cleaner = runs[0].path.parent, _Cleaner()
     with changing(results), staging(results) as folder:
         copies = [_copied(run, folder) for run in runs]
         for copy in copies:
             rewrite_run(copy, cleaner.record, cleaner.score, cleaner.tree)
-        yield CleanedCopies(folder, copies, cleaner.n_changed)
+        yield copies, cleaner.n_changed
 
 
 def _copied(run: RunDir, folder: Path) -> RunDir:

@@ -33,15 +33,14 @@ def export_as(name: str, runs: Sequence[RunDir], out: str) -> int:
     write, packages = FORMATS.get(name, (None, ("mlflow", "sqlalchemy", "alembic")))
     for package in packages:
         need("exports", package)
-    with cleaned_copies(runs) as copies:
-        originals = {copy.run_id: run for copy, run in zip(copies.runs, runs, strict=True)}
-        exported = ExportedRuns(copies.runs, originals)
+    with cleaned_copies(runs) as (copies, n_changed):
+        exported = ExportedRuns(copies, {copy.run_id: run for copy, run in zip(copies, runs, strict=True)})
         if write is None:
             export_tracking.log_runs(exported, out)
         else:
             with _new_folder(Path(out)) as folder:
                 write(exported, folder)
-        return copies.n_changed
+        return n_changed
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import re
 import socket
 import subprocess
 import sys
@@ -156,7 +155,7 @@ class Served:
     """A page in a process of its own, seen from outside."""
 
     def __init__(self, errors: Path) -> None:
-        self._errors, self._seen = errors, 0
+        self._errors = errors
         with errors.open("wb") as file:
             command = [sys.executable, "-c", SERVER]
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
@@ -191,16 +190,8 @@ class Served:
         return time.monotonic() - began
 
     def status(self, name: str) -> int:
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE)
-        assert found
-        return int(found[1])
-
-    def new_errors(self) -> str:
-        """What it printed to standard error since this was asked last."""
-        text = self._errors.read_text()
-        new, self._seen = text[self._seen :], len(text)
-        return new
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
     @contextlib.contextmanager
     def unharmed(self) -> Iterator[None]:
@@ -208,7 +199,7 @@ class Served:
         before = self.status("VmHWM")
         yield
         assert self.answers_s() < AT_ONCE_S
-        assert self.new_errors() == ""
+        assert self._errors.read_text() == ""
         assert 1024 * (self.status("VmHWM") - before) < MOST_GROWTH
         assert self.status("Threads") <= MOST_THREADS
 
