@@ -232,7 +232,8 @@ def test_a_score_or_cost_that_no_run_can_have_is_damage(cli: CommandLine, runs: 
         said = cli.refused("report", run.run_id, runs[0].run_id)
         assert run.run_id in said and "accuracy" in said and "q001" in said and "evaluate" in said
     assert {row["run_id"] for row in listed(cli) if row["damage"]} == {run.run_id for run in damaged}
-    for system, cost in {"d": {"wall_s": -5.0}, "e": {"usage": {"generator": {"calls": -1}}}}.items():
+    costs: dict[str, Any] = {"d": {"wall_s": -5.0}, "e": {"usage": {"generator": {"calls": -1}}}}
+    for system, cost in costs.items():
         run = write_run(cli.results, ScoredRun(system=system, scores={"accuracy": [1.0] * 4}, finished=False))
         record = run.records()["q001", 0]
         with warnings.catch_warnings():

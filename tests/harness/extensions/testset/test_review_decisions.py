@@ -243,7 +243,7 @@ def failed(file: Path) -> Path:
     unread = candidate("", "").model_copy(
         update={"id": "blank", "checks": (QuestionCheck(name="written", passed=False),)}
     )
-    by = {"models": {"generator": {"provider": "fake", "model": "fake"}}}
+    by: Any = {"models": {"generator": {"provider": "fake", "model": "fake"}}}
     state = WorkState(asked=by, source="", file_digest="", is_complete=True)
     text = file.read_text(encoding="utf-8")
     file.unlink()
