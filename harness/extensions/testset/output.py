@@ -23,9 +23,8 @@ from harness.extensions.testset.write_questions import (
     plan_questions,
     write_questions,
 )
-from harness.runner.estimating.model_speed import stored_speed
+from harness.runner.estimating.model_speed import ModelSpeed, stored_speed
 from harness.runner.progress import Reporter
-from harness.statistics.estimate import measured_range
 
 _ENOUGH_TO_JUDGE = 3
 """Candidates without a usable question, before another model is advised."""
@@ -60,11 +59,10 @@ def _minutes(planned: PlannedWriting) -> str:
     same = planned.models.written_by == planned.models.judged_by
     judge = planned.models.writer if same else planned.models.judge
     for role, model in (("generator", planned.models.writer), ("judge", judge)):
-        speed, used = stored_speed(model), planned.estimate.usage.get(role, Usage())
-        if speed is None or not (speed.prompt_tokens_per_s and speed.completion_tokens_per_s):
+        speed, used = stored_speed(model) or ModelSpeed(), planned.estimate.usage.get(role, Usage())
+        read, written = speed.range_of("prompt_tokens_per_s"), speed.range_of("completion_tokens_per_s")
+        if read is None or written is None:
             return ""
-        read = measured_range(speed.prompt_tokens_per_s, is_speed=True)
-        written = measured_range(speed.completion_tokens_per_s, is_speed=True)
         least += used.input_tokens / read.high
         most += used.input_tokens / read.low + used.output_tokens / written.low
     shown = f"; {duration(least)} - {duration(most)} at the measured speed of the models"
