@@ -115,10 +115,10 @@ def served(browser: Browser, content: LocalPage, *, refuses: bool = False) -> It
     """A page of ours on a phone; in the end it asked nobody else for anything, ran nothing that it shows, and
     complained of nothing. `refuses`: but that its server refused what it sent.
     """
-    from harness.extensions.web.server import open_page
+    from harness.extensions.web.server import PageServer
 
     context, seen = browser.new_context(viewport={"width": 390, "height": 800}), Seen()
-    with open_page(content) as server:
+    with PageServer(content) as server:
         serving = threading.Thread(target=server.serve)
         serving.start()
         page = context.new_page()

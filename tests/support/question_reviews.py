@@ -8,7 +8,9 @@ from typing import Any
 from question_writers import FERRY, YARD
 
 from harness.extensions.testset.question_records import rows_text
-from harness.extensions.testset.review_edits import Edit, EditedQuote
+from harness.extensions.testset.question_rows import Edit, EditedQuote
+from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import write_sheet
 
 FACT = "The Tarnby yard was founded in 1911 and built trawlers."
 CHAIR = "Hanne Olvik chairs the harbour board of Lowmere."
@@ -43,8 +45,19 @@ def question_file(folder: Path) -> Path:
     return path
 
 
+def review(file: Path, by: str = "ada") -> Review:
+    return Review(file, by, DOCUMENTS)
+
+
 def rows_in(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def written_sheet(file: Path) -> Path:
+    """The sheet of a review of this file."""
+    sheet = file.with_name("q.csv")
+    write_sheet(review(file), sheet)
+    return sheet
 
 
 def sheet_rows(path: Path) -> list[dict[str, str]]:

@@ -43,7 +43,7 @@ MILL = Document(
 )
 
 
-def site(kind: QuestionKind = "single_fact", *documents: Document) -> QuestionSlot:
+def slot(kind: QuestionKind = "single_fact", *documents: Document) -> QuestionSlot:
     """Question slots over the sentences of these documents, by default of one."""
     ends = re.compile(r"(?<=\.) (?=The|It|Hanne|Joren)")
     excerpts = tuple(Excerpt(each, tuple(ends.split(each.text))) for each in documents or (FERRY,))

@@ -73,7 +73,7 @@ def ask(
         raise ConfigError(what, "put the question in quotes, and name each run with --run")
     if not run:
         raise ConfigError("no run is named", f"name one or several with --run; {newest_text(results)}")
-    chosen = runs_to_ask(
+    opened = runs_to_ask(
         [run_named(results, name) for name in run],
         judge=judge,
         config=config,
@@ -82,15 +82,9 @@ def ask(
         prices=prices,
         results=results,
     )
-    raise typer.Exit(
-        ask_runs(
-            chosen.opened(Reporter(quiet=quiet)),
-            question[0] if question else None,
-            as_json=as_json,
-            texts=texts,
-            quiet=quiet,
-        )
-    )
+    asked = question[0] if question else None
+    opening = opened(Reporter(quiet=quiet))
+    raise typer.Exit(ask_runs(opening, asked, as_json=as_json, texts=texts, quiet=quiet))
 
 
 def try_systems(

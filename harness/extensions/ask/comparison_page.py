@@ -19,7 +19,7 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.support import support_of
 from harness.extensions.ask.comparison_session import AskedPair, Choice, ComparisonSession, PageReporter
 from harness.extensions.ask.output import answer_of, cost_line, judged_text
-from harness.extensions.ask.session import Asked, RunsToAsk, is_of_judge
+from harness.extensions.ask.session import Asked, Opening, is_of_judge
 from harness.extensions.ask.uploaded_documents import (
     LARGEST_FILE,
     UploadedDocuments,
@@ -39,7 +39,7 @@ def try_on_page(
     names: Sequence[str],
     docs: Path | None,
     port: int,
-    to_ask: Callable[..., RunsToAsk],
+    to_ask: Callable[..., Opening],
     *,
     settings: Sequence[str],
     trust: bool,
@@ -71,7 +71,7 @@ def try_on_page(
                 check_documents(docs)
             tried = results / "try"
 
-            def indexed() -> RunsToAsk:
+            def indexed() -> Opening:
                 folder = uploaded.folder if docs is None else docs
                 runs = index_documents(folder, work, tried, own, reporter, session.building)
                 # The servers and files that these runs name are those of this command line.
@@ -88,15 +88,10 @@ def try_on_page(
 
 def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | None) -> LocalPage:
     """The page of a session. `uploaded` takes the documents that are dropped; None: none are taken."""
-    requests = _Requests(session, uploaded)
-    gets = {"/state": lambda _asked: requests.state(), "/answer": requests.answer}
-    posts = {
-        "/document": requests.add,
-        "/clear": requests.clear,
-        "/prepare": requests.prepare,
-        "/ask": requests.ask,
-        "/vote": requests.vote,
-    }
+    page = _Requests(session, uploaded)
+    gets = {"/state": lambda _asked: page.state(), "/answer": page.answer}
+    posts = {"/document": page.add, "/clear": page.clear, "/prepare": page.prepare}
+    posts |= {"/ask": page.ask, "/vote": page.vote}
     # Base64 makes a file longer by a third.
     longest = LONGEST_BODY if uploaded is None else 2 * LARGEST_FILE
     return framed("Try two systems", _ASSETS, "try", gets, posts, longest)
@@ -167,7 +162,7 @@ class SentVote(Record):
 
 
 def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:
-    """A question with its answers so far, as JSON. The systems are named once there is a vote."""
+    """A question with its answers so far. The systems are named once there is a vote."""
     return {
         "question": pair.question,
         "answers": [_answer_value(one) for one in pair.answers],

@@ -1,6 +1,6 @@
 """Two systems that answer the same questions side by side, anonymously until the user has voted.
 
-Systems are prepared and asked in one thread, in turn; the methods return at once, so that a page stays responsive.
+They are prepared and asked in a thread; the methods return at once, so that a page stays responsive.
 """
 
 import random
@@ -15,7 +15,7 @@ from typing import Literal
 
 from harness.cli.console import complain, show_bug
 from harness.core.errors import ConfigError, HarnessError
-from harness.extensions.ask.session import Asked, AskedRun, RunsToAsk
+from harness.extensions.ask.session import Asked, AskedRun, Opening
 from harness.report.comparison.output import votes_between
 from harness.report.labels import run_labels
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken
@@ -31,8 +31,6 @@ _MOST_KEPT = 100
 
 @dataclass
 class AskedPair:
-    """A question, and its answers in the order in which they are shown."""
-
     question: str
     order: tuple[int, int]
     """The positions of the runs whose answers are shown as A and as B."""
@@ -71,7 +69,7 @@ class _ToldBar:
 class ComparisonSession:
     """Two systems, the questions asked to them, and the votes on their answers. To be closed."""
 
-    def __init__(self, choose: Callable[[], RunsToAsk], results: Path, reporter: PageReporter) -> None:
+    def __init__(self, choose: Callable[[], Opening], results: Path, reporter: PageReporter) -> None:
         """`choose` returns the runs to open, after building what they need. Votes are kept in `results`."""
         self.phase: Phase = "documents"
         self.message = ""
@@ -108,7 +106,7 @@ class ComparisonSession:
         return f"rag-harness compare {shlex.join([*names, '--results', str(self._results)])}"
 
     def prepare(self) -> None:
-        """Begin to build and load the systems. ConfigError: they are being prepared."""
+        """Begin to build and load the systems."""
         if self.phase == "preparing":
             raise ConfigError("the systems are being prepared", "wait for them")
         self.phase, self.message = "preparing", ""
@@ -118,7 +116,7 @@ class ComparisonSession:
         try:
             self._stack.close()
             self._runs, self._pairs = (), {}
-            self._runs = self._stack.enter_context(self._choose().opened(self.reporter))
+            self._runs = self._stack.enter_context(self._choose()(self.reporter))
             self.phase = "ready"
         except BaseException as error:
             self.message, self.phase = _told(error), "failed"
@@ -130,9 +128,7 @@ class ComparisonSession:
         self._building = supervisor
 
     def ask(self, question: str) -> str:
-        """Begin to ask both systems; returns the id of the pair. ConfigError for an invalid question, or if the
-        systems are not ready.
-        """
+        """Begin to ask both systems; returns the id of the pair. ConfigError: too early, or no question."""
         if self.phase != "ready":
             raise ConfigError("the systems are not ready", "add documents and wait until they are indexed")
         order = random.SystemRandom().choice([(0, 1), (1, 0)])
@@ -161,9 +157,7 @@ class ComparisonSession:
         return self._pairs[pair_id]
 
     def vote(self, pair_id: str, choice: Choice) -> AskedPair:
-        """Keep a vote on the disk. ConfigError: an answer is missing, or the question has a vote: by then the
-        systems are named.
-        """
+        """Keep a vote on the disk. ConfigError: an answer is missing, or the question has a vote."""
         pair = self.find(pair_id)
         if len(pair.answers) < 2 or not all(map(_answer, pair.answers)):
             raise ConfigError("there are no two answers to choose from", "wait for them, or ask again")

@@ -33,9 +33,7 @@ def ask_runs(
     texts: bool,
     quiet: bool,
 ) -> int:
-    """Answer one question, or each line of standard input, by each run. Returns the exit status: 3 if an answer
-    failed or a piped line was not a valid question.
-    """
+    """Answer one question, or each line of standard input, by each run. Returns the exit status."""
     if question is not None:
         from harness.runner.live_system import checked_question
 
@@ -128,9 +126,7 @@ def judged_text(one: JudgedLive) -> str:
 
 
 def print_asked(console: Console, asked: Asked, *, texts: bool) -> None:
-    """Print an answer with its sources; `texts`: all contexts, not only those that contain evidence. Control
-    characters are removed.
-    """
+    """Print an answer with its sources; `texts`: all contexts, not only those that contain evidence."""
     record, prediction = asked.record, asked.record.prediction
     print_panel(console, "answer" if prediction else f"no answer ({record.status})", Text(answer_of(asked)))
     if prediction is not None:
@@ -156,9 +152,7 @@ def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context])
 
 
 def _print_contexts(console: Console, asked: Asked, *, texts: bool) -> None:
-    """Print the contexts that support the answer. Its evidence is marked by style and by number; where a system
-    names none, the sentences with the answer's words are marked.
-    """
+    """Its evidence is marked and numbered; where a system names none, the answer's words are marked."""
     prediction = asked.record.prediction
     pairs = zip(prediction.contexts, asked.support, strict=True) if prediction else ()
     for rank, (context, support) in enumerate(pairs, start=1):
@@ -187,7 +181,6 @@ def _print_sources(console: Console, asked: Asked) -> None:
 
 
 def _origin(document: Document | None) -> str:
-    """A line with title, source and date, as far as the corpus has them."""
     if document is None:
         return ""
     said = document.metadata
@@ -197,9 +190,7 @@ def _origin(document: Document | None) -> str:
 
 
 def cost_line(asked: Asked) -> str:
-    """Seconds, tokens and dollars of an answer. Seconds that the journal or a cache saved are included, such as
-    those of embedding a question for the second of two systems.
-    """
+    """Seconds, tokens and dollars of an answer. Seconds that the journal or a cache saved are included."""
     tokens, is_least = asked.tokens
     cost = asked.record.cost
     seconds = None if cost.latency_s is None else cost.latency_s + (cost.saved_s or 0.0)

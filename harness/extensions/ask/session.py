@@ -1,8 +1,8 @@
 """Asks the systems of runs new questions: answers with their sources, costs and live judgements."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,10 +48,9 @@ class JudgedLive:
 
 
 def plan_live(run: RunDir, config: Path | None, settings: Sequence[str], *, trust: bool) -> EvaluationPlan | None:
-    """The evaluators with live metrics and their judge. None if no judge is requested and the run uses none of
-    these evaluators.
+    """The evaluators with live metrics and their judge. None: no judge is requested, and the run has none.
 
-    HarnessError if the judge, its key or a package is missing, or if the run names the judge and is not trusted.
+    HarnessError: the judge, its key or a package is missing, or the run names the judge and is not trusted.
     """
     live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
     said = [parse_setting(setting)[0] for setting in settings]
@@ -73,9 +72,7 @@ def plan_live(run: RunDir, config: Path | None, settings: Sequence[str], *, trus
 
 
 class LiveJudging:
-    """The evaluators of a plan, ready to judge answers. They have an event loop of their own, because several
-    systems share them.
-    """
+    """Judges answers, in an event loop of its own, because several systems share it."""
 
     def __init__(
         self, plan: EvaluationPlan, prices: Prices, folder: Path, reporter: Reporter, stack: ExitStack
@@ -97,8 +94,8 @@ class LiveJudging:
         if record.prediction is None:
             return ()
         facts = RunFacts(has_generator=record.prediction.answer is not None)
-        query = Query(query_id=record.query_id, text=question)
-        row = SampleRow(query=query, reference=Reference(query_id=query.query_id, query_type=_PAYER, answers=()))
+        reference = Reference(query_id=record.query_id, query_type=_PAYER, answers=())
+        row = SampleRow(query=Query(query_id=record.query_id, text=question), reference=reference)
         found: list[JudgedLive] = []
         for planned, evaluator in self._built:
             self._runtime.begin(_PAYER)
@@ -136,9 +133,7 @@ class Asked:
 
     @cached_property
     def support(self) -> list[list[Place]]:
-        """For each context the places that support the answer: the evidence that the system names, otherwise the
-        sentences with the answer's words (`supporting_sentences`).
-        """
+        """For each context the places of the evidence that the system names, else of the answer's words."""
         said = self.record.prediction
         if said is None:
             return []
@@ -151,13 +146,9 @@ class AskedRun:
     """The open system of a run, which can be asked any number of questions."""
 
     def __init__(self, live: LiveRun, system: LiveSystem, prices: Prices, judging: LiveJudging | None) -> None:
-        self.live = live
+        self.live, self.is_judged = live, judging is not None
         self._system, self._prices, self._judging = system, prices, judging
         self._trouble: list[str] = []
-
-    @property
-    def is_judged(self) -> bool:
-        return self._judging is not None
 
     def ask(self, question: str) -> Asked:
         """The answer. ConfigError for an invalid question, HarnessError if no question can be answered."""
@@ -183,33 +174,8 @@ class AskedRun:
             return {}
 
 
-@dataclass(frozen=True)
-class RunsToAsk:
-    """Runs that can be opened to ask them questions, with one judge for all of them."""
-
-    runs: tuple[LiveRun, ...]
-    plan: EvaluationPlan | None
-    """None: answers are not judged."""
-    prices: Prices
-    results: Path
-    """The folder for calls and judgements."""
-
-    @contextmanager
-    def opened(self, reporter: Reporter) -> Iterator[list[AskedRun]]:
-        """The loaded systems. Those with the same local generator share its server."""
-        with ExitStack() as stack:
-            judging = None
-            if self.plan:
-                judging = LiveJudging(self.plan, self.prices, self.results / "judge", reporter, stack)
-            systems: list[LiveSystem] = []
-            for live in self.runs:
-                generator = live.configuration.generator
-                beside = [(one.server, of.configuration) for one, of in zip(systems, self.runs, strict=False)]
-                alike = (server for server, other in beside if server and other.generator == generator)
-                opening = open_live(live, self.results / "asked", reporter, server=next(alike, None))
-                systems.append(stack.enter_context(opening))
-            opened = zip(self.runs, systems, strict=True)
-            yield [AskedRun(live, system, self.prices, judging) for live, system in opened]
+Opening = Callable[[Reporter], AbstractContextManager[list[AskedRun]]]
+"""Loads the systems of checked runs."""
 
 
 def runs_to_ask(
@@ -221,20 +187,33 @@ def runs_to_ask(
     trust: bool = False,
     prices: Path | None = None,
     results: Path = Path("results"),
-) -> RunsToAsk:
-    """These runs, checked before anything is started or paid.
+) -> Opening:
+    """Checks these runs before anything is paid. HarnessError: one cannot be asked, or is named twice.
 
-    `judge`: `PROVIDER/MODEL`, `PROVIDER` or `none`; None: as in `config` and `settings`, otherwise that of the
-    first run that uses such an evaluator. `trust`: use the servers, keys, code and files that the runs name.
-
-    HarnessError if a run cannot be asked (see `harness.runner.live_run_check`), or if one is named twice.
+    `judge`: one for all runs; None: as in `config` and `settings`, otherwise that of the first run that uses one.
+    `results`: the folder for calls and judgements.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("the same run is named twice", "name different runs: rag-harness runs list")
-    lives = tuple(map(live_run, runs))
+    lives = [live_run(run) for run in runs]
     if not trust:
         for live in lives:
             reject_untrusted_system(live)
     said = (*settings, *named_judge(judge))
     plans = (plan_live(run, config, said, trust=trust) for run in runs if judge != NO_MODEL)
-    return RunsToAsk(lives, next(filter(None, plans), None), prices_of_runs(runs, prices), results)
+    plan, priced = next(filter(None, plans), None), prices_of_runs(runs, prices)
+
+    @contextmanager
+    def opened(reporter: Reporter) -> Iterator[list[AskedRun]]:
+        with ExitStack() as stack:
+            judging = LiveJudging(plan, priced, results / "judge", reporter, stack) if plan else None
+            systems: list[LiveSystem] = []
+            for live in lives:
+                # Those with the same local generator share its server.
+                generator, others = live.configuration.generator, zip(lives, systems, strict=False)
+                alike = (one.server for of, one in others if of.configuration.generator == generator)
+                opening = open_live(live, results / "asked", reporter, server=next(filter(None, alike), None))
+                systems.append(stack.enter_context(opening))
+            yield [AskedRun(*two, priced, judging) for two in zip(lives, systems, strict=True)]
+
+    return opened

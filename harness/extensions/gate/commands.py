@@ -58,23 +58,29 @@ def gate(
 
       rag-harness gate new -b old --max-drop accuracy=0.05 --holdout
     """
-    from harness.extensions.gate.conditions import read_conditions
-    from harness.extensions.gate.output import gate_run
+    from harness.api.config_building import prices_of_runs
+    from harness.cli.console import same_command
+    from harness.extensions.gate.conditions import EXITS, check_conditions, read_conditions
+    from harness.extensions.gate.holdout import Opening, open_holdout, put_away
+    from harness.extensions.gate.output import junit_text, print_result
+    from harness.store import find_runs
+    from harness.store.atomic_files import write_atomic
 
     conditions = read_conditions({"min": least or (), "max": most or (), "max-drop": drop or ()})
-    code = gate_run(
-        run,
-        baseline,
-        conditions,
-        holdout=holdout,
-        trust=trust,
-        junit=junit,
-        prices=prices,
-        results=results,
-        as_json=as_json,
-        quiet=quiet,
-    )
-    raise typer.Exit(code)
+    if holdout:
+        put_away(results)
+    runs = [find_runs(results, [one])[0] for one in (run, baseline) if one is not None]
+    priced = prices_of_runs(runs, prices)
+    # Before the holdout is opened: a mistake must not cost a look.
+    result = check_conditions(runs, conditions, priced)
+    openings: tuple[Opening, ...] = ()
+    if holdout:
+        runs, openings = open_holdout(runs, same_command(), trust=trust, quiet=quiet)
+        result = check_conditions(runs, conditions, priced)
+    if junit:
+        write_atomic(junit, junit_text(result))
+    print_result(result, openings, as_json=as_json)
+    raise typer.Exit(EXITS[result.outcome])
 
 
 GATE = CommandSpec("gate", lambda _runtime: gate, "keep")

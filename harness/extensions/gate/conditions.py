@@ -57,11 +57,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class GateResult:
-    """The conditions with their tests, in the unit of each condition."""
-
     runs: tuple[RunView, ...]
     """The run, then the baseline if there is one."""
     tests: tuple[tuple[Condition, LimitTest], ...]
+    """In the unit of each condition."""
 
     @property
     def outcome(self) -> LimitOutcome:
@@ -70,15 +69,13 @@ class GateResult:
 
 
 def read_conditions(options: Mapping[Kind, Sequence[str]]) -> list[Condition]:
-    """The conditions of the options `--min`, `--max` and `--max-drop`. ConfigError if one is malformed or
-    repeated, or if there is none.
-    """
+    """The conditions of the options, by kind. ConfigError: one is malformed or repeated, or there is none."""
     found: list[Condition] = []
     for kind, texts in options.items():
         for text in texts:
             metric, _, value = text.rpartition("=")
-            limit = _number(value)
-            if not metric or limit is None:
+            limit = float(value) if _NUMBER.fullmatch(value) else inf
+            if not metric or not isfinite(limit):
                 raise ConfigError(f"--{kind} {text!r}", f"write METRIC=NUMBER, such as --{kind} accuracy=0.05")
             if any((one.kind, one.metric) == (kind, metric) for one in found):
                 raise ConfigError(f"--{kind} limits {metric!r} twice", "give one limit")
@@ -110,12 +107,12 @@ def check_conditions(runs: Sequence[RunDir], conditions: Sequence[Condition], pr
     known = known_measures(evaluation for view in views for evaluation in view.evaluations)
     for one in conditions:
         _refuse_impossible(one, known)
-    return GateResult(views, tuple((one, _tested(one, views, known, len(conditions))) for one in conditions))
-
-
-def _number(text: str) -> float | None:
-    value = float(text) if _NUMBER.fullmatch(text) else inf
-    return value if isfinite(value) else None
+    tests = []
+    for one in conditions:
+        test = _tested(one, views, known, len(conditions))
+        low, high = (None if end is None else end * one.factor for end in test.interval)
+        tests.append((one, replace(test, value=test.value * one.factor, interval=Interval(low, high))))
+    return GateResult(views, tuple(tests))
 
 
 def _refuse_impossible(condition: Condition, known: Mapping[str, Measure]) -> None:
@@ -139,6 +136,7 @@ def _refuse_other_sample(run: RunView, baseline: RunView) -> None:
 def _tested(
     condition: Condition, views: Sequence[RunView], known: Mapping[str, Measure], n_conditions: int
 ) -> LimitTest:
+    """In the unit of the values."""
     name, limit = condition.measure, condition.limit / condition.factor
     used = views if condition.kind == "max-drop" else views[:1]
     for view in used:
@@ -148,8 +146,7 @@ def _tested(
     design = replace(drawn_queries(used), clusters={})
     if condition.kind != "max-drop":
         is_least = condition.kind == "min"
-        test = mean_within(measure, 0, design, limit, at_least=is_least, n_conditions=n_conditions)
-        return _scaled(test, condition.factor)
+        return mean_within(measure, 0, design, limit, at_least=is_least, n_conditions=n_conditions)
     if measure.higher_is_better is None:
         raise ConfigError(f"'{printable(name)}' has no direction: it cannot drop", "limit it with --min or --max")
     if len({view.way(name) for view in used}) > 1:
@@ -159,7 +156,7 @@ def _tested(
     compared = compare_measure(measure, shared_queries(used, None), design)
     if not compared.pairs:
         raise ConfigError(f"no query has '{printable(name)}' in both runs", "choose another metric")
-    return _scaled(drop_within(compared, 0, 1, limit, n_conditions=n_conditions), condition.factor)
+    return drop_within(compared, 0, 1, limit, n_conditions=n_conditions)
 
 
 def _refuse_without_values(view: RunView, name: str) -> None:
@@ -172,8 +169,3 @@ def _refuse_without_values(view: RunView, name: str) -> None:
         score_it = f"score it: rag-harness evaluate {name_for(view.run)}"
         fix = "leave the condition out" if name in COSTS else score_it
         raise ConfigError(f"'{printable(name)}' cannot be checked: {view.run.run_id} {why}", fix)
-
-
-def _scaled(test: LimitTest, factor: float) -> LimitTest:
-    low, high = (None if end is None else end * factor for end in test.interval)
-    return replace(test, value=test.value * factor, interval=Interval(low, high))

@@ -8,17 +8,16 @@ nor names of runs find them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict
 
 from harness.api.running import RunOptions, run_apart
 from harness.api.untrusted_config import config_to_run_again
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig
 from harness.core.errors import ConfigError, HarnessError, explained_io
+from harness.core.records import Record
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
@@ -28,12 +27,9 @@ from harness.store.score_files import refuse_link
 FOLDER = "holdout"
 """In the results folder: the runs over held-out queries, and the log."""
 LOG = "openings.jsonl"
-"""A line for each opening."""
 
 
-class Opening(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class Opening(Record):
     opened_at: str
     command: str
     runs: tuple[str, ...]
@@ -51,14 +47,18 @@ def open_holdout(
     queries, would be another run today, or names such and is not trusted; or if another run of the folder was
     asked a held-out query.
     """
-    configs = [_config(run, trust=trust) for run in runs]
+    configs = [config_to_run_again(run, trust=trust) for run in runs]
     cells = [_held_out(run, config) for run, config in zip(runs, configs, strict=True)]
     digests = {cell.dataset.digest for cell in cells}
     if len(digests) > 1:
         raise ConfigError("the runs hold different queries out", "run both with the same dataset.sample")
     queries = tuple(query.query_id for query in cells[0].dataset.queries)
     _refuse_asked(runs[0], frozenset(queries))
-    log = _folder(runs[0]) / LOG
+    folder = runs[0].path.parent / FOLDER
+    refuse_link(folder)
+    with explained_io("prepare", folder):
+        folder.mkdir(exist_ok=True)
+    log = folder / LOG
     repair_tail(log)
     opening = Opening(
         opened_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -73,20 +73,16 @@ def open_holdout(
             results = run.path.parent
             options = RunOptions(results, quiet=quiet, opens_holdout=True)
             opened.append(run_apart(config, options, cell.run_id, results / FOLDER))
-    return opened, tuple(one for one in _logged(log) if not set(queries).isdisjoint(one.queries))
-
-
-def _logged(log: Path) -> Iterator[Opening]:
-    """All openings, the first one first."""
-    return iter_jsonl(log, Opening, "move it away")
+    openings = iter_jsonl(log, Opening, "move it away")
+    return opened, tuple(one for one in openings if not set(queries).isdisjoint(one.queries))
 
 
 def put_away(results: Path) -> None:
     """Move runs over held-out queries to their folder, which an opening that was killed left beside the others."""
-    log = results / FOLDER / LOG
-    for run_id in {run_id for one in _logged(log) for run_id in one.runs} if log.exists() else ():
-        if (results / run_id).is_dir() and not (results / FOLDER / run_id).exists():
-            (results / run_id).rename(results / FOLDER / run_id)
+    for opening in iter_jsonl(results / FOLDER / LOG, Opening, "move it away"):
+        for run_id in opening.runs:
+            if (results / run_id).is_dir() and not (results / FOLDER / run_id).exists():
+                (results / run_id).rename(results / FOLDER / run_id)
 
 
 def _refuse_asked(run: RunDir, queries: frozenset[str]) -> None:
@@ -106,25 +102,12 @@ def _refuse_asked(run: RunDir, queries: frozenset[str]) -> None:
             )
 
 
-def _config(run: RunDir, *, trust: bool) -> BenchConfig:
-    config = config_to_run_again(run, trust=trust)
+def _held_out(run: RunDir, config: BenchConfig) -> Cell:
     if config.dataset.sample == "full" or not config.dataset.sample.holdout:
         what = f"{run.run_id} was asked all queries of its sample: none is held out"
         raise ConfigError(what, "run its config with --set dataset.sample.holdout=0.3")
-    return config
-
-
-def _held_out(run: RunDir, config: BenchConfig) -> Cell:
     (asked,) = plan_cells(config)
     if asked.run_id != run.run_id:
         what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
         raise ConfigError(what, "run its config again, and check that run")
     return plan_cells(config, reader=DatasetReader(opens_holdout=True))[0]
-
-
-def _folder(run: RunDir) -> Path:
-    folder = run.path.parent / FOLDER
-    refuse_link(folder)
-    with explained_io("prepare", folder):
-        folder.mkdir(exist_ok=True)
-    return folder

@@ -1,4 +1,4 @@
-"""Runs `rag-harness gate`: prints the result, or JSON, and writes JUnit XML."""
+"""The result of `rag-harness gate` in words, as JSON and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -6,80 +6,49 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from harness.api.config_building import prices_of_runs
-from harness.cli.console import open_console, same_command
+from harness.cli.console import open_console
 from harness.display import counted, number, printable
-from harness.extensions.gate.conditions import EXITS, Condition, GateResult, check_conditions
-from harness.extensions.gate.holdout import Opening, open_holdout, put_away
+from harness.extensions.gate.conditions import GateResult
+from harness.extensions.gate.holdout import Opening
 from harness.report.labels import dataset_title
 from harness.statistics.limit_tests import LimitOutcome, LimitTest
-from harness.store import find_runs
-from harness.store.atomic_files import write_atomic
 
 _WIDTH = 80
 _TAGS: Mapping[LimitOutcome, str] = {"fail": "failure", "underpowered": "error"}
 
 
-def gate_run(
-    name: str,
-    baseline: str | None,
-    conditions: Sequence[Condition],
-    *,
-    holdout: bool,
-    trust: bool,
-    junit: Path | None,
-    prices: Path | None,
-    results: Path,
-    as_json: bool,
-    quiet: bool,
-) -> int:
-    """Check the named run and print the result. Returns the exit code. `holdout`: ask the held-out queries, and
-    check over those.
-    """
-    if holdout:
-        put_away(results)
-    runs = [find_runs(results, [one])[0] for one in (name, baseline) if one is not None]
-    priced = prices_of_runs(runs, prices)
-    # Before the holdout is opened: a mistake must not cost a look.
-    result = check_conditions(runs, conditions, priced)
-    openings: tuple[Opening, ...] = ()
-    if holdout:
-        runs, openings = open_holdout(runs, same_command(), trust=trust, quiet=quiet)
-        result = check_conditions(runs, conditions, priced)
-    if junit:
-        write_atomic(junit, _junit(result))
+def print_result(result: GateResult, openings: Sequence[Opening], *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(_as_json(result, openings), indent=2) + "\n")
-    else:
-        console = open_console()
-        for line in _lines(result, openings):
-            console.print(line, soft_wrap=True)
-    return EXITS[result.outcome]
+        return
+    console = open_console()
+    for line, indent in _lines(result, openings):
+        for part in textwrap.wrap(line, _WIDTH, subsequent_indent=" " * indent, break_long_words=False):
+            console.print(part, soft_wrap=True)
 
 
-def _lines(result: GateResult, openings: Sequence[Opening]) -> Iterator[str]:
-    """The result in plain words, at 80 columns."""
+def _lines(result: GateResult, openings: Sequence[Opening]) -> Iterator[tuple[str, int]]:
+    """The result in plain words: each line, and how far its continuation is indented."""
     run, *others = result.runs
     against = f" against {others[0].label}" if others else ""
     held = "held-out " if openings else ""
     queries = counted(len(run.sample), f"{held}query", f"{held}queries")
-    yield from _wrapped(f"{result.outcome}: {run.label}{against}, {queries} of {dataset_title(run.manifest)}", 2)
+    yield f"{result.outcome}: {run.label}{against}, {queries} of {dataset_title(run.manifest)}", 2
     for condition, test in result.tests:
-        yield from _wrapped(f"  {test.outcome:<12}  {condition.text}: {_found(test)}", 16)
+        yield f"  {test.outcome:<12}  {condition.text}: {_found(test)}", 16
     failed = [f"{one.label} {one.n_errors:,}" for one in result.runs if one.n_errors]
     if failed:
-        yield from _wrapped(f"Failed queries count as wrong: {', '.join(failed)}.", 0)
+        yield f"Failed queries count as wrong: {', '.join(failed)}.", 0
     if len(openings) > 1:
         times = f"The held-out queries were opened {len(openings):,} times, first on {openings[0].opened_at[:10]}"
-        yield from _wrapped(f"{times}: choices made after looking make a pass less certain.", 0)
+        yield f"{times}: choices made after looking make a pass less certain.", 0
 
 
 def _as_json(result: GateResult, openings: Sequence[Opening]) -> dict[str, Any]:
-    """The result as one JSON object; its keys are listed in docs/gate.md."""
+    """Its keys are listed in docs/gate.md."""
     run, *others = result.runs
     return {
         "outcome": result.outcome,
@@ -106,7 +75,7 @@ def _as_json(result: GateResult, openings: Sequence[Opening]) -> dict[str, Any]:
     }
 
 
-def _junit(result: GateResult) -> str:
+def junit_text(result: GateResult) -> str:
     """The result as JUnit XML: a test case for each condition. An underpowered one is an error."""
     outcomes = [test.outcome for _, test in result.tests]
     suite = Element("testsuite", name="gate", tests=str(len(outcomes)))
@@ -129,7 +98,3 @@ def _found(test: LimitTest) -> str:
     if test.n_needed is None:
         return f"{found}; no practical number of queries decides it"
     return f"{found}; {test.n:,} queries, about {test.n_needed:,} are needed"
-
-
-def _wrapped(line: str, indent: int) -> list[str]:
-    return textwrap.wrap(line, _WIDTH, subsequent_indent=" " * indent, break_long_words=False)

@@ -8,7 +8,6 @@ The documents are not in it, only their digest in the manifest: a report does no
 not permit to hand them on. Passages that answers used, questions and reference answers are.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -24,11 +23,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DISTRIBUTION, DataError, explained_io
 from harness.core.hashing import file_digest
+from harness.core.records import Record
 from harness.display import printable
 from harness.store import SCHEMA_VERSION, RunFile, atomic_files, checksums, untrusted_file_reader
 from harness.store.run_files import ANNOTATIONS, SCORES
@@ -44,7 +44,6 @@ _MOST_RATIO = 200
 """Of unpacked to packed bytes of a large file; texts of runs reach 60."""
 _LARGE = 10_000_000
 _LARGEST_LIST, _LARGEST_DIRECTORY = 1 << 26, 500 * MOST_FILES
-_BLOCK = 1 << 20
 _END_BYTES = 22
 """The last part of a ZIP, without its comment."""
 _LEFT_OUT = {
@@ -64,17 +63,13 @@ _MEMBER = re.compile(
 )
 
 
-class ExportedFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class ExportedFile(Record):
     bytes: int = Field(ge=0)
     sha256: str
 
 
-class ExportList(BaseModel):
+class ExportList(Record):
     """export.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
     schema_version: int = SCHEMA_VERSION
@@ -118,9 +113,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 @contextmanager
 def opened_archive(path: Path) -> Iterator[tuple[zipfile.ZipFile, ExportList]]:
-    """Open an export and check its list against its entries. DataError for anything that is not one, leads out of
-    its folder, or unpacks to too much.
-    """
+    """An export whose list fits its entries. DataError: it is none, leads out of its folder, or is too large."""
     with explained_io("read", path), open_plain(path) as file:
         try:
             _refuse_long_directory(path, file)
@@ -156,15 +149,12 @@ def _refuse_long_directory(path: Path, file: BinaryIO) -> None:
 
 
 def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
-    """Name -> size of every entry but the list. What can be refused by the directory of the archive is refused
-    here, before thousands of files are written to disk.
-    """
+    """Name -> size of every entry but the list, checked before thousands of files are written to disk."""
     entries = archive.infolist()
     total = sum(one.file_size for one in entries)
     if total > MOST_BYTES or len(entries) > MOST_FILES + 1:
-        raise DataError(
-            f"{path} unpacks to {total:,} bytes in {len(entries):,} files", "ask for fewer runs at once"
-        )
+        what = f"{path} unpacks to {total:,} bytes in {len(entries):,} files"
+        raise DataError(what, "ask for fewer runs at once")
     for one in entries:
         mode = one.external_attr >> 16
         is_file = stat.S_IFMT(mode) in {0, stat.S_IFREG}
@@ -172,9 +162,8 @@ def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
             raise changed_by_hand(path, f"{one.filename[:100]!r} is not a plain file")
         if one.filename != LIST and not _MEMBER.fullmatch(one.filename):
             raise changed_by_hand(path, f"{one.filename[:100]!r} is no file of a run")
-        if one.file_size > max(_LARGE, _MOST_RATIO * one.compress_size):
-            raise changed_by_hand(path, f"{one.filename!r} unpacks to {one.file_size:,} bytes")
-        if one.filename.endswith(".json") and one.file_size > untrusted_file_reader.LARGEST_OBJECT:
+        most = untrusted_file_reader.LARGEST_OBJECT if one.filename.endswith(".json") else MOST_BYTES
+        if one.file_size > min(most, max(_LARGE, _MOST_RATIO * one.compress_size)):
             raise changed_by_hand(path, f"{one.filename!r} unpacks to {one.file_size:,} bytes")
     names = {one.filename for one in entries}
     if len(names) < len(entries):
@@ -210,21 +199,13 @@ def unpack(path: Path, archive: zipfile.ZipFile, listed: ExportList, folder: Pat
     """
     for run_id, names in groupby(sorted(listed.files), key=lambda name: name.partition("/")[0]):
         for name in names:
-            _unpack(path, archive, name, listed.files[name], folder / name)
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # An entry yields no more than its size, which `opened_archive` has checked.
+            with archive.open(name) as source, target.open("xb") as file:
+                shutil.copyfileobj(source, file)
+                file.flush()
+                os.fsync(file.fileno())
+            if file_digest(target) != listed.files[name].sha256:
+                raise changed_by_hand(path, f"{name} does not match its checksum")
         yield run_id
-
-
-def _unpack(path: Path, archive: zipfile.ZipFile, name: str, expected: ExportedFile, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    hashed, left = hashlib.sha256(), expected.bytes
-    with archive.open(name) as source, target.open("xb") as file:
-        while block := source.read(min(_BLOCK, left + 1)):
-            left -= len(block)
-            if left < 0:
-                break
-            hashed.update(block)
-            file.write(block)
-        file.flush()
-        os.fsync(file.fileno())
-    if left or hashed.hexdigest() != expected.sha256:
-        raise changed_by_hand(path, f"{name} does not match its checksum")

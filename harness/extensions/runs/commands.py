@@ -68,8 +68,7 @@ def list_runs(
     Example: rag-harness runs list --system naive --tag keep
     """
     from harness.cli.console import open_console
-    from harness.extensions.runs.listing import print_json, print_list
-    from harness.extensions.runs.summaries import summaries_of
+    from harness.extensions.runs.listing import print_json, print_list, summaries_of
 
     found = [
         one

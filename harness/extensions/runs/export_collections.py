@@ -1,4 +1,4 @@
-"""Runs as test collections: TREC run and qrels files, a BEIR folder, an evaluation data set of ragas.
+"""Runs as TREC run and qrels files, as a BEIR folder, and as an evaluation data set of ragas.
 
 White space, control characters and % in ids are percent-encoded in TREC and BEIR files, which separate fields by
 white space, and so is what makes an id a formula of a spreadsheet; `urllib.parse.unquote` gives the id.
@@ -49,20 +49,17 @@ def write_beir(exported: ExportedRuns, folder: Path) -> None:
     if not documents:
         what = f"the documents of {first.run.run_id} are not stored here"
         raise DataError(what, "export it where it was made, or without documents: --to trec")
-    write_lines(
-        folder / "corpus.jsonl",
-        (
-            {"_id": one_word(one.doc_id), "title": without_keys(one.title), "text": without_keys(one.text)}
-            for one in documents
-        ),
+    corpus = (
+        {"_id": one_word(one.doc_id), "title": without_keys(one.title), "text": without_keys(one.text)}
+        for one in documents
     )
-    write_lines(
-        folder / "queries.jsonl",
-        (
-            {"_id": one_word(query_id), "text": row.query.text, "metadata": {"answers": row.reference.answers}}
-            for query_id, row in {key: row for read in exported.runs for key, row in read.sample.items()}.items()
-        ),
+    write_lines(folder / "corpus.jsonl", corpus)
+    rows = {query_id: row for read in exported.runs for query_id, row in read.sample.items()}
+    queries = (
+        {"_id": one_word(query_id), "text": row.query.text, "metadata": {"answers": row.reference.answers}}
+        for query_id, row in rows.items()
     )
+    write_lines(folder / "queries.jsonl", queries)
     pairs = (f"{query_id}\t{doc_id}\t1\n" for query_id, doc_id in gold)
     (folder / "qrels").mkdir()
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(pairs), encoding="utf-8")

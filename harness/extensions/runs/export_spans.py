@@ -1,6 +1,4 @@
-"""Runs as traces of OpenTelemetry, with the attributes of its conventions for generative AI: a trace for each
-query, in it a span for each model call and an event for each score.
-"""
+"""Runs as traces of OpenTelemetry, by its conventions for generative AI: a trace for each query."""
 
 from __future__ import annotations
 

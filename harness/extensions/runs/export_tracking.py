@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.api import frames
 from harness.api.frames import ReadRun
@@ -30,10 +30,10 @@ _SETTINGS = {
 """Of MLflow, read when it is imported. Without them it reports its use to its makers, tells of each table that it
 makes, and waits minutes for a server that is not there."""
 _OTHER = re.compile(r"[^\w.\- ]")
+_OF_A_MEAN = ("measure", "mean", "ci_low", "ci_high", "n_scored", "n_imputed", "n_failed", "n_expected")
 _LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _MOST_PARAMS, _MOST_METRICS = 100, 1000
 """In one request."""
-Lines = list[Mapping[str, Any]]
 
 
 def log_runs(exported: ExportedRuns, out: str) -> None:
@@ -60,9 +60,11 @@ def log_runs(exported: ExportedRuns, out: str) -> None:
         page = write_report(exported.chapters, Path(folder) / "report")
         for read in exported.runs:
             files = Path(folder) / read.run.run_id
-            write_lines(files / "means.jsonl", _means(exported, read))
-            write_lines(files / "records.jsonl", map(_plain, frames.record_rows(read)))
-            write_lines(files / "scores.jsonl", map(_plain, frames.score_rows(read)))
+            rows = exported.means(read.run.run_id).values()
+            means = ({name: getattr(row, name) for name in _OF_A_MEAN} for row in rows)
+            write_lines(files / "means.jsonl", means)
+            write_lines(files / "records.jsonl", frames.record_rows(read))
+            write_lines(files / "scores.jsonl", frames.score_rows(read))
             _log(client, exported, read, _experiment(client, read, database), (page, *sorted(files.iterdir())))
 
 
@@ -82,17 +84,18 @@ def _log(
 
     began = _milliseconds(read.manifest.created_at)
     identity = {key: value for key, value in read.manifest.identity.items() if key != "schema"}
-    params = {_key(key): Param(_key(key), str(value)[:_LONGEST_VALUE]) for key, value in flatten(identity).items()}
-    means = exported.means(read.run.run_id)
-    metrics = {_key(name): Metric(_key(name), mean.mean, began, 0) for name, mean in means.items()}
+    values = {_key(key): str(value)[:_LONGEST_VALUE] for key, value in flatten(identity).items()}
+    means = {_key(name): row.mean for name, row in exported.means(read.run.run_id).items()}
+    params = [Param(key, value) for key, value in values.items()]
+    metrics = [Metric(key, mean, began, 0) for key, mean in means.items()]
     tags = {"rag_harness.run_id": read.run.run_id, "rag_harness.baseline": read.manifest.baseline}
     run = client.create_run(experiment, start_time=began, run_name=read.label, tags=tags)
     run_id = run.info.run_id
     try:
-        for batch in _batches(list(params.values()), _MOST_PARAMS):
-            client.log_batch(run_id, params=batch)
-        for batch in _batches(list(metrics.values()), _MOST_METRICS):
-            client.log_batch(run_id, metrics=batch)
+        for start in range(0, len(params), _MOST_PARAMS):
+            client.log_batch(run_id, params=params[start : start + _MOST_PARAMS])
+        for start in range(0, len(metrics), _MOST_METRICS):
+            client.log_batch(run_id, metrics=metrics[start : start + _MOST_METRICS])
         for file in files:
             client.log_artifact(run_id, str(file))
     except BaseException:
@@ -101,21 +104,8 @@ def _log(
     client.set_terminated(run_id, status="FINISHED" if read.run.done() else "KILLED")
 
 
-def _means(exported: ExportedRuns, read: ReadRun) -> Lines:
-    names = ("measure", "mean", "ci_low", "ci_high", "n_scored", "n_imputed", "n_failed", "n_expected")
-    return [{name: getattr(mean, name) for name in names} for mean in exported.means(read.run.run_id).values()]
-
-
 def _key(name: str) -> str:
     return _OTHER.sub("_", name.replace("@", "_at_"))[:_LONGEST_KEY].strip(". ") or "_"
-
-
-def _plain(row: frames.Row) -> frames.Row:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
-
-
-def _batches(values: list[Any], size: int) -> Iterator[list[Any]]:
-    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def _milliseconds(moment: str) -> int:

@@ -4,7 +4,6 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,41 +28,33 @@ _PLACES = {"path", "questions", "prices"}
 
 def export_runs(runs: Sequence[RunDir], out: Path) -> int:
     """Write the runs into a new file; returns in how many texts a key or an absolute path was shortened.
-
-    ConfigError if the file exists; StoreError if a run is damaged, or a process is writing it.
+    ConfigError: the file exists. StoreError: a run is damaged, or a process is writing it.
     """
     if out.exists() or out.is_symlink():
         raise ConfigError(f"{out} exists, and is not overwritten", "name another file with --out")
-    with cleaned_copies(runs) as copies, explained_io("write", out), atomic_files.open_partial(out) as file:
+    cleaning = cleaned_copies(runs)
+    with cleaning as (copies, n_changed), explained_io("write", out), atomic_files.open_partial(out) as file:
         partial = Path(file.name)
         try:
-            pack(file, copies.folder)
+            pack(file, copies[0].path.parent)
             partial.replace(out)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-    return copies.n_changed
-
-
-@dataclass(frozen=True)
-class CleanedCopies:
-    """Copies of runs without what belongs to this machine."""
-
-    folder: Path
-    runs: list[RunDir]
-    n_changed: int
-    """In how many texts a key or an absolute path was shortened."""
+    return n_changed
 
 
 @contextmanager
-def cleaned_copies(runs: Sequence[RunDir]) -> Iterator[CleanedCopies]:
-    """Copies of these runs, deleted afterwards. StoreError if a run is damaged, or a process is writing it."""
+def cleaned_copies(runs: Sequence[RunDir]) -> Iterator[tuple[list[RunDir], int]]:
+    """Copies of these runs in one folder, without what belongs to this machine, and in how many texts a key or an
+    absolute path was shortened. StoreError: a run is damaged, or a process is writing it.
+    """
     results, cleaner = runs[0].path.parent, _Cleaner()
     with changing(results), staging(results) as folder:
         copies = [_copied(run, folder) for run in runs]
         for copy in copies:
-            cleaner.clean(copy)
-        yield CleanedCopies(folder, copies, cleaner.n_changed)
+            rewrite_run(copy, cleaner.record, cleaner.score, cleaner.tree)
+        yield copies, cleaner.n_changed
 
 
 def _copied(run: RunDir, folder: Path) -> RunDir:
@@ -78,15 +69,8 @@ def _copied(run: RunDir, folder: Path) -> RunDir:
 
 def read_whole(run: RunDir) -> None:
     """StoreError if anything that a report reads of a run is damaged."""
-    for read in (
-        run.manifest,
-        run.index,
-        run.estimate,
-        run.dialects,
-        run.cluster_info,
-        run.race,
-        run.resources_path,
-    ):
+    objects = (run.manifest, run.index, run.estimate, run.dialects, run.cluster_info, run.race)
+    for read in (*objects, run.resources_path):
         read()
     for name in EXTENSION_FILES:
         run.extension_file(name, JsonObject, "delete it, or measure again").read()
@@ -96,19 +80,14 @@ def read_whole(run: RunDir) -> None:
 
 
 class _Cleaner:
-    """Shortens absolute paths and masks keys in the files of a copied run, and renews the checksums.
-
-    Questions, documents and answers keep their paths, and what only looks like a key: those are data. Keys in
-    the environment are masked in answers too.
+    """Shortens absolute paths and masks keys. Questions, documents and answers keep their paths, and what only
+    looks like a key: those are data. Keys in the environment are masked in answers too.
     """
 
     def __init__(self) -> None:
         self.n_changed = 0
 
-    def clean(self, run: RunDir) -> None:
-        rewrite_run(run, self._record, self._score, self._tree)
-
-    def _record(self, text: str) -> RunRecord | None:
+    def record(self, text: str) -> RunRecord | None:
         """The record without what is private; None: it has nothing such."""
         if not self._is_private(text):
             return None
@@ -118,8 +97,8 @@ class _Cleaner:
             record = record.model_copy(update={"failure": failure})
         return record
 
-    def _score(self, text: str) -> Score | None:
-        """As `_record`."""
+    def score(self, text: str) -> Score | None:
+        """As `record`."""
         if not self._is_private(text):
             return None
         score = Score.model_validate_json(without_keys(text))
@@ -134,19 +113,21 @@ class _Cleaner:
         is_told = _PATH.search(text) is not None or (quotes_error and without_key_forms(text) != text)
         return has_key or is_told
 
-    def _tree(self, value: Any) -> Any:
+    def tree(self, value: Any, key: str = "") -> Any:
+        """A JSON value, of this key in its object."""
+        if key in _OF_THE_DATA:
+            return value
         if isinstance(value, dict):
-            return {key: self._value(key, one) for key, one in value.items()}
+            return {name: self.tree(one, name) for name, one in value.items()}
         if isinstance(value, list):
-            return [self._tree(one) for one in value]
-        return self._text(value) if isinstance(value, str) else value
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _PLACES and isinstance(value, str) and value.startswith(("/", "~")):
+            return [self.tree(one) for one in value]
+        if not isinstance(value, str):
+            return value
+        if key in _PLACES and value.startswith(("/", "~")):
             # It may have spaces, or one part only.
             self.n_changed += 1
             return f"…/{Path(value).name}"
-        return value if key in _OF_THE_DATA else self._tree(value)
+        return self._text(value)
 
     def _text(self, text: str) -> str:
         short = _PATH.sub(r"…/\1", without_key_forms(without_keys(text)))
@@ -155,9 +136,8 @@ class _Cleaner:
 
 
 def receive_runs(file: Path, results: Path) -> list[RunDir]:
-    """Add the runs of an exported file to a results folder: all of them, or none if anything is wrong.
-
-    DataError for a file that is damaged, was changed, or is none of ours; StoreError if a run of an id exists.
+    """Add the runs of an exported file to a results folder, all or none. DataError: the file is damaged, changed
+    or no export. StoreError: a run of an id exists.
     """
     with opened_archive(file) as (archive, listed):
         for run_id in listed.runs:

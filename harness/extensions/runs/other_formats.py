@@ -26,24 +26,21 @@ FORMATS: Mapping[str, tuple[Callable[[ExportedRuns, Path], None], tuple[str, ...
 
 
 def export_as(name: str, runs: Sequence[RunDir], out: str) -> int:
-    """Write runs into the new folder `out`, in a format of `FORMATS`; `mlflow` adds them to the database or server
-    `out`. Returns in how many texts a key or an absolute path was shortened.
-
-    MissingDependency: the format needs a package; ConfigError: `out` exists; DataError: a run lacks what the
-    format holds; StoreError: a run is damaged, or a process is writing it.
+    """Write runs into the new folder `out`, or with `mlflow` into that database or server. Returns in how many
+    texts a key or an absolute path was shortened. HarnessError: a package is missing, `out` exists, or a run lacks
+    what the format holds, is damaged or being written.
     """
     write, packages = FORMATS.get(name, (None, ("mlflow", "sqlalchemy", "alembic")))
     for package in packages:
         need("exports", package)
-    with cleaned_copies(runs) as copies:
-        originals = {copy.run_id: run for copy, run in zip(copies.runs, runs, strict=True)}
-        exported = ExportedRuns(copies.runs, originals)
+    with cleaned_copies(runs) as (copies, n_changed):
+        exported = ExportedRuns(copies, {copy.run_id: run for copy, run in zip(copies, runs, strict=True)})
         if write is None:
             export_tracking.log_runs(exported, out)
         else:
             with _new_folder(Path(out)) as folder:
                 write(exported, folder)
-        return copies.n_changed
+        return n_changed
 
 
 @contextmanager

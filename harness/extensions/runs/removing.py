@@ -49,8 +49,8 @@ def bytes_of(path: Path) -> int:
 
 
 def collect(results: Path, *, yes: bool, calls: bool, as_json: bool) -> None:
-    """Print the leftovers of a results folder. `yes`: delete them; `calls`: paid calls too. If a run is damaged,
-    its references are unknown, and no index and no documents are leftovers.
+    """Print the leftovers of a results folder. `yes`: delete them; `calls`: paid calls too. While a run is
+    damaged, no index and no documents are leftovers.
     """
     if not results.is_dir():
         raise ConfigError(f"there is no folder {results}", "name one with --results")
@@ -129,9 +129,7 @@ def _calls(results: Path, *, any_run: bool) -> Iterator[Leftover]:
 
 
 def planned_removals(runs: Sequence[RunDir], *, calls: bool) -> list[tuple[RunDir, bool, list[str]]]:
-    """Each run with whether its journal stays, because it has calls, as far as known, and nobody asked to delete
-    them (`calls`), and with lines on what is deleted and what stays.
-    """
+    """Each run, whether its paid calls stay, and lines on what is deleted and what stays."""
     removed = {run.path.resolve() for run in runs}
     used: dict[Path, list[str]] = {}
     for folder in {run.path.parent for run in runs}:

@@ -58,8 +58,8 @@ def questions(
       rag-harness questions papers --template asked.csv --n 20
     """
     from harness.core.current_process import start_up_s
-    from harness.extensions.testset.api import WriteOptions
     from harness.extensions.testset.output import print_plan_of_questions, print_template, write_and_print
+    from harness.extensions.testset.write_questions import WriteOptions
 
     options = WriteOptions(
         folder=folder,
@@ -118,9 +118,39 @@ def review(
 
       rag-harness review questions.jsonl --from-csv questions.csv --by ada
     """
-    from harness.extensions.testset.review_session import run_review
+    from harness.cli.console import open_console
+    from harness.core.errors import ConfigError
+    from harness.display import counted
+    from harness.extensions.testset.review_session import (
+        open_review,
+        review_page,
+        review_summary,
+        take_sheet,
+        write_sheet,
+    )
+    from harness.extensions.web import serve_page
 
-    run_review(file, by=by, docs=docs, port=port, to_csv=to_csv, from_csv=from_csv)
+    if to_csv and from_csv:
+        raise ConfigError("--to-csv and --from-csv", "use them one after the other")
+    if (to_csv or from_csv) and file.suffix != ".jsonl":
+        raise ConfigError(f"{file} is a sheet already", "edit it, or review it on the page: leave out the option")
+    console = open_console()
+    with open_review(file, by, docs) as opened:
+        if to_csv:
+            number = counted(write_sheet(opened, to_csv), "question")
+            then = f"fill in `decision` with accept or reject, then --from-csv {to_csv}"
+            console.print(f"{to_csv}: {number}; {then}", soft_wrap=True)
+        elif from_csv:
+            taken = take_sheet(opened, from_csv)
+            rejected, edited = sum(one.verdict == "reject" for one in taken), sum(bool(one.edit) for one in taken)
+            said = f"{len(taken) - rejected} accepted, {edited} of them edited, {rejected} rejected"
+            # Rows without a decision, or not in the sheet.
+            console.print(f"{said}, {len(opened.rows) - len(taken)} left", soft_wrap=True)
+        else:
+            if not opened.documents:
+                console.print("note: quotes are not checked; name their documents: --docs FOLDER", soft_wrap=True)
+            serve_page(review_page(opened), port)
+        console.print(review_summary(opened), soft_wrap=True)
 
 
 QUESTIONS = CommandSpec("questions", lambda _runtime: questions, "decide")

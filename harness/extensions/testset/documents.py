@@ -1,8 +1,4 @@
-"""Documents that questions are written about: loading, dates, and their text in excerpts and sentences.
-
-Excerpts and sentences are verbatim, so that each sentence is a quote. A file's time stamp is no date: it tells
-only when the file was copied.
-"""
+"""Documents that questions are written about: their dates, and their text in verbatim excerpts and sentences."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,7 +18,7 @@ from harness.registry import DATASETS
 _KEYS = ("published_at", "date", "published", "created", "created_at")
 """Metadata keys; the first one that holds a date counts."""
 _BEGINNING = 600
-"""A date within this many characters of the beginning is the document's own, as in letters and minutes."""
+"""Characters from the beginning in which a date is the document's own, as in letters."""
 
 LONGEST_EXCERPT = 1_500
 """Characters of the excerpt for one question: what a small model reads closely."""
@@ -31,9 +27,8 @@ _LONGEST_QUOTE = 400
 _BLOCK = 100_000
 _SHORTEST_QUOTE = 20
 """Bytes in UTF-8: scripts without spaces say in 7 characters what English says in 20."""
-_TEMPLATE_COLUMNS = ("question", "answers", "quote", "document")
 _USUAL_QUOTE = 40
-"""Characters of the quotes of a template: enough to ask about."""
+"""Fewest characters of a quote of a template."""
 _MOST_LINES, _FULL_LINE = 4, 40
 """Lines of a quote of a template, and the fewest characters of those that continue on the next line."""
 _SENTENCE_ENDS = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964][\"')\]\u201d\u2019]*\s*$")
@@ -62,10 +57,7 @@ def read_documents(
     subset: str | None = None,
     include: Sequence[str] = (),
 ) -> tuple[Sequence[Document], tuple[str, ...]]:
-    """The documents of a folder or of a data set, and notes, such as how many files were skipped, and why.
-
-    ConfigError: both or neither of folder and data set are given. DataError: no documents.
-    """
+    """The documents, and notes on skipped files. ConfigError: both or neither are named. DataError: none found."""
     if (folder is None) == (dataset is None):
         fix = "a folder (rag-harness questions papers), or --dataset NAME for the documents of a data set"
         raise ConfigError("name the documents exactly once", fix)
@@ -81,19 +73,22 @@ def check_out(out: Path, folder: Path | None) -> None:
     if out.suffix != ".jsonl":
         fix = "name it with .jsonl; `rag-harness review FILE --to-csv SHEET` makes a sheet of it"
         raise ConfigError(f"{out}: a question file is written as JSON Lines", fix)
-    if folder is not None and out.resolve().is_relative_to(folder.resolve()):
-        what = f"{out} lies in {folder}, where it would be read as a document"
-        raise ConfigError(what, "name an --out elsewhere")
+    if folder is not None:
+        _refuse_inside(out, folder)
+
+
+def _refuse_inside(path: Path, folder: Path) -> None:
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{path} lies in {folder}, where it would be read as a document", "name it elsewhere")
 
 
 def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n: int, seed: int) -> int:
-    """Write a sheet with up to `n` quotes, spread over the documents, beside which a person writes questions and
-    answers. Returns the number of its rows. ConfigError: the file exists, is no .csv or lies among the documents.
+    """Write a sheet with up to `n` quotes, spread over the documents, to write questions beside; returns the
+    number of rows. ConfigError: the file exists, is no .csv or lies among the documents.
     """
     if path.suffix != ".csv":
         raise ConfigError(f"{path}: a template is a sheet", "name it with .csv")
-    if path.resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(f"{path} lies in {folder}, where it would be read as a document", "name it elsewhere")
+    _refuse_inside(path, folder)
     if path.exists():
         raise ConfigError(f"{path} exists", "name another file, or remove it")
     random = Random(seed)  # noqa: S311 - a sample, no secret
@@ -102,21 +97,20 @@ def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n
         # Copies of a file have the same quotes: one of them is enough.
         left[place] = [one for one in _template_quotes(documents[place], random) if one not in known]
         known.update(left[place])
-    rows: list[tuple[str, str, str, str]] = []
+    rows: list[dict[str, str]] = []
     while len(rows) < n and any(left.values()):
-        with_quotes = [place for place, quotes in left.items() if quotes]
-        rows += [("", "", left[place].pop(), documents[place].doc_id) for place in with_quotes[: n - len(rows)]]
+        with_quotes = [place for place, quotes in left.items() if quotes][: n - len(rows)]
+        rows += [{"quote": left[place].pop(), "document": documents[place].doc_id} for place in with_quotes]
     if not rows:
         raise ConfigError(f"{folder}: no sentence is long enough to ask about", "name a folder with texts")
-    sheet = sheet_text(_TEMPLATE_COLUMNS, (dict(zip(_TEMPLATE_COLUMNS, row, strict=True)) for row in rows))
     with explained_io("write to", path):
-        path.write_text(sheet, encoding="utf-8")
+        path.write_text(sheet_text(("question", "answers", "quote", "document"), rows), encoding="utf-8")
     return len(rows)
 
 
 def _spread(documents: Sequence[Document], n: int, random: Random) -> list[int]:
-    """The places of up to `n` documents: one of each kind of file first, then any. Of documents with the same text
-    one, and only after all others: retrieving the other does not count.
+    """The places of up to `n` documents, one of each kind of file first. Of documents with the same text one, and
+    only after all others: retrieving the other does not count.
     """
     places: dict[str, list[int]] = {}
     for place, document in enumerate(documents):
@@ -139,9 +133,7 @@ def _template_quotes(document: Document, random: Random) -> list[str]:
 
 
 def _is_prose(quote: str) -> bool:
-    """Not a header of a mail, nor a block of short lines such as an address. Lines of a PDF end where they are
-    full.
-    """
+    """Not a header of a mail, nor a block of short lines such as an address."""
     *full, _ = quote.splitlines()
     return (
         not _MAIL_HEADER.match(quote) and len(full) < _MOST_LINES and all(len(one) >= _FULL_LINE for one in full)
@@ -172,25 +164,15 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def sentences_of(passage: str) -> tuple[str, ...]:
-    """The sentences and lines long enough to be quoted, in order and verbatim, without Markdown headings; those
-    that are too long are cut between words.
-    """
-    return tuple(_quotable(passage))
-
-
-def _quotable(passage: str) -> Iterator[str]:
-    for unit in _units(passage):
-        for sentence in _SENTENCE_END.split(unit):
-            for part in windows_of(sentence, _LONGEST_QUOTE):
-                is_long_enough = len(part.encode(errors="replace")) >= _SHORTEST_QUOTE
-                if is_long_enough and any(map(str.isalpha, part)) and not part.startswith("#"):
-                    yield part
+    """The sentences and lines long enough to be quoted, in order, without headings; long ones are cut."""
+    sentences = (sentence for unit in _units(passage) for sentence in _SENTENCE_END.split(unit))
+    parts = (part for sentence in sentences for part in windows_of(sentence, _LONGEST_QUOTE))
+    texts = (part for part in parts if not part.startswith("#") and any(map(str.isalpha, part)))
+    return tuple(text for text in texts if len(text.encode(errors="replace")) >= _SHORTEST_QUOTE)
 
 
 def _units(passage: str) -> Iterator[str]:
-    """Paragraphs, items and headings. Continuation lines stay together: in a PDF each line ends where it
-    is full.
-    """
+    """Paragraphs, items and headings, with continuation lines: in a PDF each line ends where it is full."""
     unit, is_whole = "", False
     for line in passage.splitlines(keepends=True):
         if unit and (is_whole or not line.strip() or _ITEM.match(line) or _is_next_row(unit, line)):

@@ -1,14 +1,14 @@
-"""Writes questions: places to candidates, candidates through their checks, in waves.
+"""Writes candidates and checks them, in waves.
 
-A wave takes a few new places for each kind of which questions are missing, in order. So the candidates depend only
+A wave takes a few new slots for each kind of which questions are missing, in order. So the candidates depend only
 on verdicts, never on the timing of calls, and a run that was killed, or stopped by its budget, ends like an
 uninterrupted one. Each candidate is checked as soon as it is written, so that a slow model finishes some before a
 budget ends.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
@@ -23,13 +23,8 @@ from harness.extensions.testset.model_checks import (
     QuestionJudging,
 )
 from harness.extensions.testset.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
-from harness.extensions.testset.question_records import (
-    Candidate,
-    QuestionCheck,
-    QuestionKind,
-    QuestionSlot,
-    candidate_id,
-)
+from harness.extensions.testset.question_records import Candidate, QuestionCheck, QuestionSlot, candidate_id
+from harness.extensions.testset.question_slots import Order
 from harness.extensions.testset.text_checks import (
     Distinct,
     check_all_rows,
@@ -55,28 +50,6 @@ _PROMPT = 1_200
 """Characters of a short prompt: the answer instructions, a question, some quotes."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """The wanted number of questions of one kind, and their places."""
-
-    kind: QuestionKind
-    wanted: int
-    sites: Sequence[QuestionSlot]
-
-
-@dataclass
-class _KindProgress:
-    wanted: int
-    waiting: list[QuestionSlot]
-    done: list[Candidate] = field(default_factory=list)
-
-    def next_sites(self, spare: int) -> list[QuestionSlot]:
-        """`spare`: questions of this kind that another kind has yielded."""
-        missing = max(0, min(_WAVE, self.wanted - spare - sum(one.survives for one in self.done)))
-        taken, self.waiting = self.waiting[:missing], self.waiting[missing:]
-        return taken
-
-
 class QuestionGenerator:
     """Writes and checks; `candidates` always holds what is finished."""
 
@@ -84,12 +57,14 @@ class QuestionGenerator:
         self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Progress
     ) -> None:
         """`told`: called with the numbers of questions kept and wanted."""
-        self._models, self._judging, self._told = models, judging, told
-        self._trays = {order.kind: _KindProgress(order.wanted, list(order.sites)) for order in orders}
-        self._distinct = Distinct(models.embedder)
-        self._n_kept = self._n_drafted = self._n_readable = 0
+        self._models, self._judging, self._orders, self._told = models, judging, orders, told
+        self._wanted = sum(order.wanted for order in orders)
+        self._waiting = {order.kind: list(order.slots) for order in orders}
+        self._done: dict[str, list[Candidate]] = {order.kind: [] for order in orders}
         self._simpler: list[Candidate] = []
         """Failed bridge questions as questions for a single fact, with their checks."""
+        self._distinct = Distinct(models.embedder)
+        self._n_kept = self._n_drafted = self._n_readable = 0
         self.stopped: BudgetExhausted | None = None
 
     @property
@@ -97,8 +72,8 @@ class QuestionGenerator:
         """By kind, in the order of their slots. Questions that a failed bridge question has yielded come last, no
         more than are missing.
         """
-        found = [one for tray in self._trays.values() for one in tray.done]
-        missing = sum(tray.wanted for tray in self._trays.values()) - sum(one.survives for one in found)
+        found = [one for done in self._done.values() for one in done]
+        missing = self._wanted - _n_kept(found)
         for one in self._simpler:
             missing -= one.survives
             if missing >= 0 or not one.survives:
@@ -110,30 +85,37 @@ class QuestionGenerator:
 
         HarnessError: a model is missing, or writes nothing readable.
         """
-        while not self.stopped and (sites := self._next_sites()):
-            for site, written in zip(sites, await self._wave(sites), strict=True):
-                self._trays[site.kind].done += written[:1]
+        while not self.stopped and (slots := self._next_slots()):
+            for slot, written in zip(slots, await self._wave(slots), strict=True):
+                self._done[slot.kind] += written[:1]
                 self._simpler += written[1:]
 
-    def _next_sites(self) -> list[QuestionSlot]:
-        spare = {"single_fact": sum(one.survives for one in self._simpler)}
-        return [site for kind, tray in self._trays.items() for site in tray.next_sites(spare.get(kind, 0))]
+    def _next_slots(self) -> list[QuestionSlot]:
+        found: list[QuestionSlot] = []
+        for order in self._orders:
+            kept = _n_kept(self._done[order.kind])
+            if order.kind == "single_fact":
+                kept += _n_kept(self._simpler)
+            n, waiting = max(0, min(_WAVE, order.wanted - kept)), self._waiting[order.kind]
+            found += waiting[:n]
+            del waiting[:n]
+        return found
 
-    async def _wave(self, sites: Sequence[QuestionSlot]) -> list[list[Candidate]]:
+    async def _wave(self, slots: Sequence[QuestionSlot]) -> list[list[Candidate]]:
         """For each slot its candidate, and the simpler question that it has yielded; empty if the budget stopped
         it.
         """
-        compared = [asyncio.Event() for _ in sites]
+        compared = [asyncio.Event() for _ in slots]
 
         async def candidates_at(place: int) -> list[Candidate]:
             try:
                 async with self._models.charge():
-                    draft = await self._draft(sites[place])
+                    draft = await self._draft(slots[place])
                     for earlier in compared[:place]:
                         await earlier.wait()
-                    written = await self._let_through(draft, sites[place])
+                    written = await self._checked_by_rule(draft, slots[place])
                     compared[place].set()
-                    checked = await self._checked(written, sites[place])
+                    checked = await self._checked_by_model(written, slots[place])
                     self._n_kept += any(one.survives for one in checked)
                     return checked
             except BudgetExhausted as reached:
@@ -142,26 +124,29 @@ class QuestionGenerator:
             finally:
                 compared[place].set()
 
-        return await map_bounded(candidates_at, range(len(sites)), self._models.concurrency, self._tell_of_one)
+        def tell(_done: int, _total: int) -> None:
+            self._told(min(self._n_kept, self._wanted), self._wanted)
 
-    async def _draft(self, site: QuestionSlot) -> Candidate:
-        unwritten = f"{site.kind}-{short_digest([site.doc_ids, site.link, site.focus])}"
-        blank = Candidate(id=unwritten, kind=site.kind, documents=site.doc_ids, link=site.link)
+        return await map_bounded(candidates_at, range(len(slots)), self._models.concurrency, tell)
+
+    async def _draft(self, slot: QuestionSlot) -> Candidate:
+        unwritten = f"{slot.kind}-{short_digest([slot.doc_ids, slot.link, slot.focus])}"
+        blank = Candidate(id=unwritten, kind=slot.kind, documents=slot.doc_ids, link=slot.link)
         try:
-            draft = (await ask_json(self._models.writer, draft_question(site))).value
+            draft = (await ask_json(self._models.writer, draft_question(slot))).value
         except HarnessError:
             raise
         except Exception as error:
             # Two unreadable replies or a failed call: only this slot fails.
             note = f"{type(error).__name__}: {str(error)[:200]}"
             return blank.checked(QuestionCheck(name="written", passed=False, note=note))
-        written = candidate_id(site.kind, draft.question, draft.answer, site.doc_ids)
+        written = candidate_id(slot.kind, draft.question, draft.answer, slot.doc_ids)
         update = {"id": written, "question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
         return blank.model_copy(update=update).checked(QuestionCheck(name="written", passed=True))
 
-    async def _let_through(self, draft: Candidate, site: QuestionSlot) -> list[Candidate]:
-        """The candidate, and the simpler question that it yields, after the checks without a model, each up to its
-        first failure. ModelUnavailable: none of the first candidates is readable.
+    async def _checked_by_rule(self, draft: Candidate, slot: QuestionSlot) -> list[Candidate]:
+        """The candidate, and the simpler question that it yields, each up to its first failure. ModelUnavailable:
+        none of the first candidates is readable.
         """
         self._n_drafted, self._n_readable = self._n_drafted + 1, self._n_readable + draft.survives
         if self._n_drafted >= _TRIED and not self._n_readable:
@@ -171,21 +156,24 @@ class QuestionGenerator:
                 "take a stronger one, such as --set models.generator.provider=openai, or write some yourself: "
                 "rag-harness questions FOLDER --template FILE.csv",
             )
-        one = _checked_by_rule(draft, site)
+        one = draft
+        for check in _rule_checks(draft, slot) if draft.survives else ():
+            one = one.checked(check)
+            if not check.passed:
+                break
         found = [one, *filter(None, [single_fact_of(one)])]
         distinct = iter(await self._distinct.check_each([each for each in found if each.survives]))
         return [next(distinct) if each.survives else each for each in found]
 
-    async def _checked(self, written: Sequence[Candidate], site: QuestionSlot) -> list[Candidate]:
-        """The same after the checks by a model."""
-        one, *simpler = [await self._judging.check(each, site) if each.survives else each for each in written]
+    async def _checked_by_model(self, written: Sequence[Candidate], slot: QuestionSlot) -> list[Candidate]:
+        one, *simpler = [await self._judging.check(each, slot) if each.survives else each for each in written]
         if not simpler and (found := single_fact_of(one)):
-            simpler = [await self._judging.check(found, site)]
+            simpler = [await self._judging.check(found, slot)]
         return [one, *simpler]
 
-    def _tell_of_one(self, _done: int, _total: int) -> None:
-        wanted = sum(tray.wanted for tray in self._trays.values())
-        self._told(min(self._n_kept, wanted), wanted)
+
+def _n_kept(candidates: Sequence[Candidate]) -> int:
+    return sum(one.survives for one in candidates)
 
 
 def single_fact_of(failed: Candidate) -> Candidate | None:
@@ -222,24 +210,18 @@ def single_fact_of(failed: Candidate) -> Candidate | None:
     )
 
 
-def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:
-    texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in site.excerpts}
-    named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
-    checks: tuple[Callable[[], QuestionCheck], ...] = (
-        lambda: well_formed(site.kind, one.question, one.answer),
-        lambda: stands_alone(one.question),
-        lambda: check_names_occur(one.question, named),
-        lambda: check_all_rows(one.question, one.answer, one.evidence),
-        lambda: (
-            left_out(one.answer, texts)
-            if site.kind == "unanswerable"
-            else check_quotes(site.kind, one.evidence, texts)
-        ),
-    )
-    for check in checks:
-        if one.survives:
-            one = one.checked(check())
-    return one
+def _rule_checks(one: Candidate, slot: QuestionSlot) -> Iterator[QuestionCheck]:
+    """The checks without a model, in order."""
+    texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in slot.excerpts}
+    titles = [excerpt.document.title for excerpt in slot.excerpts]
+    yield well_formed(slot.kind, one.question, one.answer)
+    yield stands_alone(one.question)
+    yield check_names_occur(one.question, [*titles, *texts.values()])
+    yield check_all_rows(one.question, one.answer, one.evidence)
+    if slot.kind == "unanswerable":
+        yield left_out(one.answer, texts)
+    else:
+        yield check_quotes(slot.kind, one.evidence, texts)
 
 
 @dataclass(frozen=True)
@@ -267,28 +249,28 @@ def estimate(
     """The cost of one candidate per wanted question and of the judge's sanity checks, computed from the prompts;
     nothing is measured. `embedded_characters`: of passages sent to an embedder that bills tokens.
     """
-    sites = [site for order in orders for site in order.sites[: order.wanted]]
-    prompts = [sum(len(message.content) for message in draft_question(site).messages) for site in sites]
+    slots = [slot for order in orders for slot in order.slots[: order.wanted]]
+    prompts = [sum(len(message.content) for message in draft_question(slot).messages) for slot in slots]
     usage = {
         "generator": sum((_calls(1, characters, WRITER_TOKENS) for characters in prompts), Usage()),
-        "judge": sum((_judging(site) for site in sites), _controls(sites)),
+        "judge": sum((_judging(slot) for slot in slots), _controls(slots)),
     }
     if embedded_characters:
         usage["embedder"] = _calls(1, embedded_characters, 0)
-    tries = sum(len(order.sites) for order in orders) / max(1, len(sites))
+    tries = sum(len(order.slots) for order in orders) / max(1, len(slots))
     return WritingEstimate(usage, usage_usd(prices, models, usage), tries)
 
 
-def _controls(sites: Sequence[QuestionSlot]) -> Usage:
-    answerable = sum(site.kind != "unanswerable" for site in sites)
-    single = sum(site.kind == "single_fact" for site in sites) if answerable < len(sites) else 0
+def _controls(slots: Sequence[QuestionSlot]) -> Usage:
+    answerable = sum(slot.kind != "unanswerable" for slot in slots)
+    single = sum(slot.kind == "single_fact" for slot in slots) if answerable < len(slots) else 0
     return _calls(min(SWAPPED, answerable), _PROMPT, VERDICT_TOKENS) + _searched(min(SEARCHED, single))
 
 
-def _judging(site: QuestionSlot) -> Usage:
-    if site.kind == "unanswerable":
+def _judging(slot: QuestionSlot) -> Usage:
+    if slot.kind == "unanswerable":
         return _searched(1)
-    answers = _calls(4 if site.kind == "bridge" else 2, _PROMPT, ANSWER_TOKENS)
+    answers = _calls(4 if slot.kind == "bridge" else 2, _PROMPT, ANSWER_TOKENS)
     return answers + _calls(1, _PROMPT, VERDICT_TOKENS)
 
 

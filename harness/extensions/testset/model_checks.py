@@ -1,8 +1,7 @@
-"""Checks by a model: the answer follows from the quotes and not without them; an unanswerable question has no
-answer in what retrieval finds.
+"""Checks by a model, which is never asked whether a question is good.
 
-The model is never asked whether a question is good. It answers, and its answer is compared by the rule of
-accuracy; only if that says they differ is it asked whether both mean the same.
+It answers the question, and its answer is compared by the rule of accuracy; only if that says they differ is it
+asked whether both mean the same.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors
 
 PASSAGE = 800
-"""Characters of the searched passages."""
+"""Characters."""
 FOUND = 8
 """Number of passages that are checked."""
 _RANK_OFFSET = 60
@@ -59,7 +58,14 @@ class PassageSearch:
         ]
         self._embedder = embedder
         self._vectors: Vectors | None = None
-        self._words = _ranking([passage.text for passage in self._passages])
+        words = bm25_terms([passage.text for passage in self._passages])
+        self._words: Any = None
+        # bm25s cannot index a corpus without any word.
+        if any(words):
+            import bm25s
+
+            self._words = bm25s.BM25(method="lucene")
+            self._words.index(words, show_progress=False)
 
     async def prepare(self) -> None:
         """Embed all passages; must run inside a charge."""
@@ -86,35 +92,23 @@ class PassageSearch:
         return [int(place) for place in np.argsort(-scores, kind="stable")[:FOUND] if scores[place] > 0]
 
 
-def _ranking(texts: Sequence[str]) -> Any:
-    words = bm25_terms(texts)
-    # bm25s cannot index a corpus without any word.
-    if not any(words):
-        return None
-    import bm25s
-
-    ranking = bm25s.BM25(method="lucene")
-    ranking.index(words, show_progress=False)
-    return ranking
-
-
 @dataclass(frozen=True)
 class QuestionJudging:
     judge: ChatModel
     search: PassageSearch | None
     """None: no unanswerable questions are written."""
 
-    async def check(self, candidate: Candidate, site: QuestionSlot) -> Candidate:
+    async def check(self, candidate: Candidate, slot: QuestionSlot) -> Candidate:
         """Adds the missing verdicts up to the first failure."""
         if candidate.kind == "unanswerable":
             return candidate.checked(await _told("not_found", self.not_found(candidate.question)))
         judged = {check.name for check in candidate.checks}
         if "follows" not in judged:
-            candidate = candidate.checked(await _told("follows", self._follows(candidate, site)))
+            candidate = candidate.checked(await _told("follows", self._follows(candidate, slot)))
         if candidate.survives and "closed_book" not in judged:
             candidate = candidate.checked(await _told("closed_book", self._closed_book(candidate)))
         if candidate.survives and candidate.kind == "bridge":
-            candidate = candidate.checked(await _told("needs_both", self._needs_both(candidate, site)))
+            candidate = candidate.checked(await _told("needs_both", self._needs_both(candidate, slot)))
         return candidate
 
     async def same(self, question: str, one: str, other: str) -> bool:
@@ -129,15 +123,12 @@ class QuestionJudging:
         answer = await self._answered(answer_from(question, passages, polar=False))
         if abstains(answer):
             return QuestionCheck(name="not_found", passed=True, note=f"from {looked}: no answer")
-        asked = stated_answer(question, answer, passages)
-        stated = (await ask_json(self.judge, asked)).value
-        verdict = "stated there" if stated else "not stated there"
-        return QuestionCheck(
-            name="not_found", passed=not stated, note=f"from {looked}: '{answer}', judged {verdict}"
-        )
+        stated = (await ask_json(self.judge, stated_answer(question, answer, passages))).value
+        note = f"from {looked}: '{answer}', judged {'stated there' if stated else 'not stated there'}"
+        return QuestionCheck(name="not_found", passed=not stated, note=note)
 
-    async def _follows(self, candidate: Candidate, site: QuestionSlot) -> QuestionCheck:
-        answer = await self._from_quotes(candidate, candidate.evidence, site)
+    async def _follows(self, candidate: Candidate, slot: QuestionSlot) -> QuestionCheck:
+        answer = await self._from_quotes(candidate, candidate.evidence, slot)
         passed, how = await self._compared(candidate, answer)
         return QuestionCheck(name="follows", passed=passed, note=f"from the quotes: '{answer}', {how}")
 
@@ -146,15 +137,14 @@ class QuestionJudging:
         right, how = await self._compared(candidate, guess)
         note = f"without documents: '{guess}', {how}"
         if right and gives_away(candidate.question, candidate.answer):
-            return QuestionCheck(
-                name="closed_book", passed=None, note=f"{note}; a guess among the named options may be right"
-            )
+            note = f"{note}; a guess among the named options may be right"
+            return QuestionCheck(name="closed_book", passed=None, note=note)
         return QuestionCheck(name="closed_book", passed=not right, note=note)
 
-    async def _needs_both(self, candidate: Candidate, site: QuestionSlot) -> QuestionCheck:
-        for doc_id in site.doc_ids:
+    async def _needs_both(self, candidate: Candidate, slot: QuestionSlot) -> QuestionCheck:
+        for doc_id in slot.doc_ids:
             alone = [item for item in candidate.evidence if item.doc_id == doc_id]
-            answer = await self._from_quotes(candidate, alone, site)
+            answer = await self._from_quotes(candidate, alone, slot)
             if is_right(answer, [candidate.answer]):
                 note = f"from the quotes of '{doc_id}' alone: '{answer}'"
                 return QuestionCheck(name="needs_both", passed=False, note=note, document=doc_id)
@@ -171,13 +161,10 @@ class QuestionJudging:
         same = await self.same(candidate.question, candidate.answer, answer)
         return same, "judged the same" if same else "judged another"
 
-    async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], site: QuestionSlot) -> str:
-        headings = {one.document.doc_id: f"{one.heading}\n" for one in site.excerpts if one.heading}
-        quotes, polar = (
-            [headings.get(item.doc_id, "") + item.fact for item in evidence],
-            is_verdict(candidate.answer),
-        )
-        return await self._answered(answer_from(candidate.question, quotes, polar=polar))
+    async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], slot: QuestionSlot) -> str:
+        headings = {one.document.doc_id: f"{one.heading}\n" for one in slot.excerpts if one.heading}
+        quotes = [headings.get(item.doc_id, "") + item.fact for item in evidence]
+        return await self._answered(answer_from(candidate.question, quotes, polar=is_verdict(candidate.answer)))
 
     async def _answered(self, messages: Sequence[Message]) -> str:
         return (await self.judge.complete(messages, max_tokens=ANSWER_TOKENS)).strip()
@@ -197,10 +184,8 @@ async def _told(name: str, verdict: Awaitable[QuestionCheck]) -> QuestionCheck:
 async def controls_of(
     models: WriterModels, judging: QuestionJudging, candidates: Sequence[Candidate], told: Progress
 ) -> list[Control]:
-    """Tests the judge on known cases, because one that always says yes would look careful.
-
-    Answers of other questions that the judge accepts as right, and questions with an answer for which the check
-    of unanswerable ones finds none. Raises BudgetExhausted.
+    """Tests the judge on known cases, because one that always says yes would look careful: answers of other
+    questions, and answerable questions in the check of unanswerable ones. Raises BudgetExhausted.
     """
     answerable = [one for one in candidates if one.survives and one.kind != "unanswerable"]
     beside = zip(answerable, [*answerable[1:], *answerable[:1]], strict=True)

@@ -3,8 +3,8 @@
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
@@ -12,58 +12,24 @@ from rich.table import Table
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import resumable
 from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigError
-from harness.display.text_format import counted
-from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
+from harness.core.records import Usage
+from harness.display.text_format import counted, duration
 from harness.extensions.testset.documents import read_documents, write_template
 from harness.extensions.testset.question_records import CHECKED, Candidate, Control
-from harness.extensions.testset.write_questions import Written
+from harness.extensions.testset.write_questions import (
+    PlannedWriting,
+    WriteOptions,
+    Written,
+    plan_questions,
+    write_questions,
+)
+from harness.runner.estimating.model_speed import ModelSpeed, stored_speed
 from harness.runner.progress import Reporter
 
 _ENOUGH_TO_JUDGE = 3
 """Candidates without a usable question, before another model is advised."""
 _BLIND = 0.2
 """A judge that is wrong more often than this on known cases is named in a warning."""
-
-
-@dataclass(frozen=True)
-class CheckShare:
-    name: str
-    asks: str
-    reached: int
-    passed: int
-    undecided: int
-    """Candidates that it could not judge and let pass."""
-
-    @property
-    def share(self) -> float:
-        """The share that passed, of the candidates that reached this check."""
-        return (self.passed + self.undecided) / self.reached
-
-
-def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
-    """For each check that any candidate reached, in the order of the checks."""
-    found = []
-    for name, asks in CHECKED.items():
-        verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
-        if verdicts:
-            found.append(CheckShare(name, asks, len(verdicts), verdicts.count(True), verdicts.count(None)))
-    return found
-
-
-def kept_lines(candidates: Sequence[Candidate], wanted: Mapping[str, int]) -> Iterator[str]:
-    """One line per kind: how many questions were kept, of how many wanted."""
-    simpler = kept_as_single_fact(candidates)
-    for kind, number in wanted.items():
-        written = [one for one in candidates if one.kind == kind and not one.written_as]
-        kept = sum(one.survives for one in written)
-        yield f"{kind}: {kept} of {number} wanted, from {len(written)} candidates"
-    if simpler:
-        yield f"{counted(simpler, 'more single_fact question')}, written as bridge: one document answers them"
-
-
-def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
-    """Kept questions that failed as another kind."""
-    return sum(one.survives and bool(one.written_as) for one in candidates)
 
 
 def print_plan_of_questions(options: WriteOptions) -> int:
@@ -74,12 +40,43 @@ def print_plan_of_questions(options: WriteOptions) -> int:
     return EXIT_DONE
 
 
+def planned_lines(planned: PlannedWriting) -> list[str]:
+    orders = ", ".join(f"{number} {kind}" for kind, number in planned.wanted.items())
+    models = planned.models
+    who = f"{models.written_by} writes, {models.judged_by} checks"
+    if models.written_by == models.judged_by:
+        who = f"{models.written_by} writes and checks itself"
+    return [
+        f"{orders}; from {len(planned.documents):,} documents of {planned.options.source}; {who}",
+        *(f"note: {note}" for note in planned.notes),
+        f"estimate: {planned.estimate.line}{_minutes(planned)}",
+    ]
+
+
+def _minutes(planned: PlannedWriting) -> str:
+    """The time at the measured speed of the models; empty if the speed of one of them is unknown."""
+    least = most = 0.0
+    same = planned.models.written_by == planned.models.judged_by
+    judge = planned.models.writer if same else planned.models.judge
+    for role, model in (("generator", planned.models.writer), ("judge", judge)):
+        speed, used = stored_speed(model) or ModelSpeed(), planned.estimate.usage.get(role, Usage())
+        read, written = speed.range_of("prompt_tokens_per_s"), speed.range_of("completion_tokens_per_s")
+        if read is None or written is None:
+            return ""
+        least += used.input_tokens / read.high
+        most += used.input_tokens / read.low + used.output_tokens / written.low
+    shown = f"; {duration(least)} - {duration(most)} at the measured speed of the models"
+    minutes = planned.budget.minutes
+    if minutes is not None and 60 * minutes < most:
+        shown += f", and the budget ends it after {duration(60 * minutes)}"
+    return shown
+
+
 def print_template(path: Path, options: WriteOptions) -> int:
     """Write a sheet in which a person writes questions, and print how to go on."""
     if options.folder is None:
         raise ConfigError("a template is of a folder", "rag-harness questions FOLDER --template FILE.csv")
-    reporter = Reporter(quiet=options.quiet)
-    with reporter.reading() as progress:
+    with Reporter(quiet=options.quiet).reading() as progress:
         documents, _ = read_documents(options.folder, progress, include=options.include)
     n = write_template(path, options.folder, documents, n=options.total, seed=options.seed)
     console = open_console()
@@ -101,15 +98,19 @@ def _command(*words: object) -> str:
 def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     """Write the questions and print how many passed each check; returns the exit code."""
     with resumable("paid calls are kept"):
-        _, written = written_questions(options)
-    shares = shares_of(written.candidates)
+        reporter = Reporter(quiet=options.quiet)
+        planned = plan_questions(options, reporter)
+        for line in planned_lines(planned):
+            reporter.say(line)
+        written = write_questions(planned, reporter)
+    verdicts = verdicts_of(written.candidates)
     if as_json:
-        sys.stdout.write(json.dumps(_as_json(written, shares)) + "\n")
+        sys.stdout.write(json.dumps(_as_json(planned, written, verdicts)) + "\n")
     else:
-        _print(written, shares, options.folder)
+        _print(planned, written, verdicts)
     if not written.kept and not written.stopped:
-        worst = min(shares, key=lambda one: one.share, default=None)
-        why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
+        worst = max(verdicts, key=lambda name: verdicts[name][False] / verdicts[name].total(), default="")
+        why = f" ('{worst}' passed {verdicts[worst][True]} of {verdicts[worst].total()})" if worst else ""
         complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
@@ -117,7 +118,7 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         # A few candidates say nothing about the model.
         only_budget = written.kept or len(written.candidates) < _ENOUGH_TO_JUDGE
         complain(
-            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.out} has "
+            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {options.out} has "
             f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "
             + (go_on if only_budget else f"`{go_on}`. {_without_this_model(options)}")
         )
@@ -134,48 +135,73 @@ def _without_this_model(options: WriteOptions) -> str:
     )
 
 
-def _print(written: Written, shares: Sequence[CheckShare], folder: Path | None) -> None:
-    console = open_console()
+Verdicts = Mapping[str, Counter[bool | None]]
+"""Check -> how many candidates passed it, failed it, or were let pass undecided (None)."""
+
+
+def verdicts_of(candidates: Sequence[Candidate]) -> Verdicts:
+    """Of each check that any candidate reached, in the order of the checks."""
+    checks = [check for one in candidates for check in one.checks]
+    found = {name: Counter(check.passed for check in checks if check.name == name) for name in CHECKED}
+    return {name: counts for name, counts in found.items() if counts}
+
+
+def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
+    """Kept questions that failed as another kind."""
+    return sum(one.survives and bool(one.written_as) for one in candidates)
+
+
+def _print(planned: PlannedWriting, written: Written, verdicts: Verdicts) -> None:
+    console, options = open_console(), planned.options
     table = Table(box=None, pad_edge=False)
     table.add_column("check")
     table.add_column("")
     for name in ("came to it", "passed", "share"):
         table.add_column(name, justify="right")
-    for one in shares:
-        passed = f"{one.passed + one.undecided}"
-        table.add_row(one.name, one.asks, str(one.reached), passed, f"{100 * one.share:.0f} %")
+    for name, counts in verdicts.items():
+        reached, passed = counts.total(), counts.total() - counts[False]
+        table.add_row(name, CHECKED[name], str(reached), str(passed), f"{100 * passed / reached:.0f} %")
     console.print(table)
-    there = "already complete" if written.was_complete else "not yet reviewed by a person"
-    wanted = counted(sum(written.wanted.values()), "question")
-    lines = [*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)]
-    lines.append(f"{written.out}: {written.kept:,} of {wanted}, {there}")
-    review = _command("review", written.out)
-    if written.kept:
-        lines.append(f"next: {review}")
-        if folder is not None:
-            lines.append(f"then: {_command('run', '--docs', folder, '--questions', written.out)}")
-    elif any(one.question for one in written.candidates):
-        lines.append(f"to see what was rejected, and accept what is good: {review}")
-    for line in lines:
+    for line in _result_lines(planned, written):
         console.print(line, soft_wrap=True)
+    review = _command("review", options.out)
+    if written.kept:
+        console.print(f"next: {review}", soft_wrap=True)
+        if options.folder is not None:
+            run = _command("run", "--docs", options.folder, "--questions", options.out)
+            console.print(f"then: {run}", soft_wrap=True)
+    elif any(one.question for one in written.candidates):
+        console.print(f"to see what was rejected, and accept what is good: {review}", soft_wrap=True)
+
+
+def _result_lines(planned: PlannedWriting, written: Written) -> Iterator[str]:
+    """How many questions of each kind were kept, and how the judge did on known cases."""
+    for kind, number in planned.wanted.items():
+        own = [one for one in written.candidates if one.kind == kind and not one.written_as]
+        kept = sum(one.survives for one in own)
+        yield f"{kind}: {kept} of {number} wanted, from {len(own)} candidates"
+    if simpler := kept_as_single_fact(written.candidates):
+        yield f"{counted(simpler, 'more single_fact question')}, written as bridge: one document answers them"
+    yield from map(_control, written.controls)
+    wanted = counted(sum(planned.wanted.values()), "question")
+    state = "already complete" if written.was_complete else "not yet reviewed by a person"
+    yield f"{planned.options.out}: {written.kept:,} of {wanted}, {state}"
 
 
 def _control(one: Control) -> str:
-    line = f"control: {one.name} in {one.wrong} of {one.of} tries"
-    if one.wrong <= _BLIND * one.of:
-        return line
-    return f"{line}. Take a larger judge (--set models.judge.model=...)"
+    advice = ". Take a larger judge (--set models.judge.model=...)" if one.wrong > _BLIND * one.of else ""
+    return f"control: {one.name} in {one.wrong} of {one.of} tries{advice}"
 
 
-def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object]:
+def _as_json(planned: PlannedWriting, written: Written, verdicts: Verdicts) -> dict[str, object]:
     return {
-        "out": str(written.out),
+        "out": str(planned.options.out),
         "kept": written.kept,
         "kept_as_single_fact": kept_as_single_fact(written.candidates),
-        "wanted": dict(written.wanted),
+        "wanted": planned.wanted,
         "checks": [
-            {"name": one.name, "reached": one.reached, "passed": one.passed, "undecided": one.undecided}
-            for one in shares
+            {"name": name, "reached": counts.total(), "passed": counts[True], "undecided": counts[None]}
+            for name, counts in verdicts.items()
         ],
         "controls": [one.model_dump() for one in written.controls],
         "complete": written.stopped is None,

@@ -1,7 +1,5 @@
-"""The prompts of writer and checks, in our own words, with their JSON schemas.
-
-A model names the sentences that prove an answer by labels instead of copying them: copies change, references are
-verbatim.
+"""The prompts of writer and checks, with their JSON schemas. A model names the sentences that prove an answer by
+labels: copies change, references are verbatim.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -81,12 +79,11 @@ class Draft:
     evidence: tuple[Evidence, ...]
 
 
-def draft_question(site: QuestionSlot) -> Question[Draft]:
-    """Asks for one question of the slot's kind about its excerpts."""
-    labelled = _labelled(site)
-    focus = next((label for label, item in labelled.items() if item.fact == site.focus), "")
-    dates = [excerpt.date for excerpt in (*site.excerpts, *site.excerpts)]
-    task = _TASKS[site.kind].format(link=site.link, focus=focus, date_a=dates[0], date_b=dates[1])
+def draft_question(slot: QuestionSlot) -> Question[Draft]:
+    labelled = _labelled(slot)
+    focus = next((label for label, item in labelled.items() if item.fact == slot.focus), "")
+    dates = [excerpt.date for excerpt in (*slot.excerpts, *slot.excerpts)]
+    task = _TASKS[slot.kind].format(link=slot.link, focus=focus, date_a=dates[0], date_b=dates[1])
     schema = object_of(
         {
             "question": string_of(_LONGEST_QUESTION),
@@ -96,15 +93,15 @@ def draft_question(site: QuestionSlot) -> Question[Draft]:
     )
     messages = [
         Message("system", f"{_ROLE}\n{_RULES}\n{_FORMAT}"),
-        Message("user", f"{_shown(site, labelled)}\n\n{task}\n{_FORMAT}"),
+        Message("user", f"{_shown(slot, labelled)}\n\n{task}\n{_FORMAT}"),
     ]
-    is_copied = site.kind in {"single_fact", "bridge"}
+    is_copied = slot.kind in {"single_fact", "bridge"}
     return Question(messages, schema, partial(_read_draft, labelled, is_copied), WRITER_TOKENS)
 
 
 def answer_from(question: str, passages: Sequence[str], *, polar: bool) -> list[Message]:
-    """Asks for the answer in some passages, as short as references are. `polar`: Yes or No. Unlike the systems'
-    prompt, it mentions Yes and No only for polar questions: small models tend to use them.
+    """Asks for a short answer from some passages. Yes and No are mentioned only for `polar` questions: small
+    models tend to use them.
     """
     form = "Yes or No" if polar else "the shortest answer, copied from the passages or the question,"
     contract = f"Write {form} and nothing else. If the passages do not hold the answer, write: {ABSTENTION}"
@@ -139,18 +136,18 @@ def _read_verdict(name: str, reply: Mapping[str, Any]) -> bool:
     return verdict
 
 
-def _labelled(site: QuestionSlot) -> dict[str, Evidence]:
+def _labelled(slot: QuestionSlot) -> dict[str, Evidence]:
     """Label -> the sentence, as evidence: A1, A2 of the first excerpt, B1 of the second."""
     return {
         f"{letter}{number}": Evidence(doc_id=excerpt.document.doc_id, fact=sentence)
-        for letter, excerpt in zip("AB", site.excerpts, strict=False)
+        for letter, excerpt in zip("AB", slot.excerpts, strict=False)
         for number, sentence in enumerate(excerpt.sentences, start=1)
     }
 
 
-def _shown(site: QuestionSlot, labelled: Mapping[str, Evidence]) -> str:
+def _shown(slot: QuestionSlot, labelled: Mapping[str, Evidence]) -> str:
     parts = []
-    for letter, excerpt in zip("AB", site.excerpts, strict=False):
+    for letter, excerpt in zip("AB", slot.excerpts, strict=False):
         heading = f"Document {letter}" + (f" ({one_line(excerpt.heading)})" if excerpt.heading else "")
         own = (f"{name}: {one_line(item.fact)}" for name, item in labelled.items() if name.startswith(letter))
         parts.append("\n".join((heading, *own)))
@@ -176,8 +173,8 @@ def _read_draft(labelled: Mapping[str, Evidence], is_copied: bool, reply: Mappin
 def _copied_from(
     labelled: Mapping[str, Evidence], named: Collection[str], question: str, answer: str
 ) -> Evidence | None:
-    """The sentence that contains the answer and is most about the question, by common words, with one more for
-    standing beside a named sentence. None: no such sentence has either.
+    """The sentence that contains the answer and shares most words with the question; one beside a named sentence
+    counts as one word more. None: no such sentence has either.
     """
     places = {label: place for place, label in enumerate(labelled)}
     beside = {places[label] + step for label in named for step in (-1, 1)}

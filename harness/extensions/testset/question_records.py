@@ -30,7 +30,6 @@ from harness.store.lock import exclusive
 QuestionKind = Literal["single_fact", "bridge", "comparison", "temporal", "unanswerable"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 PAIRED: frozenset[QuestionKind] = frozenset({"bridge", "comparison", "temporal"})
-"""Kinds of questions over two documents."""
 CHECKED: Mapping[str, str] = {
     "written": "the model wrote a readable question",
     "form": "it is a question with a short answer",
@@ -45,19 +44,15 @@ CHECKED: Mapping[str, str] = {
     "needs_both": "its answer does not follow from one document alone",
     "not_found": "no retrieved passage answers it",
 }
-"""Check -> what it asks of a candidate, in the order of execution: after a failed check, the later ones are
-skipped."""
+"""What each check asks of a candidate, in order: after a failed one, the later ones are skipped."""
 
 _RESTORE = "name another --out, or delete it and its work folder to start over"
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A part of a document, split into the sentences that a model reads."""
-
     document: Document
     sentences: tuple[str, ...]
-    """Each verbatim, in the order of the document."""
     date: str = ""
 
     @property
@@ -85,14 +80,11 @@ class QuestionCheck(Record):
     passed: bool | None
     """None: undecided; the candidate is kept."""
     note: str = ""
-    """What was compared, or why it was not."""
     document: str = ""
     """The document whose quotes alone give the answer of a bridge question."""
 
 
 class Candidate(Record):
-    """One question as written, with the verdict of every check that it reached."""
-
     id: str
     """Derived from its words, so that the same question has the same id in every file."""
     kind: str
@@ -128,11 +120,9 @@ class Control(Record):
 
 class WorkState(Record):
     asked: dict[str, JsonValue]
-    """What determines the questions: documents, kinds, seed, models, prompts."""
     source: str
-    """The folder or data set, as the user gave it."""
     file_digest: str
-    """SHA-256 of the question file as the command wrote it; another digest means that somebody edited the file."""
+    """SHA-256 of the question file as it was written; another digest means that somebody edited it."""
     is_complete: bool
     controls: tuple[Control, ...] = ()
 
@@ -168,8 +158,8 @@ class WorkFolder:
     def write(
         self, state: WorkState, candidates: Sequence[Candidate], texts: Iterable[Document], rows: str
     ) -> None:
-        """Write everything; the same command repairs what a kill leaves. Raises ConfigError if the question file
-        was changed since `check_out`; it is left unchanged, and the rows are kept beside it.
+        """Write everything; the same command repairs what a kill leaves. ConfigError: the question file was
+        changed since `check_out`; it is left unchanged, and the rows are kept beside it.
         """
         if atomic_files.digest_if_there(self.out) != self._known:
             raise self._kept_beside(rows)
@@ -193,7 +183,7 @@ class WorkFolder:
         return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
 
     def written_by(self) -> str:
-        """The model that wrote the questions; empty: nothing was written here."""
+        """The model that wrote the questions; empty: none."""
         if not self._state.exists():
             return ""
         models = atomic_files.read_json(self._state, WorkState, _RESTORE).asked.get("models")

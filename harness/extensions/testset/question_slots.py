@@ -1,7 +1,5 @@
-"""Where questions of each kind are written, in one fixed order: spread over the documents and drawn by a seed.
-
-No document gets a second question of a kind before every suitable document has had its first; for pairs, as far as
-the shared names allow.
+"""Where questions of each kind are written, in a fixed order drawn by a seed. No document gets a second question
+of a kind before every suitable document has had its first; for pairs, as far as the shared names allow.
 """
 
 import asyncio
@@ -9,22 +7,19 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations, islice, pairwise
 from random import Random
 
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.records import Document
 from harness.extensions.testset.documents import date_of, passages_of, sentences_of
-from harness.extensions.testset.generator import Order
 from harness.extensions.testset.question_records import KINDS, PAIRED, Excerpt, QuestionKind, QuestionSlot
 from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import NlpExtractor
 from harness.llm_utils.concurrency import Progress
 
 MOST_DOCUMENTS = 400
-"""Number of documents that are parsed for shared entities, sampled with the seed: minutes of one core, with far
-more pairs than questions."""
+"""Documents that are parsed for shared names, sampled with the seed: minutes of one core."""
 _MOST_PASSAGES = 12
 """Per document."""
 _COMMON = 0.25
@@ -44,6 +39,13 @@ _TRIES = 3
 """Slots per wanted question: if two of three candidates fail, only a larger model helps."""
 
 
+@dataclass(frozen=True)
+class Order:
+    kind: QuestionKind
+    wanted: int
+    slots: Sequence[QuestionSlot]
+
+
 @dataclass
 class _Named:
     name: str
@@ -59,14 +61,14 @@ class Pair:
     second: int
     link: str
     passages: tuple[int, int]
-    """The passage of each document that contains the name."""
+    """The number of the passage with the name in each document."""
     is_name: bool
     """Whether the name is of a known kind, not a concept such as `interest rate`."""
 
 
 async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progress) -> list[Pair]:
-    """Pairs of documents that share a name, in an order drawn by `seed`; two documents that share several names
-    form several pairs. MissingDependency: no parser is installed.
+    """Pairs of documents that share a name, in an order drawn by `seed`; several shared names form several pairs.
+    MissingDependency: no parser is installed.
     """
     draw = Random(f"{seed}/links")  # noqa: S311 - a sample, no secret
     chosen = sorted(draw.sample(range(len(documents)), min(len(documents), MOST_DOCUMENTS)))
@@ -112,38 +114,27 @@ def _pairs(one: _Named, draw: Random) -> list[Pair]:
     return [Pair(first, second, one.name, (one.at[first], one.at[second]), is_name) for first, second in ordered]
 
 
-@dataclass(frozen=True)
-class WritingSources:
-    documents: Sequence[Document]
-    pairs: Sequence[Pair]
-    """In sampling order; none without questions over two documents."""
-    seed: int
-
-    @cached_property
-    def dates(self) -> list[str]:
-        return [date_of(document) for document in self.documents]
-
-
-def slots_of(kind: QuestionKind, material: WritingSources, most: int) -> list[QuestionSlot]:
+def slots_of(
+    kind: QuestionKind, documents: Sequence[Document], pairs: Sequence[Pair], seed: int, most: int
+) -> list[QuestionSlot]:
     """The first `most` places of a kind, all different; fewer if the documents have no more."""
-    if kind in {"single_fact", "unanswerable"}:
-        return list(islice(_single(kind, material), most))
-    return list(islice(_paired(kind, material), most))
+    draw = Random(f"{seed}/{kind}")  # noqa: S311 - a sample, no secret
+    found = _paired(kind, documents, pairs, draw) if kind in PAIRED else _single(kind, documents, draw)
+    return list(islice(found, most))
 
 
-def _single(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
-    """Round by round over all documents: first one sentence each, then one of another passage, then further
-    sentences. The sentence is prescribed, because a model that may choose asks about the beginning.
+def _single(kind: QuestionKind, documents: Sequence[Document], draw: Random) -> Iterator[QuestionSlot]:
+    """Round by round over all documents, of each a new passage as long as there is one. The sentence is
+    prescribed, because a model that may choose asks about the beginning.
     """
-    draw = Random(f"{material.seed}/{kind}")  # noqa: S311 - a sample, no secret
-    waiting = list(range(len(material.documents)))
+    waiting = list(range(len(documents)))
     draw.shuffle(waiting)
     left: dict[int, deque[tuple[Excerpt, list[str]]]] = {}
     while waiting:
         again = []
         for place in waiting:
             if place not in left:
-                left[place] = _drawn(material.documents[place], draw)
+                left[place] = _drawn(documents[place], draw)
             if left[place]:
                 excerpt, sentences = left[place].popleft()
                 yield QuestionSlot(kind, (excerpt,), focus=sentences.pop())
@@ -166,10 +157,11 @@ def _drawn(document: Document, draw: Random) -> deque[tuple[Excerpt, list[str]]]
     return deque(drawn)
 
 
-def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
+def _paired(
+    kind: QuestionKind, documents: Sequence[Document], pairs: Sequence[Pair], draw: Random
+) -> Iterator[QuestionSlot]:
     """Always the next pair whose documents were used least."""
-    draw = Random(f"{material.seed}/{kind}")  # noqa: S311
-    waiting = [pair for pair in material.pairs if _suits(kind, pair, material)]
+    waiting = _suitable(kind, documents, pairs)
     draw.shuffle(waiting)
     used, links, asked = Counter[int](), Counter[str](), set[tuple[int, int, str]]()
 
@@ -180,7 +172,7 @@ def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSl
     while waiting:
         best = min(waiting[:_LOOKED_AT], key=use)
         waiting.remove(best)
-        excerpts = [_around(material.documents[place], best, place) for place in (best.first, best.second)]
+        excerpts = [_around(documents[place], best, place) for place in (best.first, best.second)]
         if (best.first, best.second, best.link) in asked or None in excerpts:
             continue
         asked.add((best.first, best.second, best.link))
@@ -191,13 +183,14 @@ def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSl
         yield QuestionSlot(kind, tuple(filter(None, excerpts)), best.link)
 
 
-def _suits(kind: QuestionKind, pair: Pair, material: WritingSources) -> bool:
+def _suitable(kind: QuestionKind, documents: Sequence[Document], pairs: Sequence[Pair]) -> list[Pair]:
     if kind == "bridge":
-        return pair.is_name
+        return [pair for pair in pairs if pair.is_name]
     if kind == "temporal":
-        first, second = material.dates[pair.first], material.dates[pair.second]
-        return bool(first and second) and first != second
-    return True
+        dates = list(map(date_of, documents))
+        days = ((pair, dates[pair.first], dates[pair.second]) for pair in pairs)
+        return [pair for pair, first, second in days if first and second and first != second]
+    return list(pairs)
 
 
 def _around(document: Document, pair: Pair, place: int) -> Excerpt | None:
@@ -218,21 +211,6 @@ def _around(document: Document, pair: Pair, place: int) -> Excerpt | None:
     return Excerpt(document, sentences[first : last + 1], date_of(document))
 
 
-@dataclass(frozen=True)
-class WantedQuestions:
-    total: int
-    """Split evenly over the kinds without a number of their own."""
-    kinds: Mapping[QuestionKind, int | None]
-    """Kind -> number; None: its share of the total. Empty: every kind that the documents allow."""
-
-
-@dataclass(frozen=True)
-class Orders:
-    orders: tuple[Order, ...]
-    notes: tuple[str, ...]
-    """Kinds that these documents do not allow, and why."""
-
-
 def parse_kinds(words: Sequence[str]) -> dict[QuestionKind, int | None]:
     """`bridge` or `bridge=10` as a mapping; raises ConfigError for anything else."""
     found: dict[QuestionKind, int | None] = {}
@@ -248,48 +226,50 @@ def parse_kinds(words: Sequence[str]) -> dict[QuestionKind, int | None]:
 
 
 async def plan_orders(
-    documents: Sequence[Document], wanted: WantedQuestions, seed: int, progress: Progress
-) -> Orders:
-    """Orders for each kind that can be written. DataError: the documents hold nothing to ask about; ConfigError:
-    the documents allow none of the requested kinds. MissingDependency: see `linked_pairs`.
+    documents: Sequence[Document],
+    total: int,
+    wanted: Mapping[QuestionKind, int | None],
+    seed: int,
+    progress: Progress,
+) -> tuple[list[Order], list[str]]:
+    """An order for each kind that can be written, and notes on kinds that these documents do not allow.
+
+    `wanted`: kind -> number; None: its share of the `total`. Empty: every kind. DataError: the documents hold
+    nothing to ask about; ConfigError: they allow none of the wanted kinds. MissingDependency: see `linked_pairs`.
     """
-    kinds = list(wanted.kinds) or list(KINDS)
+    kinds = list(wanted) or list(KINDS)
     if not any(document.text.strip() for document in documents):
         raise DataError("the documents hold no text", "name a folder with texts")
-    pairs = await linked_pairs(documents, seed, progress) if PAIRED & set(kinds) and len(documents) > 1 else []
-    sources = WritingSources(documents, pairs, seed)
-    possible, notes = [], []
+    is_paired = not PAIRED.isdisjoint(kinds)
+    pairs = await linked_pairs(documents, seed, progress) if is_paired and len(documents) > 1 else []
+    places: dict[QuestionKind, list[QuestionSlot]] = {}
+    notes = []
     for kind in kinds:
-        number = wanted.kinds.get(kind) or wanted.total
-        if sites := slots_of(kind, sources, _TRIES * number):
-            possible.append((kind, sites))
+        if slots := slots_of(kind, documents, pairs, seed, _TRIES * (wanted.get(kind) or total)):
+            places[kind] = slots
         else:
-            notes.append(f"no {kind} questions: {_why_not(kind, sources)}")
-    if not possible:
+            notes.append(f"no {kind} questions: {_why_not(kind, documents, pairs)}")
+    if not places:
         raise ConfigError("; ".join(notes), "name other kinds or other documents")
-    if PAIRED & set(kinds) and len(documents) > MOST_DOCUMENTS:
+    if is_paired and len(documents) > MOST_DOCUMENTS:
         notes.append(
             f"shared names were searched in {MOST_DOCUMENTS} of {len(documents):,} documents, drawn by the seed"
         )
-    counts = _counts({kind: len(sites) for kind, sites in possible}, wanted)
-    notes += [
-        f"{counts[kind]} {kind} questions at most: the documents have no more places for them"
-        for kind, _ in possible
-        if counts[kind] < (wanted.kinds.get(kind) or 0)
-    ]
-    if not wanted.kinds and sum(counts.values()) < wanted.total:
-        notes.append(f"{sum(counts.values())} questions at most: the documents have no more places for them")
-    orders = [
-        Order(kind, counts[kind], sites[: _TRIES * counts[kind]]) for kind, sites in possible if counts[kind]
-    ]
-    return Orders(tuple(orders), tuple(notes))
+    counts = _counts({kind: len(slots) for kind, slots in places.items()}, total, wanted)
+    limited = [f"{n} {kind}" for kind, n in counts.items() if n < (wanted.get(kind) or 0)]
+    if not wanted and sum(counts.values()) < total:
+        limited.append(str(sum(counts.values())))
+    notes += [f"{one} questions at most: the documents have no more places for them" for one in limited]
+    return [Order(kind, n, places[kind][: _TRIES * n]) for kind, n in counts.items() if n], notes
 
 
-def _counts(places: Mapping[QuestionKind, int], wanted: WantedQuestions) -> dict[QuestionKind, int]:
-    """As many of each kind as wanted, limited by its places; the rest is shared by other kinds."""
-    counts = {kind: min(wanted.kinds.get(kind) or 0, most) for kind, most in places.items()}
-    sharing = [kind for kind in places if not wanted.kinds.get(kind)]
-    left = wanted.total if sharing else 0
+def _counts(
+    places: Mapping[QuestionKind, int], total: int, wanted: Mapping[QuestionKind, int | None]
+) -> dict[QuestionKind, int]:
+    """As many of each kind as wanted, limited by its places; the other kinds share the total."""
+    counts = {kind: min(wanted.get(kind) or 0, most) for kind, most in places.items()}
+    sharing = [kind for kind in places if not wanted.get(kind)]
+    left = total if sharing else 0
     while left and sharing:
         part, more = divmod(left, len(sharing))
         for number, kind in enumerate(tuple(sharing)):
@@ -300,13 +280,13 @@ def _counts(places: Mapping[QuestionKind, int], wanted: WantedQuestions) -> dict
     return counts
 
 
-def _why_not(kind: QuestionKind, sources: WritingSources) -> str:
+def _why_not(kind: QuestionKind, documents: Sequence[Document], pairs: Sequence[Pair]) -> str:
     if kind not in PAIRED:
         return "no document has two sentences"
-    if len(sources.documents) < 2:
+    if len(documents) < 2:
         return "they need two documents, and there is one"
-    if kind == "temporal" and sum(map(bool, sources.dates)) < 2:
+    if kind == "temporal" and sum(map(bool, map(date_of, documents))) < 2:
         return "no two documents state their date (published_at in their metadata, or a date at the beginning)"
-    if not sources.pairs:
+    if not pairs:
         return "no two documents name the same person, place or thing"
     return "no two documents with a shared name are suitable"

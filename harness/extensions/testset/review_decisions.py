@@ -1,12 +1,8 @@
 """The decisions on questions: kept in a log beside the file and applied to the file at once.
 
-`questions.review.jsonl` has a line for each decision, in order, with the row before and after. It is written
-before the file, so that a kill between the two is repaired when the file is opened again. Rejected questions are
-only in the log.
-
-The log applies to a row while the file has it as the log left it, or as it was before its last decision. Other
-changes by the user are kept. The file may change during a review: its digest is compared before each decision and
-at each write.
+`questions.review.jsonl` has a line for each decision, with the row before and after, written before the file: a
+kill between the two is repaired when the file is opened again. The log applies to a row that is as it left or
+found it; other changes by the user are kept, also during a review.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,12 +16,13 @@ from pydantic import JsonValue
 from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import text_digest
 from harness.core.records import Document, Record
-from harness.extensions.testset.question_formats import QuestionRow, format_of
 from harness.extensions.testset.question_records import CHECKED, WorkFolder, question_row
-from harness.extensions.testset.review_edits import (
+from harness.extensions.testset.question_rows import (
     Edit,
     KnownDocuments,
+    QuestionRow,
     RowWords,
+    format_of,
     refused,
     with_edit,
     with_kind_of_quotes,
@@ -55,16 +52,13 @@ class Decision(Record):
     at: str
     """UTC, ISO 8601."""
     place: int
-    """Position of the row in the file."""
     before: QuestionRow
     """As it was before any review."""
     row: QuestionRow
     was_rejected: bool = False
     """Checks had rejected it, so it was not in the file."""
     is_applied: bool = True
-    """False: others changed the row after the person saw it; the file keeps their change, the log this
-    decision.
-    """
+    """False: others changed the row after the person saw it, so the decision is only in the log."""
 
     @property
     def left(self) -> QuestionRow | None:
@@ -78,7 +72,7 @@ class ReviewedRow:
     before: QuestionRow
     verdict: PersonsVerdict | None = None
     failed: str = ""
-    """The check that it failed, and why, if checks rejected it: a person can still accept it."""
+    """The check that it failed, and why; a person can still accept it."""
 
     @property
     def row_id(self) -> str:
@@ -105,13 +99,11 @@ class ReviewedRow:
 
 
 class Review:
-    """The questions of a file, and one person's decisions on them."""
-
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those in which quotes are checked; None: those kept in the work folder of the file.
 
-        Decisions on rows that were changed since are not applied, with a line on standard error. Raises
-        ConfigError if the file is missing or not JSON Lines, StoreError for a damaged log.
+        Decisions on rows that were changed since are not applied, with a line on standard error. ConfigError: the
+        file is missing or no question file. StoreError: a damaged log.
         """
         if not path.is_file():
             raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
@@ -127,7 +119,6 @@ class Review:
         self._written_by = work.written_by() if work else ""
         self.rows: list[ReviewedRow] = []
         self.times_read = 0
-        """How often the file was read; each read may change the rows."""
         self._told: list[str] = []
         self._reported: set[tuple[str, str]] = set()
         """Ids and times of decisions already reported."""
@@ -139,11 +130,7 @@ class Review:
         raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file again")
 
     def refresh(self) -> None:
-        """Read the file again if another program has written it since. Its changes are kept; decisions are applied
-        again to rows that are as the decision left or found them, with a line for the others.
-
-        Raises ConfigError if the file cannot be read any more.
-        """
+        """Read the file again if another program has written it. ConfigError: it cannot be read any more."""
         found = atomic_files.digest_if_there(self.path)
         if found != self._digest:
             self._read(found)
@@ -156,11 +143,11 @@ class Review:
     def decide(
         self, row_id: str, verdict: PersonsVerdict, edit: Edit | None = None, version: str = ""
     ) -> ReviewedRow:
-        """Keep one decision in the log and in the file. `edit`: new texts, which must pass the free checks
-        (otherwise ConfigError with the reason, and nothing is kept).
+        """Keep one decision in the log and in the file. ConfigError: the `edit` fails a free check; nothing is
+        kept.
 
-        `version`: of the row that the person saw. If the row has changed, the file keeps the change, and the
-        decision is kept in the log only.
+        `version`: of the row that the person saw. If it has changed, the file keeps the change, the log the
+        decision.
         """
         self.decide_all([AskedDecision(id=row_id, verdict=verdict, edit=edit, version=version)])
         return self.find(row_id)
@@ -253,7 +240,6 @@ class Review:
         return told.values()
 
     def _add_failed(self, rows: list[ReviewedRow]) -> None:
-        """The questions that checks have rejected, after all others."""
         known = {one.row_id: one for one in rows}
         for candidate in self._failed.values():
             if candidate.question and candidate.id not in known:

@@ -1,16 +1,14 @@
-"""Runs `rag-harness review`: one person's review of a question file, on a page or in a spreadsheet.
+"""One person's review of a question file, on a page or in a spreadsheet.
 
-The columns of the sheet are those of a question file (docs/question-files.md), so it can be used as one. A cell
-that a spreadsheet would read as a formula is prefixed with an apostrophe, which is removed again.
+The sheet can be used as a question file. A cell that a spreadsheet would read as a formula has an apostrophe in
+front, which is removed again.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cli.console import open_console
 from harness.core.current_process import user_name
 from harness.core.errors import ConfigError, DataError, nearest_file
 from harness.datasets.question_files.row_validation import AskedQuote
@@ -19,8 +17,7 @@ from harness.display.csv_sheets import read_cell, sheet_text
 from harness.display.text_format import counted
 from harness.extensions.testset.documents import read_documents
 from harness.extensions.testset.question_records import question_file_lock
-from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
-from harness.extensions.testset.review_edits import (
+from harness.extensions.testset.question_rows import (
     Edit,
     EditedQuote,
     RowWords,
@@ -28,7 +25,7 @@ from harness.extensions.testset.review_edits import (
     verdicts,
     words_version,
 )
-from harness.extensions.web import serve_page
+from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.web.pages import LocalPage, framed, parsed_body
 from harness.runner.progress import Reporter
 from harness.store.atomic_files import write_atomic
@@ -45,50 +42,24 @@ _AROUND = 400
 """Characters of the document shown on each side of a quote."""
 
 
-def run_review(
-    file: Path,
-    *,
-    by: str | None = None,
-    docs: Path | None = None,
-    port: int = 0,
-    to_csv: Path | None = None,
-    from_csv: Path | None = None,
-) -> None:
-    """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
-    if to_csv and from_csv:
-        raise ConfigError("--to-csv and --from-csv", "use them one after the other")
-    if (to_csv or from_csv) and file.suffix != ".jsonl":
-        raise ConfigError(f"{file} is a sheet already", "edit it, or review it on the page: leave out the option")
-    console = open_console()
-    with open_review(file, by, docs) as review:
-        if to_csv:
-            number = counted(write_sheet(review, to_csv), "question")
-            then = f"fill in `decision` with accept or reject, then --from-csv {to_csv}"
-            console.print(f"{to_csv}: {number}; {then}", soft_wrap=True)
-        elif from_csv:
-            taken = take_sheet(review, from_csv)
-            said = f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected"
-            console.print(f"{said}, {taken.left} left", soft_wrap=True)
-        else:
-            if not review.documents:
-                console.print("note: quotes are not checked; name their documents: --docs FOLDER", soft_wrap=True)
-            serve_page(review_page(review), port)
-        kept = [one for one in review.rows if not one.is_rejected]
-        failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
-        blank = sum(not one.row.get("question") for one in kept)
-        counts = [
-            f"{counted(len(kept) - blank, 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person",
-            f"{len(review.rows) - len(kept) - failed:,} rejected",
-            *([f"{blank:,} rows without a question"] if blank else []),
-            *([f"{failed:,} rejected by checks"] if failed else []),
-        ]
-        console.print(f"{review.path}: {'; '.join(counts)} (decisions: {review.log})", soft_wrap=True)
+def review_summary(review: Review) -> str:
+    """How many questions were kept, reviewed and rejected."""
+    kept = [one for one in review.rows if not one.is_rejected]
+    failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
+    blank = sum(not one.row.get("question") for one in kept)
+    seen = sum(one.is_seen for one in kept)
+    counts = [
+        f"{counted(len(kept) - blank, 'question')}, {seen:,} reviewed by a person",
+        f"{len(review.rows) - len(kept) - failed:,} rejected",
+        *([f"{blank:,} rows without a question"] if blank else []),
+        *([f"{failed:,} rejected by checks"] if failed else []),
+    ]
+    return f"{review.path}: {'; '.join(counts)} (decisions: {review.log})"
 
 
 @contextmanager
 def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
-    """The review of a file by one person, by default the user, who has it alone while it is open. `docs`: a folder
-    in which quotes are checked.
+    """The review of a file by one person, by default the user. `docs`: a folder in which quotes are checked.
 
     HarnessError: the file or folder is missing, another process has it open, or the reviewer is unknown.
     """
@@ -111,16 +82,6 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
         yield Review(file.resolve() if file.is_symlink() else file, name, documents)
 
 
-@dataclass(frozen=True)
-class SheetTaken:
-    accepted: int
-    rejected: int
-    edited: int
-    """Of the accepted ones."""
-    left: int
-    """Rows without a decision, or not in the sheet."""
-
-
 def write_sheet(review: Review, path: Path) -> int:
     """Write every question that is not rejected; returns how many. ConfigError: the file already exists."""
     if path.exists():
@@ -133,18 +94,15 @@ def write_sheet(review: Review, path: Path) -> int:
     return len(shown)
 
 
-def take_sheet(review: Review, path: Path) -> SheetTaken:
-    """Apply its decisions, all or none, except for rows that were changed since the sheet was written, which
-    `review` names. Raises ConfigError or DataError if a decision is invalid.
+def take_sheet(review: Review, path: Path) -> list[AskedDecision]:
+    """Apply its decisions, all or none, except for rows that were changed since the sheet was written; returns
+    those that were applied. ConfigError or DataError: a decision is invalid.
     """
     table = read_table(path)
     decided = [found for row in table.rows if (found := _decision(review, row, table.names))]
     if len({one.id for one in decided}) < len(decided):
         raise DataError(f"{path} has the same question twice", "leave one row for each id")
-    applied = review.decide_all(decided)
-    rejected = sum(one.verdict == "reject" for one in applied)
-    edited = sum(one.edit is not None for one in applied)
-    return SheetTaken(len(applied) - rejected, rejected, edited, len(review.rows) - len(applied))
+    return review.decide_all(decided)
 
 
 def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecision | None:

@@ -58,8 +58,7 @@ _NAMELESS = re.compile(
     re.IGNORECASE,
 )
 _NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
-"""Questions for a name without a description: `the name of the ferry?`, but not `the name of the ferry
-that ...?`."""
+"""Such as `the name of the ferry?`, but not `the name of the ferry that ...?`."""
 _LATER_WORD = re.compile(r"(?<=\s)\w[\w-]+")
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
 
@@ -83,9 +82,7 @@ _NEAR = 0.9
 
 
 def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
-    """A question with a short, comparable answer that is no abstention; for a comparison, one of the two
-    options.
-    """
+    """A question with a short, comparable answer; for a comparison, one of the two options."""
     trouble = ""
     if not question.rstrip().endswith(("?", "\uff1f", "\u061f")) or len(question) < _SHORTEST_QUESTION:
         trouble = "it is no question"
@@ -117,9 +114,7 @@ def gives_away(question: str, answer: str) -> bool:
 
 
 def cannot_agree(one: str, other: str) -> bool:
-    """Whether two answers cannot mean the same: a bare yes or no and something else, or numbers without a common
-    one. A small judge accepts those.
-    """
+    """Whether one is a bare yes or no, or both have numbers and none in common. A small judge accepts those."""
     numbers, others = set(_NUMBER.findall(normalise(one))), set(_NUMBER.findall(normalise(other)))
     return is_verdict(one) != is_verdict(other) or bool(numbers and others and numbers.isdisjoint(others))
 
@@ -154,9 +149,7 @@ def stands_alone(question: str) -> QuestionCheck:
 
 
 def check_quotes(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> QuestionCheck:
-    """Every quote is in its document, letter by letter; there is at least one, and one of each of two
-    documents.
-    """
+    """Every quote is in its document, letter by letter; there is one, or one of each of two documents."""
     if not evidence:
         return _check("quotes", "no sentence is named")
     for item in evidence:
@@ -171,7 +164,7 @@ def check_quotes(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, st
 
 def check_all_rows(question: str, answer: str, evidence: Sequence[Evidence]) -> QuestionCheck:
     """It asks for no superlative, sum or count over a table of which it quotes single rows, unless a quote states
-    it or the question names its answer, as one of two.
+    it or its answer is one of two that it names.
     """
     quoted = "\n".join(item.fact for item in evidence)
     found = None

@@ -1,16 +1,18 @@
-"""One command: documents in, a question file out, with every candidate and check beside it."""
+"""Documents in, a question file out, with every candidate and check beside it."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.config import BudgetConfig, ModelsConfig
+from harness.api.config_building import bench_config, price_table
+from harness.config import BudgetConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.hashing import digest, text_digest
 from harness.core.records import Document
+from harness.extensions.testset.documents import check_out, read_documents
 from harness.extensions.testset.generator import QuestionGenerator, WritingEstimate, estimate
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.prompts import VERSION
@@ -23,7 +25,7 @@ from harness.extensions.testset.question_records import (
     question_row,
     rows_text,
 )
-from harness.extensions.testset.question_slots import Orders, WantedQuestions, plan_orders
+from harness.extensions.testset.question_slots import Order, parse_kinds, plan_orders
 from harness.llm_utils.concurrency import Progress, run_to_end
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
@@ -35,40 +37,54 @@ from harness.store import RunDir
 
 
 @dataclass(frozen=True)
-class WritingRequest:
-    documents: Sequence[Document]
-    source: str
-    """The folder or data set, as the user gave it."""
-    wanted: WantedQuestions
-    seed: int
-    models: ModelsConfig
-    budget: BudgetConfig
-    prices: Prices
-    out: Path
-    notes: tuple[str, ...] = ()
+class WriteOptions:
+    folder: Path | None = None
+    dataset: str | None = None
+    """The name of a data set whose documents are used instead of a folder's."""
+    out: Path = Path("questions.jsonl")
+    total: int = 50
+    kinds: tuple[str, ...] = ()
+    """Such as `bridge` or `bridge=10`; empty: all that the documents allow."""
+    seed: int = 0
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+    prices: Path | None = None
+    quiet: bool = False
+    include: tuple[str, ...] = ()
+    """Files that are read although an ignore rule excludes them: see `read_folder`."""
     began: float = field(default_factory=time.monotonic)
     """When `budget.minutes` began: reading documents and starting a server count, downloading weights does not."""
+
+    @property
+    def source(self) -> str:
+        return str(self.dataset or self.folder)
 
 
 @dataclass(frozen=True)
 class PlannedWriting:
     """The plan; nothing is paid yet."""
 
-    request: WritingRequest
+    options: WriteOptions
+    documents: Sequence[Document]
     models: WriterPlan
-    orders: Orders
+    orders: Sequence[Order]
+    notes: Sequence[str]
     estimate: WritingEstimate
+    budget: BudgetConfig
+    prices: Prices
 
     @property
-    def asks_unanswerable(self) -> bool:
-        return any(order.kind == "unanswerable" for order in self.orders.orders)
+    def wanted(self) -> dict[str, int]:
+        """Kind -> number of questions."""
+        return {order.kind: order.wanted for order in self.orders}
 
     @property
     def asked(self) -> dict[str, Any]:
+        """What determines the questions."""
         return {
-            "documents": digest([document.model_dump() for document in self.request.documents]),
-            "kinds": {order.kind: order.wanted for order in self.orders.orders},
-            "seed": self.request.seed,
+            "documents": digest([document.model_dump() for document in self.documents]),
+            "kinds": self.wanted,
+            "seed": self.options.seed,
             "models": self.models.identities,
             "prompts": VERSION,
         }
@@ -76,31 +92,48 @@ class PlannedWriting:
 
 @dataclass(frozen=True)
 class Written:
-    out: Path
-    candidates: tuple[Candidate, ...]
-    wanted: Mapping[str, int]
-    controls: tuple[Control, ...]
-    was_complete: bool
+    candidates: Sequence[Candidate]
+    controls: Sequence[Control]
     stopped: BudgetExhausted | None
     """Why the budget ended it; the file has what was finished."""
     spending: BudgetTracker
+    was_complete: bool = False
 
     @property
     def kept(self) -> int:
-        return _survivors(self.candidates)
+        return sum(one.survives for one in self.candidates)
 
 
-def plan_writing(request: WritingRequest, reporter: Reporter) -> PlannedWriting:
+def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
     """The kinds and places of questions, with an estimate.
 
-    Raises HarnessError: a mistake in the config, no text, kinds that these documents do not allow, a missing
-    package.
+    HarnessError: a mistake in the options or the config, no text, kinds that these documents do not allow, or a
+    missing package.
     """
-    models = plan_models(request.models)
+    config = bench_config(options.config, settings=options.settings)
+    kinds = parse_kinds(options.kinds)
+    check_out(options.out, options.folder)
+    with reporter.reading() as tell:
+        documents, notes = read_documents(
+            options.folder,
+            tell,
+            dataset=options.dataset,
+            subset=config.dataset.subset if options.dataset else None,
+            include=options.include,
+        )
+    models, prices = plan_models(config.models), price_table(options.prices or config.prices)
     with reporter.bar("what documents share") as bar:
-        orders = run_to_end(lambda: plan_orders(request.documents, request.wanted, request.seed, bar.update))
-    expected = estimate(orders.orders, request.prices, models.identities, _embedded(request, models, orders))
-    return PlannedWriting(request, models, orders, expected)
+        orders, impossible = run_to_end(
+            lambda: plan_orders(documents, options.total, kinds, options.seed, bar.update)
+        )
+    embedded = 0
+    # Characters sent to an embedder that bills tokens; only unanswerable questions are searched for.
+    if _asks_unanswerable(orders) and not models.embedder.is_none and provider_of(models.embedder).encoder is None:
+        embedded = sum(len(document.text) for document in documents)
+    expected = estimate(orders, prices, models.identities, embedded)
+    return PlannedWriting(
+        options, documents, models, orders, [*notes, *impossible], expected, config.budget, prices
+    )
 
 
 def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
@@ -109,44 +142,50 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
     Raises ConfigError if the file exists and was not written by it, HarnessError if a model is missing or writes
     nothing readable.
     """
-    request, work = planned.request, WorkFolder(planned.request.out)
+    out, models = planned.options.out, planned.models
+    work = WorkFolder(out)
     work.check_out()
-    with question_file_lock(request.out):
+    with question_file_lock(out):
         before = work.check_out()
-        spending = _spending(planned, work, reporter)
-        wanted: dict[str, int] = {order.kind: order.wanted for order in planned.orders.orders}
-        if before and before.is_complete and before.asked == planned.asked and request.out.exists():
-            return Written(request.out, tuple(work.candidates()), wanted, before.controls, True, None, spending)
-        check_models(planned.models)
+        # The cost in its own journal, of any time.
+        payer = CostOwner(RunDir(work.path), models.identities)
+        budget, began = planned.budget, planned.options.began
+        spending = BudgetTracker(budget, planned.prices, work.path, [payer], began, reporter.warn)
+        spending.check_prices(models.identities)
+        earlier = Written((), (), None, spending)
+        if before and out.exists():
+            earlier = Written(work.candidates(), before.controls, None, spending, was_complete=True)
+            if before.is_complete and before.asked == planned.asked:
+                return earlier
+        check_models(models)
         with spending.paused():
-            fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
+            fetch_weights(reporter, models.writer, models.judge, models.embedder)
         spending.count()
-        candidates, controls, stopped = run_to_end(lambda: _write(planned, work, spending, reporter))
-        earlier = tuple(work.candidates()) if before and request.out.exists() else ()
-        if stopped and _survivors(candidates) < _survivors(earlier):
+        written = run_to_end(lambda: _write(planned, work, spending, reporter))
+        if written.stopped and written.kept < earlier.kept:
             # If the budget ends before the earlier candidates are made again, they are kept.
-            candidates, controls = earlier, before.controls if before else ()
-        else:
-            _keep(planned, work, (candidates, controls, stopped))
-    return Written(request.out, tuple(candidates), wanted, tuple(controls), False, stopped, spending)
+            return Written(earlier.candidates, earlier.controls, written.stopped, spending)
+        rows = rows_text(question_row(one, models.written_by) for one in written.candidates if one.survives)
+        state = WorkState(
+            asked=planned.asked,
+            source=planned.options.source,
+            file_digest=text_digest(rows),
+            is_complete=written.stopped is None,
+            controls=tuple(written.controls),
+        )
+        cited = {doc_id for one in written.candidates for doc_id in one.documents}
+        texts = [one for one in planned.documents if one.doc_id in cited]
+        work.write(state, written.candidates, texts, rows)
+        return written
 
 
-def _survivors(candidates: Sequence[Candidate]) -> int:
-    return sum(one.survives for one in candidates)
+def _asks_unanswerable(orders: Sequence[Order]) -> bool:
+    return any(order.kind == "unanswerable" for order in orders)
 
 
-def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> int:
-    """Characters sent to an embedder that bills tokens."""
-    is_searched = any(order.kind == "unanswerable" for order in orders.orders)
-    if not is_searched or models.embedder.is_none or provider_of(models.embedder).encoder is not None:
-        return 0
-    return sum(len(document.text) for document in request.documents)
-
-
-_Done = tuple[Sequence[Candidate], Sequence[Control], BudgetExhausted | None]
-
-
-async def _write(planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter) -> _Done:
+async def _write(
+    planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter
+) -> Written:
     """Everything that calls a model. If the budget ends it, what was finished, and why."""
     with ExitStack() as stack:
         models = WriterModels(planned.models, work.path, reporter, stack, spending)
@@ -156,7 +195,7 @@ async def _write(planned: PlannedWriting, work: WorkFolder, spending: BudgetTrac
             """A progress bar with the cost."""
 
             def update(done: int, total: int) -> None:
-                usd = usage_usd(planned.request.prices, planned.models.identities, models.meter.paid)
+                usd = usage_usd(planned.prices, planned.models.identities, models.meter.paid)
                 bar.update(done, total, spending.note(models.budget.spent, usd), spending.seconds_left())
 
             with reporter.bar(what) as bar:
@@ -166,46 +205,23 @@ async def _write(planned: PlannedWriting, work: WorkFolder, spending: BudgetTrac
         try:
             search = None
             # Unanswerable questions must be searched in all documents.
-            if planned.asks_unanswerable:
-                search = PassageSearch(planned.request.documents, models.embedder)
+            if _asks_unanswerable(planned.orders):
+                search = PassageSearch(planned.documents, models.embedder)
                 with told("passages") as models.embedding:
                     async with models.charge():
                         await search.prepare()
                 models.embedding = None
             judging = QuestionJudging(models.judge, search)
             with told("questions") as progress:
-                generator = QuestionGenerator(models, judging, planned.orders.orders, progress)
+                generator = QuestionGenerator(models, judging, planned.orders, progress)
                 await generator.work()
             candidates = generator.candidates
             if generator.stopped:
-                return candidates, (), generator.stopped
+                return Written(candidates, (), generator.stopped, spending)
             with told("controls of the judge") as progress:
-                return candidates, await controls_of(models, judging, candidates, progress), None
+                controls = await controls_of(models, judging, candidates, progress)
+            return Written(candidates, controls, None, spending)
         except BudgetExhausted as reached:
-            return candidates, (), reached
+            return Written(candidates, (), reached, spending)
         finally:
             await models.disconnect()
-
-
-def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
-    candidates, controls, stopped = done
-    rows = rows_text(question_row(one, planned.models.written_by) for one in candidates if one.survives)
-    state = WorkState(
-        asked=planned.asked,
-        source=planned.request.source,
-        file_digest=text_digest(rows),
-        is_complete=stopped is None,
-        controls=tuple(controls),
-    )
-    cited = {doc_id for one in candidates for doc_id in one.documents}
-    work.write(state, candidates, [one for one in planned.request.documents if one.doc_id in cited], rows)
-
-
-def _spending(planned: PlannedWriting, work: WorkFolder, reporter: Reporter) -> BudgetTracker:
-    """The cost in its own journal, of any time."""
-    identities = planned.models.identities
-    payer = CostOwner(RunDir(work.path), identities)
-    request = planned.request
-    spending = BudgetTracker(request.budget, request.prices, work.path, [payer], request.began, reporter.warn)
-    spending.check_prices(identities)
-    return spending

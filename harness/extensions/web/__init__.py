@@ -8,14 +8,12 @@ from harness.extensions.web.pages import LocalPage
 
 
 def serve_page(page: LocalPage, port: int, begin: Callable[[], None] | None = None) -> None:
-    """Print its address and serve it until it is done, or Ctrl-C. Raises ConfigError if the port is taken. `begin`
-    is called before serving, once the port is open.
-    """
+    """Print its address, call `begin`, and serve it until Done or Ctrl-C. ConfigError: the port is taken."""
     need("web", "starlette", "uvicorn")
-    from harness.extensions.web.server import open_page
+    from harness.extensions.web.server import PageServer
 
     console = open_console()
-    with open_page(page, port) as server:
+    with PageServer(page, port) as server:
         console.print(f"open {server.url}", soft_wrap=True)
         console.print("What you decide is saved at once. To end: Ctrl-C, or Done on the page.", soft_wrap=True)
         if begin:

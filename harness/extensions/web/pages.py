@@ -16,7 +16,6 @@ from harness.store.atomic_files import reason_of
 
 _FRAME = Path(__file__).parent / "assets"
 LONGEST_BODY = 1 << 20
-_SLOTS = ("TITLE", "STYLE", "BODY", "SCRIPT")
 
 Body = TypeVar("Body", bound=BaseModel)
 Get = Callable[[Mapping[str, str]], object]
@@ -38,10 +37,10 @@ class LocalPage:
 
     @cached_property
     def content(self) -> bytes:
-        parts = dict(zip(_SLOTS, (html.escape(self.title), self.style, self.body, self.script), strict=True))
         page = (_FRAME / "frame.html").read_text("utf-8")
-        for name in _SLOTS:
-            page = page.replace(f"<!--{name}-->", parts[name])
+        parts = {"TITLE": html.escape(self.title), "STYLE": self.style, "BODY": self.body, "SCRIPT": self.script}
+        for name, part in parts.items():
+            page = page.replace(f"<!--{name}-->", part)
         return page.encode()
 
     @property

@@ -40,8 +40,12 @@ class PageServer:
     """Serves one page on 127.0.0.1; port 0 picks a free one. POST /done stops it. The context closes the port."""
 
     def __init__(self, page: LocalPage, port: int = 0) -> None:
-        """OSError: the port is in use."""
-        self._socket = socket.create_server(("127.0.0.1", port), backlog=1024)
+        """ConfigError: the port is in use."""
+        try:
+            self._socket = socket.create_server(("127.0.0.1", port), backlog=1024)
+        except OSError as error:
+            what = f"port {port} cannot be used ({error.strerror})"
+            raise ConfigError(what, "omit --port to use a free one") from error
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         self._page = page
@@ -84,16 +88,12 @@ class PageServer:
         self._server.should_exit = True
 
     def _app(self) -> Starlette:
-        routes = [
-            Route("/", self._show),
-            *(Route(path, self._answering(get)) for path, get in self._page.gets.items()),
-            *(Route(path, self._taking(post), methods=["POST"]) for path, post in self._page.posts.items()),
-            Route("/done", self._done, methods=["POST"]),
-        ]
+        gets = [Route(path, self._answering(get)) for path, get in self._page.gets.items()]
+        posts = [Route(path, self._taking(post), methods=["POST"]) for path, post in self._page.posts.items()]
+        own = [Route("/", self._show), Route("/done", self._done, methods=["POST"])]
+        guard = Middleware(_Guard, server=self)
         return Starlette(
-            routes=routes,
-            middleware=[Middleware(_Guard, server=self)],
-            exception_handlers={HTTPException: _refused},
+            routes=[*own, *gets, *posts], middleware=[guard], exception_handlers={HTTPException: _refused}
         )
 
     async def _show(self, _request: Request) -> Response:
@@ -129,12 +129,11 @@ class PageServer:
         hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
         headers, is_page = request.headers, request.scope["path"] == "/"
         token = request.query_params.get("token", "") if is_page else headers.get(_TOKEN_HEADER, "")
+        is_json = headers.get("content-type", "").partition(";")[0] == "application/json"
         known = (
             headers.get("host") in hosts
             and headers.get("origin", "http://" + headers["host"]) in {f"http://{host}" for host in hosts}
-            and (
-                request.method != "POST" or headers.get("content-type", "").partition(";")[0] == "application/json"
-            )
+            and (request.method != "POST" or is_json)
             and hmac.compare_digest(token.encode(), self.token.encode())
         )
         if known and request.client is not None:
@@ -151,15 +150,6 @@ class PageServer:
             "Cross-Origin-Resource-Policy": "same-origin",
             "Connection": "close",
         }
-
-
-def open_page(page: LocalPage, port: int = 0) -> PageServer:
-    """A server for the page, not yet running. ConfigError: the port is in use."""
-    try:
-        return PageServer(page, port)
-    except OSError as error:
-        what = f"port {port} cannot be used ({error.strerror})"
-        raise ConfigError(what, "omit --port to use a free one") from error
 
 
 class _Guard:
@@ -188,7 +178,7 @@ class _UnauthenticatedConnections:
         """Client address -> its connection and its timeout; the oldest first."""
 
     def add(self, transport: asyncio.Transport) -> None:
-        """Start its timeout; if there are too many, the oldest is closed."""
+        """If there are too many, the oldest is closed."""
         if len(self._waiting) >= _MOST_STRANGERS:
             oldest, (connection, _) = next(iter(self._waiting.items()))
             connection.abort()
@@ -197,7 +187,6 @@ class _UnauthenticatedConnections:
         self._waiting[transport.get_extra_info("peername")] = (transport, ends)
 
     def forget(self, address: tuple[Any, ...]) -> None:
-        """The connection has sent the token, or is closed."""
         if found := self._waiting.pop(address, None):
             found[1].cancel()
 

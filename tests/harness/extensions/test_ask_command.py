@@ -1,20 +1,18 @@
 """`rag-harness ask` as a user calls it."""
 
-import hashlib
 import io
 import json
 import shutil
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from command_line import CommandLineHere, over_http
 from damaging import WorkersHere
+from serving import serving
 
 from harness.cli.sentence_highlighting import highlighted, in_its_document, place_in, places_of
+from harness.core.hashing import file_digest
 from harness.core.records import Context, Cost, Document, Failure, Prediction, RunRecord, Span, Usage
 from harness.display.text_format import SafeConsole
 from harness.extensions.ask.output import print_asked
@@ -37,29 +35,20 @@ def run(cli: CommandLineHere) -> str:
         return str(cli.run("--set", "dataset.sample.per_type=1")["run_id"])
 
 
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+def digests(folder: Path) -> dict[Path, str]:
+    return {path: file_digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.slow
-def test_an_answer_stands_with_its_sources_and_what_it_took_and_the_run_stays_as_it_was(
+def test_an_answer_has_its_sources_and_costs_is_paid_once_and_leaves_the_run_unchanged(
     cli: CommandLineHere, run: str
 ) -> None:
     before = digests(cli.results / run)
     done = cli.call("ask", QUESTION, "--run", run)
     assert done.returncode == 0, done.stderr
-    assert all(word in done.stdout for word in ("answer", "sources", "https://", "generator", "tokens, $"))
-    assert "2031-" in done.stdout
+    for part in ("answer", "sources", "https://", "generator", "tokens, $", "2031-"):
+        assert part in done.stdout
     assert "--judge" in done.stderr
-    assert digests(cli.results / run) == before
-
-
-@pytest.mark.slow
-def test_the_same_question_is_paid_once_also_through_the_index_of_the_run(cli: CommandLineHere, run: str) -> None:
     (index,) = [path.parent.name for path in cli.results.glob("indexes/*/index.json")]
     first, again = (
         json.loads(cli.call("ask", "Who paid?", "--run", name, "--json").stdout) for name in (run, index)
@@ -70,10 +59,11 @@ def test_the_same_question_is_paid_once_also_through_the_index_of_the_run(cli: C
     assert again["cost"]["usage"] == first["cost"]["usage"]
     assert again["answer"] == first["answer"]
     assert {context for one in again["contexts"] for context in one["doc_ids"]} == set(again["sources"])
+    assert digests(cli.results / run) == before
 
 
 @pytest.mark.slow
-def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
+def test_without_a_question_each_line_is_one_and_an_invalid_line_ends_nothing(
     cli: CommandLineHere, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\n{'x' * 500_000}\n¿Quién dirige la central?\n"))
@@ -88,9 +78,7 @@ def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("workers_here")
-def test_two_runs_answer_side_by_side_and_one_judge_says_how_far_each_can_be_trusted(
-    cli: CommandLineHere, run: str
-) -> None:
+def test_two_runs_answer_side_by_side_and_one_judge_rates_both(cli: CommandLineHere, run: str) -> None:
     other = str(cli.run("--set", "dataset.sample.per_type=1", "--set", "answer.top_k=1")["run_id"])
     words = ("ask", QUESTION, "--run", run, "--run", other, "--judge", "fake")
     both = [json.loads(line) for line in cli.call(*words, "--json").stdout.splitlines()]
@@ -123,14 +111,15 @@ def test_nothing_is_written_through_a_link_in_results_of_somebody_else(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_asked_is_one_line(cli: CommandLineHere, run: str) -> None:
-    assert "no run 'nosuch'" in cli.refused("ask", QUESTION, "--run", "nosuch")
+def test_each_question_or_run_that_cannot_be_asked_is_one_line(cli: CommandLineHere, run: str) -> None:
+    asks = ("ask", QUESTION, "--run")
+    assert "no run 'nosuch'" in cli.refused(*asks, "nosuch")
     assert "the question is empty" in cli.refused("ask", " \n", "--run", run)
-    assert "more than 20,000" in cli.refused("ask", "x" * 500_000, "--run", run)
-    assert "is not a setting of the judge" in cli.refused("ask", QUESTION, "--run", run, "--set", "answer.top_k=1")
-    assert "the same run is named twice" in cli.refused("ask", QUESTION, "--run", run, "--run", run)
+    assert "is not a setting of the judge" in cli.refused(*asks, run, "--set", "answer.top_k=1")
+    assert "the same run is named twice" in cli.refused(*asks, run, "--run", run)
     assert "no run is named" in cli.refused("ask", QUESTION)
-    assert "unknown judge provider" in cli.refused("ask", QUESTION, "--run", run, "--judge", "nosuch", "-q")
+    assert "one question is expected" in cli.refused("ask", "Who", "runs it?", "--run", run)
+    assert "unknown judge provider" in cli.refused(*asks, run, "--judge", "nosuch", "-q")
 
 
 @pytest.mark.slow
@@ -145,38 +134,12 @@ def test_an_interrupt_ends_it_without_a_traceback(
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
-@pytest.fixture
-def moved_index(cli: CommandLineHere, run: str) -> Iterator[None]:
-    """The run without its index for a while."""
-    folder, away = cli.results / "indexes", cli.results / f"away-{run}"
-    folder.rename(away)
-    yield
-    away.rename(folder)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("moved_index")
-def test_an_index_that_is_gone_is_one_line_that_says_how_to_have_it_again(cli: CommandLineHere, run: str) -> None:
-    assert "is not under" in (line := cli.refused("ask", QUESTION, "--run", run))
-    assert "rag-harness run" in line
-
-
-@contextmanager
-def served() -> Iterator[FakeServer]:
-    with FakeServer(FakeScript()) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.slow
-def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
+def test_servers_and_keys_that_a_run_names_are_used_only_with_trust(
     cli: CommandLineHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("THEIR_SECRET", "not-a-real-key")
-    with served() as server:
+    with serving(FakeServer(FakeScript())) as server:
         words = over_http("generator", server, api_key_env="THEIR_SECRET", max_retries=0)
         with WorkersHere():
             made = cli.run("--set", "dataset.sample.per_type=1", *words)["run_id"]
@@ -191,9 +154,7 @@ def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
 
 
 @pytest.mark.slow
-def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questions_to(
-    cli: CommandLineHere, run: str
-) -> None:
+def test_a_router_is_asked_over_the_indexes_of_its_routes(cli: CommandLineHere, run: str) -> None:
     others = '{"comparison": {"system": "naive", "index": {"chunk_size": 700}, "answer": {"top_k": 2}}}'
     words = ("--set", "dataset.sample.per_type=1", "--set", f"per_system.router.answer.routes={others}")
     with WorkersHere():
@@ -209,7 +170,7 @@ def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questio
     assert "is not under" in cli.refused("ask", QUESTION, "--run", routed)
 
 
-# An answer on a terminal: marked evidence, sources, and nothing that is obeyed.
+# An answer on a terminal: evidence is marked, and control characters are removed.
 
 
 SENTENCE = "The bridge was closed in 2031."
@@ -237,12 +198,11 @@ def asked(prediction: Prediction | None, failure: Failure | None = None) -> Aske
 
 def printed(one: Asked, *, texts: bool = False) -> str:
     written = io.StringIO()
-    console = SafeConsole(file=written, width=100)
-    print_asked(console, one, texts=texts)
+    print_asked(SafeConsole(file=written, width=100), one, texts=texts)
     return written.getvalue()
 
 
-def test_evidence_is_marked_where_it_stands_and_said_by_number() -> None:
+def test_evidence_is_marked_in_the_contexts_and_sources_are_named_with_their_dates() -> None:
     elsewhere = Context(text=SENTENCE, doc_ids=("other",))
     places = places_of([PROOF], PASSAGE)
     assert {nth: PASSAGE.text[start:end] for nth, (start, end) in places.items()} == {
@@ -251,13 +211,15 @@ def test_evidence_is_marked_where_it_stands_and_said_by_number() -> None:
     assert places_of([PROOF], elsewhere) == {}
     assert [(span.start, span.end) for span in highlighted(PASSAGE.text, places).spans] == [places[1]]
     shown = printed(asked(Prediction(answer="2031", contexts=(PASSAGE, elsewhere), evidence=(PROOF,))))
-    assert "context 1 (passage: d, holds evidence 1)" in shown
-    assert "evidence 1 (score 0.250)" in shown
-    assert "d, characters 12-42" in shown
+    for part in (
+        *("context 1 (passage: d, holds evidence 1)", "evidence 1 (score 0.250)", "d, characters 12-42"),
+        *("d (context 1, evidence 1)", "A title | November 12, 2023", "1.50 s, 1,203 tokens, no price known"),
+    ):
+        assert part in shown
     assert "context 2 (" not in shown
 
 
-def test_a_sentence_of_evidence_is_shown_within_its_document_to_the_letter() -> None:
+def test_a_sentence_of_evidence_is_shown_within_its_document_letter_by_letter() -> None:
     text = "x" * 500 + " " + SENTENCE + " Nobody came."
     sentence = PROOF.model_copy(update={"span": Span(doc_id="d", start=501, end=501 + len(SENTENCE))})
     shown = in_its_document(sentence, {"d": Document(doc_id="d", text=text)})
@@ -266,19 +228,12 @@ def test_a_sentence_of_evidence_is_shown_within_its_document_to_the_letter() -> 
     assert shown.plain.startswith("…xxx")
     assert shown.plain.endswith(" Nobody came.")
     assert in_its_document(sentence, {"d": Document(doc_id="d", text="another text")}).plain == SENTENCE
+    assert place_in("Nothing here.", SENTENCE) is place_in("Nothing here.", "  ") is None
 
 
-def test_sources_are_named_with_their_dates_and_where_they_were_used() -> None:
-    shown = printed(asked(Prediction(answer="2031", contexts=(PASSAGE,), evidence=(PROOF,))), texts=True)
-    assert "d (context 1, evidence 1)" in shown
-    assert "A title | November 12, 2023" in shown
-    assert "1.50 s, 1,203 tokens, no price known" in shown
-
-
-def test_where_a_system_names_no_evidence_the_sentences_with_words_of_the_answer_are_marked() -> None:
-    one = asked(
-        Prediction(answer="It was closed in 2031.", contexts=(PASSAGE, Context(text="Other.", doc_ids=("e",))))
-    )
+def test_without_evidence_the_sentences_with_words_of_the_answer_are_marked() -> None:
+    contexts = (PASSAGE, Context(text="Other.", doc_ids=("e",)))
+    one = asked(Prediction(answer="It was closed in 2031.", contexts=contexts))
     (place,), nothing = one.support
     assert PASSAGE.text[slice(*place)] == "closed in 2031."
     assert nothing == []
@@ -286,12 +241,7 @@ def test_where_a_system_names_no_evidence_the_sentences_with_words_of_the_answer
     assert asked(Prediction(answer="There is no information about it.", contexts=(PASSAGE,))).support == [[]]
 
 
-def test_a_text_that_no_sentence_stands_in_is_not_marked() -> None:
-    assert place_in("Nothing here.", SENTENCE) is None
-    assert place_in("Nothing here.", "  ") is None
-
-
-def test_what_a_model_or_a_document_says_steers_no_terminal() -> None:
+def test_texts_of_models_and_documents_do_not_control_the_terminal() -> None:
     hostile = "\x1b[2J\x1b]0;owned\x07[bold]x[/bold]"
     context = Context(text=hostile, doc_ids=(hostile,), score=1.0)
     prediction = Prediction(answer=hostile, contexts=(context,), evidence=(context,))

@@ -12,23 +12,22 @@ import paired_runs
 import pandas as pd
 import pytest
 from command_line import CommandLineHere
+from paired_runs import IMPUTED
 from scoring import build_scorer, evaluation, scores_of_run
 
 import harness.api as rag
-from harness.core.records import Context, Cost, Failure, Prediction, Query, Reference, RunRecord, Usage
-from harness.datasets import demo, load_dataset
+from harness.core.records import Context, Document, Failure, Prediction, Usage
 from harness.datasets.judged import beir
 from harness.evaluators import answer, retrieval
 from harness.extensions.runs import other_formats
 from harness.protocols import no_progress
-from harness.store import Done, RunDir, SampleRow
+from harness.store import Done, RunDir
 from harness.store.call_journal import CallKey, Journal, StoredCall
 from harness.store.index_dir import Corpora, corpus_digest
 
 pytestmark = pytest.mark.slow
 RUN = "demo--theirs--0123456789"
-AT = "2026-11-20T10:00:00+00:00"
-DEMO = load_dataset(demo.SPEC)
+N = 20
 
 
 def hostile(name: str) -> str:
@@ -36,29 +35,36 @@ def hostile(name: str) -> str:
     return f"={name}\n9 Q0\tx\u2028%20 "
 
 
+DOCUMENTS = [Document(doc_id=hostile(f"d{n}"), title=f"Title {n}", text=f"Text\u2028{n}.") for n in range(9)]
+
+
 def write_run(results: Path) -> RunDir:
-    """A scored run over the demo with documents, all with hostile ids: every fifth query failed."""
-    documents = [one.model_copy(update={"doc_id": hostile(one.doc_id)}) for one in DEMO.documents]
-    sample = [
-        SampleRow(query=Query(query_id=hostile(query.query_id), text=query.text), reference=_renamed(gold))
-        for query, gold in zip(DEMO.queries, DEMO.references, strict=True)
-    ]
-    digest = corpus_digest(documents)
-    Corpora(results).save(digest, documents)
-    system = {"name": "theirs", "version": "1", "index": {}, "answer": {"top_k": 3}}
-    about = {"corpus_digest": digest, "subset": "default", "digest": "d" * 64, "n_queries": len(sample)}
-    scored = paired_runs.ScoredRun(config={"dataset": {"path": "/home/ada/docs"}}, type_mix=DEMO.type_mix)
-    plain = paired_runs.write_run(results.with_name("plain"), scored).manifest()
-    changes = {
-        "run_id": RUN,
-        "identity": {**plain.identity, "system": system},
-        "dataset": {**plain.dataset, **about},
-    }
-    run = RunDir.create(results, plain.model_copy(update=changes), sample)
-    ids = [one.doc_id for one in documents]
-    run.append_records(_record(row, number, ids) for number, row in enumerate(sample))
-    n_failed = len(sample[::5])
-    run.mark_done(Done(n_expected=len(sample), n_ok=len(sample) - n_failed, n_error=n_failed, finished_at=AT))
+    """A scored run over documents with hostile ids: every fifth query failed, every fourth is unanswerable."""
+    doc_ids = [one.doc_id for one in DOCUMENTS]
+    plan = paired_runs.ScoredRun(
+        system="theirs",
+        name=RUN,
+        queries=[hostile(f"q{n}") for n in range(N)],
+        gold=("yes", "no"),
+        cites=[*doc_ids[:3], ""],
+        scores={"accuracy": [IMPUTED if n % 5 == 0 else 1.0 for n in range(N)]},
+        config={"dataset": {"path": "/home/ada/docs"}},
+        answer={"top_k": 3},
+        input_tokens=90,
+    )
+    plain = paired_runs.write_run(results.with_name("plain"), plan)
+    manifest, sample, digest = plain.manifest(), plain.sample(), corpus_digest(DOCUMENTS)
+    Corpora(results).save(digest, DOCUMENTS)
+    about = {**manifest.dataset, "corpus_digest": digest, "subset": "default", "digest": plan.digest}
+    run = RunDir.create(results, manifest.model_copy(update={"dataset": about}), sample)
+    for n, record in enumerate(plain.records().values()):
+        ranked = [doc_ids[n % 9], *(one.doc_id for one in sample[n].reference.evidence), doc_ids[3 * n % 9]]
+        contexts = tuple(Context(text=f"text of {one}", doc_ids=(one,)) for one in ranked)
+        said = Prediction(answer="yes" if n % 3 else "no\x1f idea", contexts=contexts)
+        failure = Failure(kind="OSError", message="no file /home/ada/x.txt")
+        changes = {"failure": failure} if record.failure else {"prediction": said}
+        run.append_record(record.model_copy(update=changes))
+    run.mark_done(Done(n_expected=N, n_ok=N - N // 5, n_error=N // 5, finished_at=manifest.created_at))
     for spec in (answer.SPEC, retrieval.SPEC):
         scorer = build_scorer(spec)
         names = tuple(one.name for one in scorer.measures)
@@ -66,33 +72,10 @@ def write_run(results: Path) -> RunDir:
         run.write_scores(written, scores_of_run(run, scorer))
     journal = Journal(run.journal_path, payer=RUN)
     usage = Usage(calls=1, input_tokens=90, output_tokens=7)
-    call = StoredCall("gpt-4o-mini", b"{}", b"{}", usage, 1.25, AT)
+    call = StoredCall("gpt-4o-mini", b"{}", b"{}", usage, 1.25, manifest.created_at)
     journal.add(CallKey(f"answer/{sample[1].query.query_id}/0/1", "generator", "d", 1), call)
     journal.close()
     return run
-
-
-def _renamed(gold: Reference) -> Reference:
-    cited = tuple(one.model_copy(update={"doc_id": hostile(one.doc_id)}) for one in gold.evidence)
-    return gold.model_copy(update={"query_id": hostile(gold.query_id), "evidence": cited})
-
-
-def _record(row: SampleRow, number: int, ids: list[str]) -> RunRecord:
-    gold = [one.doc_id for one in row.reference.evidence]
-    ranked = [ids[number % len(ids)], *gold[::2], ids[(3 * number) % len(ids)]]
-    contexts = tuple(Context(text=f"text of {one}", doc_ids=(one,)) for one in ranked)
-    said = row.reference.answers[0] if number % 2 and row.reference.answers else "no\x1f idea"
-    failed = number % 5 == 0
-    return RunRecord(
-        query_id=row.query.query_id,
-        repeat=0,
-        status="error" if failed else "ok",
-        prediction=None if failed else Prediction(answer=said, contexts=contexts),
-        failure=Failure(kind="OSError", message="no file /home/ada/x.txt") if failed else None,
-        cost=Cost(wall_s=1.5, usage={"generator": Usage(calls=1, input_tokens=90, output_tokens=7)}),
-        attempt=1,
-        started_at=AT,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +131,7 @@ def from_beir(run: RunDir, out: Path) -> None:
     texts = {unquote(row.query.query_id): row.query.text for row in raw.rows}
     asked = {row.query.query_id: row.query.text for row in run.sample() if row.reference.evidence}
     assert texts == asked
-    assert [one.text for one in raw.documents] == [one.text for one in DEMO.documents]
+    assert [one.text for one in raw.documents] == [one.text for one in DOCUMENTS]
     qrels = {row.query.query_id: {one.doc_id: 1 for one in row.reference.evidence} for row in raw.rows}
     cells = (out / "qrels" / "test.tsv").read_text("utf-8").split()
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
@@ -245,24 +228,21 @@ def test_mlflow_has_parameters_means_the_page_and_every_score(cli: CommandLineHe
     assert "password" in cli.refused("runs", "export", RUN, "--to", "mlflow", "-o", "http://me:secret@127.0.0.1:9")
 
 
-def test_what_a_format_needs_and_a_run_or_this_machine_lacks_is_one_line(
+def test_a_run_or_machine_that_lacks_something_for_a_format_is_one_line(
     cli: CommandLineHere, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bare = RunDir(folder / "results" / RUN)
-    manifest = bare.manifest().model_copy(update={"run_id": "demo--bare--1"})
-    without = [replace_gold(row) for row in bare.sample()]
-    run = RunDir.create(folder / "results", manifest, without)
-    run.append_records(
-        one.model_copy(update={"prediction": one.prediction and Prediction(answer="a", has_contexts=False)})
-        for one in bare.records().values()
-    )
+    whole, bare = RunDir(folder / "results" / RUN), "demo--bare--1"
+    without = [
+        row.model_copy(update={"reference": row.reference.model_copy(update={"evidence": ()})})
+        for row in whole.sample()
+    ]
+    run = RunDir.create(folder / "results", whole.manifest().model_copy(update={"run_id": bare}), without)
+    unknown = Prediction(answer="a", has_contexts=False)
+    for one in whole.records().values():
+        run.append_record(one.model_copy(update={"prediction": one.prediction and unknown}))
     for name, said in {"trec": "qrels", "beir": "qrels", "ragas": "contexts", "hf": "evaluate"}.items():
-        assert said in cli.refused("runs", "export", "demo--bare--1", "--to", name, "-o", "other")
+        assert said in cli.refused("runs", "export", bare, "--to", name, "-o", "other")
     monkeypatch.setattr("harness.core.errors.find_spec", lambda name: None)
     for name in ("parquet", "otel", "hf", "mlflow"):
         assert "[exports]" in cli.refused("runs", "export", RUN, "--to", name, "-o", "other")
     assert not (folder / "other").exists()
-
-
-def replace_gold(row: SampleRow) -> SampleRow:
-    return row.model_copy(update={"reference": row.reference.model_copy(update={"evidence": ()})})

@@ -16,7 +16,7 @@ from harness.core.errors import ConfigError, HarnessError, StoreError
 from harness.core.records import Context, Cost, Prediction, RunRecord
 from harness.extensions.ask.comparison_page import pair_value
 from harness.extensions.ask.comparison_session import AskedPair, ComparisonSession, PageReporter
-from harness.extensions.ask.session import Asked, RunsToAsk
+from harness.extensions.ask.session import Asked, Opening
 from harness.extensions.ask.uploaded_documents import LARGEST_FILE, MOST_FILES, UploadedDocuments, index_documents
 from harness.report.comparison.output import votes_between
 from harness.store import RunDir
@@ -30,14 +30,12 @@ from harness.store.annotations import Preference, append_preference, read_prefer
         ("../../etc/passwd.txt", "passwd.txt"),
         ("C:\\windows\\..\\evil.MD", "evil.MD"),
         ("..\\..txt", "document.txt"),
-        (".hidden.txt", "hidden.txt"),
         ("<img src=x onerror=alert(1)>\x00\u202e.html", "_img src_x onerror_alert(1)___.html"),
         ("x" * 500 + ".txt", "x" * 100 + ".txt"),
-        ("東" * 90 + ".txt", "東" * 66 + ".txt"),
         ("\U00020000" * 100 + ".html", "\U00020000" * 50 + ".html"),
     ],
 )
-def test_a_document_lands_in_its_folder_whatever_its_name(tmp_path: Path, name: str, safe: str) -> None:
+def test_a_document_is_written_into_its_folder_whatever_its_name(tmp_path: Path, name: str, safe: str) -> None:
     uploaded = UploadedDocuments(tmp_path / "in" / "documents")
     uploaded.add(name, b"text")
     assert uploaded.names == [safe]
@@ -46,7 +44,7 @@ def test_a_document_lands_in_its_folder_whatever_its_name(tmp_path: Path, name: 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_what_is_too_large_too_many_or_no_document_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_too_large_too_many_or_no_documents_are_refused(tmp_path: Path) -> None:
     uploaded = UploadedDocuments(tmp_path)
     for name, content in (("a.exe", b""), ("a", b""), ("a.txt", bytes(LARGEST_FILE + 1))):
         with pytest.raises(ConfigError):
@@ -54,10 +52,9 @@ def test_what_is_too_large_too_many_or_no_document_is_refused(tmp_path: Path) ->
     for number in range(MOST_FILES):
         uploaded.add(f"{number}.txt", b"x")
     uploaded.add("0.txt", b"another version")
-    with pytest.raises(ConfigError, match=r"called '0\.txt'"):
-        uploaded.add("other/0.txt", b"another document")
-    with pytest.raises(ConfigError, match=f"{MOST_FILES} files"):
-        uploaded.add("more.txt", b"x")
+    for name, trouble in (("other/0.txt", r"called '0\.txt'"), ("more.txt", f"{MOST_FILES} files")):
+        with pytest.raises(ConfigError, match=trouble):
+            uploaded.add(name, b"another document")
     assert len(list(tmp_path.iterdir())) == MOST_FILES
 
 
@@ -72,35 +69,29 @@ class ScriptedRun:
 
     @property
     def live(self) -> SimpleNamespace:
-        return SimpleNamespace(run=self.run, manifest=self.run.manifest())
+        return SimpleNamespace(run=self.run)
 
     def ask(self, question: str) -> Asked:
         if self.error:
             raise HarnessError(self.error)
         answer = f"{self.run.run_id}." if self.answer == "its name" else self.answer
         prediction = Prediction(answer=answer, contexts=(Context(text="A <b>passage</b>.", doc_ids=("d",)),))
-        cost = Cost(wall_s=1.0)
         record = RunRecord(
-            query_id="q", repeat=0, status="ok", prediction=prediction, cost=cost, attempt=1, started_at=""
-        )
+            query_id="q", repeat=0, status="ok", prediction=prediction, cost=Cost(wall_s=1.0), attempt=1,
+            started_at="",
+        )  # fmt: skip
         return Asked(self.run.run_id, question, record, None, (), {}, ())
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> list[RunDir]:
-    return [
-        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0, 0.0] * 5})) for name in ("one", "two")
-    ]
-
-
-@pytest.fixture
-def scripted(runs: list[RunDir]) -> list[ScriptedRun]:
-    return [ScriptedRun(run) for run in runs]
+def scripted(tmp_path: Path) -> list[ScriptedRun]:
+    scores = {"accuracy": [1.0, 0.0] * 5}
+    return [ScriptedRun(write_run(tmp_path, ScoredRun(system=name, scores=scores))) for name in ("one", "two")]
 
 
 @pytest.fixture
 def session(scripted: list[ScriptedRun], tmp_path: Path) -> Iterator[ComparisonSession]:
-    opening: Any = SimpleNamespace(opened=lambda _reporter: nullcontext(scripted))
+    opening: Any = lambda _reporter: nullcontext(scripted)  # noqa: E731 - scripted runs instead of open ones
     with closing(ComparisonSession(lambda: opening, tmp_path, PageReporter(quiet=True))) as session:
         session.prepare()
         wait_for(lambda: session.phase == "ready")
@@ -114,9 +105,10 @@ def asked(session: ComparisonSession, question: str) -> tuple[str, AskedPair]:
     return pair_id, pair
 
 
-def test_systems_are_named_once_there_is_a_vote_which_is_kept_and_compared(
-    session: ComparisonSession, runs: list[RunDir], tmp_path: Path
+def test_systems_are_named_after_the_vote_which_is_kept_and_compared(
+    session: ComparisonSession, scripted: list[ScriptedRun], tmp_path: Path
 ) -> None:
+    runs = [one.run for one in scripted]
     orders = set()
     for number in range(12):
         pair_id, pair = asked(session, f"Question {number}?")
@@ -139,7 +131,7 @@ def test_systems_are_named_once_there_is_a_vote_which_is_kept_and_compared(
     assert count.line().endswith("one 64 % [31 %, 89 %]")
 
 
-def test_what_goes_wrong_is_said_for_its_question_and_the_session_goes_on(
+def test_a_failure_is_reported_for_its_question_and_the_session_goes_on(
     session: ComparisonSession, scripted: list[ScriptedRun]
 ) -> None:
     for refused in (lambda: session.ask(" "), lambda: session.find("7"), lambda: session.vote("7", "a")):
@@ -162,7 +154,7 @@ def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
 
     reporter, opened = PageReporter(quiet=True), list[ComparisonSession]()
 
-    def choose() -> RunsToAsk:
+    def choose() -> Opening:
         index_documents(docs, tmp_path, results, slow, reporter, opened[0].building)
         raise AssertionError
 
@@ -174,10 +166,10 @@ def test_closing_stops_an_index_that_is_being_built(tmp_path: Path) -> None:
     assert (session.phase, "SIGKILL" in session.message) == ("failed", True), session.message
 
 
-def test_a_damaged_vote_is_named_and_a_torn_one_is_left_out(runs: list[RunDir], tmp_path: Path) -> None:
-    names = {"run_a": runs[0].run_id, "run_b": runs[1].run_id, "answer_a": "x", "answer_b": "y", "at": ""}
+def test_a_damaged_vote_is_reported_and_a_torn_one_is_left_out(tmp_path: Path) -> None:
+    sides = {"run_a": "demo--a--1", "run_b": "demo--b--1", "answer_a": "x", "answer_b": "y", "at": ""}
     for number in range(2):
-        append_preference(tmp_path, Preference(question=f"Q{number}", choice="a", **names))
+        append_preference(tmp_path, Preference(question=f"Q{number}", choice="a", **sides))
     path = tmp_path / "votes.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     assert [vote.question for vote in read_preferences(tmp_path)] == ["Q0"]

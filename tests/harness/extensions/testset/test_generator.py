@@ -1,20 +1,22 @@
-"""Sites to candidates, candidates through their checks."""
+"""Candidates are written at their slots and checked."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
-from question_writers import FERRY, YARD, Models, draft, judge, site
+from question_writers import FERRY, YARD, Models, draft, judge, slot
 from quoted_texts import HOSTILE, MARK, check_quoted
 from runtimes import Asked, Chat
 
 from harness.core.errors import ModelUnavailable
-from harness.extensions.testset.generator import Order, QuestionGenerator
+from harness.core.records import Document
+from harness.extensions.testset.generator import QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
-from harness.extensions.testset.output import kept_as_single_fact, shares_of
+from harness.extensions.testset.output import kept_as_single_fact, verdicts_of
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
-from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import Candidate, QuestionSlot
+from harness.extensions.testset.question_slots import Order
 from harness.runner.writer_models import WriterModels
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
@@ -28,15 +30,21 @@ def from_quotes(prompt: str) -> str:
 
 def worked(
     models: Models,
-    sites: Sequence[QuestionSlot],
+    slots: Sequence[QuestionSlot],
     wanted: int = 1,
     search: Any = None,
     told: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Candidate]:
-    judging, orders = QuestionJudging(models.judge, search), [Order(sites[0].kind, wanted, sites)]
+    judging, orders = QuestionJudging(models.judge, search), [Order(slots[0].kind, wanted, slots)]
     desk = QuestionGenerator(cast("WriterModels", models), judging, orders, told)
     asyncio.run(desk.work())
     return desk.candidates
+
+
+def at_the_yard(reply: str, judging: Chat) -> Candidate:
+    """The one candidate that is written about the yard."""
+    (one,) = worked(Models(Chat(lambda _: reply), judging), [slot("single_fact", YARD)])
+    return one
 
 
 def said(one: Candidate) -> dict[str, bool | None]:
@@ -44,10 +52,9 @@ def said(one: Candidate) -> dict[str, bool | None]:
 
 
 def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
-    (one,) = worked(Models(Chat(lambda _: FOUNDED), judge(from_quotes)), [site("single_fact", YARD)])
+    one = at_the_yard(FOUNDED, judge(from_quotes))
     by_rule = ("written", "form", "self_contained", "about", "all_rows", "quotes", "distinct")
-    names = (*by_rule, "follows", "closed_book")
-    assert said(one) == dict.fromkeys(names, True)
+    assert said(one) == dict.fromkeys((*by_rule, "follows", "closed_book"), True)
     assert one.evidence[0].fact in YARD.text
 
 
@@ -66,39 +73,42 @@ def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
 def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more(
     reply: str, judging: Chat, failed: str
 ) -> None:
-    (one,) = worked(Models(Chat(lambda _: reply), judging), [site("single_fact", YARD)])
+    one = at_the_yard(reply, judging)
     assert not one.survives
     assert [name for name, passed in said(one).items() if passed is False] == [failed] == [one.checks[-1].name]
 
 
-def test_progress_counts_the_questions_that_are_kept() -> None:
-    told: list[tuple[int, int]] = []
-    models = Models(Chat(lambda _: draft("The Tarnby yard is old.", "1911", "A2")), judge(from_quotes))
-    sites = [site("single_fact", YARD), site("single_fact", FERRY)]
-    worked(models, sites, wanted=2, told=lambda *at: told.append(at))
-    assert told[-1] == (0, 2)
-
-
-def test_a_lucky_guess_between_two_drops_nothing_and_is_told() -> None:
+def test_a_lucky_guess_between_two_options_is_undecided_and_keeps_the_question() -> None:
     reply = draft("Which was built first, the Tarnby yard or the Corrie Mill?", "the Tarnby yard", "A2")
-    (one,) = worked(Models(Chat(lambda _: reply), judge(lambda _: "The Tarnby yard")), [site("single_fact", YARD)])
+    one = at_the_yard(reply, judge(lambda _: "The Tarnby yard"))
     assert said(one)["closed_book"] is None
     assert one.survives
-    assert shares_of([one])[-1].undecided == 1
+    assert verdicts_of([one])["closed_book"][None] == 1
+
+
+def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
+    one = at_the_yard(draft("When was the Tarnby yard founded?", "1911", "A3"), judge(from_quotes))
+    assert one.survives
+    assert "founded in 1911" in one.evidence[-1].fact
+    one = at_the_yard(draft("What is the price of oats?", "1911", "A5"), judge(from_quotes))
+    assert "founded in 1911" not in " ".join(item.fact for item in one.evidence)
 
 
 BRIDGE = "When was the yard founded that builds the ferry of Lowmere?"
 
 
-def test_a_bridge_that_needs_both_documents_is_one() -> None:
+def test_a_bridge_needs_both_documents_and_has_an_answer_in_them() -> None:
     def from_both(prompt: str) -> str:
         quotes = prompt.partition("<question>")[0]
         return "1911" if "founded in 1911" in quotes and "harbour board" in quotes else UNKNOWN
 
     models = Models(Chat(lambda _: draft(BRIDGE, "1911", "A2", "B2")), judge(from_both))
-    (one,) = worked(models, [site("bridge", FERRY, YARD)])
+    (one,) = worked(models, [slot("bridge", FERRY, YARD)])
     assert one.survives
     assert said(one)["needs_both"]
+    wrong = Models(Chat(lambda _: draft(BRIDGE, "1953", "A2", "B2")), judge(from_quotes))
+    (failed,) = worked(wrong, [slot("bridge", FERRY, YARD)])
+    assert not failed.survives
 
 
 def from_the_yard_alone(prompt: str) -> str:
@@ -118,21 +128,14 @@ def test_a_bridge_that_one_document_answers_is_kept_as_a_single_fact(
     sentences: tuple[str, ...], answers: Callable[[str], str], failed: str
 ) -> None:
     models = Models(Chat(lambda _: draft(BRIDGE, "1911", *sentences)), judge(answers))
-    bridge, kept = worked(models, [site("bridge", FERRY, YARD)])
+    bridge, kept = worked(models, [slot("bridge", FERRY, YARD)])
     assert [name for name, passed in said(bridge).items() if passed is False] == [failed]
     assert kept.survives
     assert (kept.kind, kept.written_as, kept.question) == ("single_fact", "bridge", BRIDGE)
     assert [item.doc_id for item in kept.evidence] == list(kept.documents) == [YARD.doc_id]
     assert {"quotes", "distinct", "follows", "closed_book"} <= set(said(kept))
-    assert len({message.text for message in models.judge.calls}) == len(models.judge.calls), (
-        "nothing is asked twice"
-    )
-
-
-def test_a_bridge_without_an_answer_in_either_document_is_no_single_fact() -> None:
-    models = Models(Chat(lambda _: draft(BRIDGE, "1953", "A2", "B2")), judge(from_quotes))
-    (one,) = worked(models, [site("bridge", FERRY, YARD)])
-    assert not one.survives
+    asked = [call.text for call in models.judge.calls]
+    assert len(set(asked)) == len(asked), "nothing is asked twice"
 
 
 def test_simpler_questions_fill_what_is_missing_and_no_more() -> None:
@@ -141,9 +144,9 @@ def test_simpler_questions_fill_what_is_missing_and_no_more() -> None:
         return draft(f"When was Tarnby yard {number} founded?", "1911", "B2", "A2")
 
     yards = [one.excerpts[0].document for one in numbered(4)]
-    sites = [site("bridge", FERRY, yard) for yard in yards]
+    slots = [slot("bridge", FERRY, yard) for yard in yards]
     models = Models(Chat(write), judge(from_quotes))
-    found = worked(models, sites, wanted=2)
+    found = worked(models, slots, wanted=2)
     assert [one.kind for one in found if one.survives] == ["single_fact", "single_fact"]
     assert kept_as_single_fact(found) == 2
     assert sum(one.kind == "bridge" for one in found) == 4
@@ -152,23 +155,19 @@ def test_simpler_questions_fill_what_is_missing_and_no_more() -> None:
 @pytest.mark.parametrize(
     ("answer", "stated", "passed"), [(UNKNOWN, True, True), ("1911", True, False), ("1911", False, True)]
 )
-def test_what_has_no_answer_is_held_against_what_retrieval_finds(answer: str, stated: bool, passed: bool) -> None:
+def test_an_unanswerable_question_is_asked_of_retrieved_passages(answer: str, stated: bool, passed: bool) -> None:
     reply = draft("How many welders did the Tarnby yard have in 1953?", "the number", "A2")
     models = Models(Chat(lambda _: reply), judge(lambda _: answer, stated=stated))
-    (one,) = worked(models, [site("unanswerable", YARD)], search=PassageSearch([FERRY, YARD], None))
+    (one,) = worked(models, [slot("unanswerable", YARD)], search=PassageSearch([FERRY, YARD], None))
     assert said(one)["not_found"] is passed
     assert YARD.text.split(". ")[1] in models.judge.calls[0].text
 
 
-def numbered(number: int, kind: QuestionKind = "single_fact") -> list[QuestionSlot]:
-    """Sites whose first sentences tell them apart."""
-    return [
-        site(
-            kind,
-            YARD.model_copy(update={"doc_id": f"yard-{n}", "text": f"Yard number {n} was built. {YARD.text}"}),
-        )
-        for n in range(number)
-    ]
+def numbered(number: int) -> list[QuestionSlot]:
+    """Slots whose first sentences tell them apart."""
+    texts = {f"yard-{n}": f"Yard number {n} was built. {YARD.text}" for n in range(number)}
+    yards = (Document(doc_id=doc_id, title=YARD.title, text=text) for doc_id, text in texts.items())
+    return [slot("single_fact", yard) for yard in yards]
 
 
 def writes(asked: Asked) -> str:
@@ -179,20 +178,18 @@ def writes(asked: Asked) -> str:
 
 
 @pytest.mark.parametrize(
-    ("n_sites", "survive"), [(9, [False, True, True, False, True, True]), (4, [False, True, True, False])]
+    ("n_slots", "survive"), [(9, [False, True, True, False, True, True]), (4, [False, True, True, False])]
 )
-def test_missing_questions_are_written_at_the_next_sites_and_no_more_than_wanted(
-    n_sites: int, survive: list[bool]
+@pytest.mark.parametrize("at_once", [1, 7])
+def test_missing_questions_are_written_at_the_next_slots_and_no_more_than_wanted(
+    n_slots: int, survive: list[bool], at_once: int
 ) -> None:
-    found = worked(Models(Chat(writes), judge(from_quotes)), numbered(n_sites), wanted=4)
+    told: list[tuple[int, int]] = []
+    models = Models(Chat(writes), judge(from_quotes), concurrency=at_once)
+    found = worked(models, numbered(n_slots), wanted=4, told=lambda *at: told.append(at))
     assert [one.survives for one in found] == survive
     assert [one.documents[0] for one in found] == [f"yard-{n}" for n in range(len(survive))]
-
-
-@pytest.mark.parametrize("at_once", [1, 7])
-def test_how_many_are_under_way_at_once_changes_nothing(at_once: int) -> None:
-    alone = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
-    assert worked(Models(Chat(writes), judge(from_quotes), concurrency=at_once), numbered(9), wanted=4) == alone
+    assert told[-1] == (sum(survive), 4)
 
 
 def test_the_same_question_twice_counts_once() -> None:
@@ -207,7 +204,7 @@ def test_a_model_that_never_writes_json_stops_the_command_after_a_few() -> None:
     assert len(models.writer.calls) == 10
 
 
-def test_a_call_that_fails_is_that_candidates_alone() -> None:
+def test_a_failed_call_fails_only_its_own_candidate() -> None:
     def reply(asked: Asked) -> str:
         if "Yard number 1 " in asked.text:
             raise TimeoutError("no whole reply")
@@ -218,27 +215,15 @@ def test_a_call_that_fails_is_that_candidates_alone() -> None:
     assert "TimeoutError" in found[1].checks[0].note
 
 
-@pytest.mark.parametrize("gullible", [False, True])
-def test_a_judge_that_always_says_yes_is_seen_where_the_truth_is_known(gullible: bool) -> None:
-    found = [
-        one.model_copy(update={"answer": str(1911 + n)})
-        for n, one in enumerate(worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4))
-    ]
-    models = Models(Chat(writes), judge(from_quotes, same=gullible))
-    judging = QuestionJudging(models.judge, None)
-    (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None))
-    assert control.of == 4
-    assert control.wrong == (4 if gullible else 0)
-
-
-def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
-    reply = draft("When was the Tarnby yard founded?", "1911", "A3")
-    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
-    assert one.survives
-    assert "founded in 1911" in one.evidence[-1].fact
-    unrelated = draft("What is the price of oats?", "1911", "A5")
-    (one,) = worked(Models(Chat(lambda _: unrelated), judge(from_quotes)), [site("single_fact", YARD)])
-    assert "founded in 1911" not in " ".join(item.fact for item in one.evidence)
+def test_a_judge_that_always_says_yes_is_detected_on_known_cases() -> None:
+    written = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
+    found = [one.model_copy(update={"answer": str(1911 + n)}) for n, one in enumerate(written)]
+    for gullible in (False, True):
+        models = Models(Chat(writes), judge(from_quotes, same=gullible))
+        judging = QuestionJudging(models.judge, None)
+        asking = controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None)
+        (control,) = asyncio.run(asking)
+        assert (control.wrong, control.of) == (4 * gullible, 4)
 
 
 def test_the_judge_of_written_questions_is_shown_texts_of_others_between_tags_only() -> None:

@@ -7,27 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from question_reviews import DOCUMENTS, EDIT, FACT, ROWS, fill, question_file, rows_in
+from command_line import CommandLineHere
+from question_reviews import EDIT, FACT, ROWS, fill, review, rows_in, written_sheet
 from question_writers import FERRY, YARD
 
 from harness.core.errors import ConfigError, StoreError
 from harness.datasets.question_files import read_questions
 from harness.extensions.testset.question_records import question_file_lock, rows_text
-from harness.extensions.testset.review_decisions import AskedDecision, Review
-from harness.extensions.testset.review_edits import Edit, EditedQuote
-from harness.extensions.testset.review_session import open_review, review_page, run_review, take_sheet, write_sheet
+from harness.extensions.testset.question_rows import Edit, EditedQuote
+from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import open_review, review_page, take_sheet
 
 CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
 ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return question_file(tmp_path)
-
-
-def review(file: Path, by: str = "ada") -> Review:
-    return Review(file, by, DOCUMENTS)
 
 
 def save(file: Path, *rows: dict[str, Any]) -> None:
@@ -39,18 +31,9 @@ def logged(opened: Review, row_id: str) -> list[dict[str, Any]]:
     return [line for line in rows_in(opened.log) if line["id"] == row_id]
 
 
-def test_rows_that_were_changed_added_or_removed_meanwhile_stay_so(file: Path) -> None:
+def test_rows_that_others_change_add_or_remove_stay_so_and_the_page_shows_them(file: Path) -> None:
     opened = review(file)
-    save(file, ROWS[0], CORRECTED, ADDED)
-    opened.decide("a", "accept")
-    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ADDED]
-    assert [one.row_id for one in opened.rows] == ["a", "b", "mine"]
-    opened.decide("mine", "accept")
-    assert rows_in(file)[2]["seen_by"] == "ada"
-
-
-def test_the_page_shows_what_the_file_has_by_now(file: Path) -> None:
-    page = review_page(review(file))
+    page = review_page(opened)
     before: Any = page.gets["/row"]({"id": "b"})
     save(file, ROWS[0], CORRECTED, ADDED)
     rows: Any = page.gets["/rows"]({})
@@ -58,6 +41,11 @@ def test_the_page_shows_what_the_file_has_by_now(file: Path) -> None:
     assert [row["id"] for row in rows] == ["a", "b", "mine"]
     assert now["answers"] == tuple(CORRECTED["answers"])
     assert now["times_read"] != before["times_read"], "the page is to ask for the list again"
+    save(file, ROWS[0], CORRECTED, {**ADDED, "answers": ["another"]})
+    opened.decide("a", "accept")
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, {**ADDED, "answers": ["another"]}]
+    opened.decide("mine", "accept")
+    assert rows_in(file)[2]["seen_by"] == "ada"
 
 
 @pytest.mark.parametrize("verdict", ["accept", "reject"])
@@ -86,17 +74,16 @@ def test_a_row_that_both_changed_stays_as_in_the_file_and_the_other_version_is_i
     assert rows_in(file)[0]["question"] == EDIT.question
 
 
-def test_both_correct_a_row_in_the_same_way_and_nothing_collides(file: Path) -> None:
+def test_the_same_correction_by_both_is_no_collision(file: Path) -> None:
     opened = review(file)
     version = opened.find("a").version
-    edited = {"question": EDIT.question, "answers": ["1911", "in 1911"]}
-    quote = [{"document": "yard.md", "quote": "founded in 1911"}]
-    save(file, {**ROWS[0], **edited, "evidence": quote}, *ROWS[1:])
+    quote = {"document": "yard.md", "quote": "founded in 1911"}
+    save(file, {**ROWS[0], "question": EDIT.question, "answers": ["1911", "in 1911"], "evidence": [quote]})
     opened.decide("a", "accept", EDIT, version)
     assert (rows_in(file)[0]["seen_by"], opened.take_told()) == ("ada", [])
 
 
-def test_an_editor_that_saves_what_it_read_earlier_takes_no_decision_back(file: Path) -> None:
+def test_an_editor_that_saves_an_older_state_undoes_no_decision(file: Path) -> None:
     opened = review(file)
     opened.decide("a", "accept", EDIT)
     opened.decide("c", "reject")
@@ -134,15 +121,6 @@ def test_an_edit_between_the_check_and_the_write_is_kept(file: Path, monkeypatch
     assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
 
 
-def test_two_reviews_of_one_file_lose_nothing_of_each_other(file: Path) -> None:
-    ada, bob = review(file), review(file, "bob")
-    ada.decide("a", "accept", EDIT)
-    bob.decide("b", "reject")
-    ada.decide("c", "accept")
-    assert [(row["id"], row["seen_by"]) for row in rows_in(file)] == [("a", "ada"), ("c", "ada")]
-    assert rows_in(file)[0]["question"] == EDIT.question
-
-
 def test_while_questions_are_written_nobody_reviews_that_file_under_any_name_and_a_link_stays_one(
     file: Path, tmp_path: Path
 ) -> None:
@@ -158,35 +136,19 @@ def test_while_questions_are_written_nobody_reviews_that_file_under_any_name_and
     assert rows_in(file)[1]["seen_by"] == "ada"
 
 
-def test_a_sheet_takes_back_nothing_that_was_corrected_in_the_file_since(file: Path, tmp_path: Path) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
-    save(file, ROWS[0], CORRECTED, ROWS[2])
-    fill(sheet, {"decision": "accept"}, {}, {})
-    taken = take_sheet(review(file), sheet)
-    assert (taken.accepted, taken.edited, taken.left) == (1, 0, 2)
-    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
-
-
-@pytest.mark.parametrize("change", [{"answers": "Olvik"}, {"decision": "accept"}, {"decision": "reject"}])
-def test_a_row_changed_in_the_file_and_in_the_sheet_is_reported_and_kept_as_in_the_file(
-    file: Path, tmp_path: Path, change: dict[str, str]
-) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
+@pytest.mark.parametrize("change", [{}, {"answers": "Olvik"}, {"decision": "accept"}, {"decision": "reject"}])
+def test_a_sheet_changes_no_row_that_was_corrected_in_the_file_since(file: Path, change: dict[str, str]) -> None:
+    sheet = written_sheet(file)
     save(file, ROWS[0], CORRECTED, ROWS[2])
     fill(sheet, {"decision": "accept"}, change, {})
     opened = review(file)
-    taken = take_sheet(opened, sheet)
-    assert (taken.accepted, taken.rejected, taken.left) == (1, 0, 2)
-    assert rows_in(file)[1] == CORRECTED
-    (line,) = opened.take_told()
-    assert "'b'" in line
+    assert [(one.id, one.edit) for one in take_sheet(opened, sheet)] == [("a", None)]
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
+    assert ["'b'" in line for line in opened.take_told()] == [True] * bool(change), "a collision is reported"
 
 
-def test_a_sheet_can_be_taken_filled_in_further_and_taken_again(file: Path, tmp_path: Path) -> None:
-    sheet = tmp_path / "q.csv"
-    write_sheet(review(file), sheet)
+def test_a_sheet_can_be_filled_in_further_and_read_again(file: Path) -> None:
+    sheet = written_sheet(file)
     fill(sheet, {"answers": "1911, they say"}, {}, {})
     take_sheet(review(file), sheet)
     fill(sheet, {}, {"decision": "accept"}, {"decision": "reject"})
@@ -238,6 +200,7 @@ def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> N
 
 def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) -> None:
     opened = review(sheet)
+    assert opened.log.name == "asked.csv.review.jsonl", "a .jsonl file of the same name has a log of its own"
     with pytest.raises(ConfigError, match="no question"):
         opened.decide("row-0001", "accept")
     quote = opened.find("row-0001").row["evidence"][0]["quote"]  # type: ignore[call-overload, index]
@@ -256,59 +219,24 @@ def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) 
 
 
 def test_hostile_texts_come_back_as_they_were_and_are_no_formulas(sheet: Path) -> None:
-    review(sheet).decide("q-0001", "accept", edit(HOSTILE, "-1", "@x"))
+    review(sheet).decide("q-0001", "accept", edit(HOSTILE, "-1", "@x", "'=1", "''-"))
     shown = review(sheet).find("q-0001")
     assert shown.row["question"] == " ".join(HOSTILE.split())
-    assert shown.row["answers"] == ["-1", "@x"]
+    assert shown.row["answers"] == ["-1", "@x", "'=1", "''-"]
     assert shown.is_edited
     assert cells(sheet)[1][0].startswith("'=")
     assert cells(sheet)[2][1] == "=1+1", "a cell of its author stays"
     (row, _) = read_questions(sheet, [FERRY, YARD]).rows
-    assert row.reference.answers == ("-1", "@x")
+    assert row.reference.answers == ("-1", "@x", "'=1", "''-")
 
 
 def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
     before = sheet.read_bytes()
     with pytest.raises(ConfigError, match="read as something else"):
-        opened = Review(sheet, "ada")
-        opened.decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
+        Review(sheet, "ada").decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
     assert sheet.read_bytes() == before
-    review(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
-    assert review(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
 
 
-def test_a_kill_between_log_and_sheet_is_mended_and_changes_by_others_stay(sheet: Path) -> None:
-    opened = review(sheet)
-    before = sheet.read_bytes()
-    opened.decide_all([AskedDecision(id="q-0001", verdict="accept", edit=edit("When was it founded?", "1911"))])
-    sheet.write_bytes(before.replace(b"Who pays for", b"Who paid for"))
-    again = review(sheet)
-    again.decide("q-0002", "accept")
-    assert [row[0] for row in cells(sheet)[1:3]] == ["When was it founded?", "Who paid for the ferry?"]
-    assert again.log.name == "asked.csv.review.jsonl", "a file of the same name has a log of its own"
-
-
-@pytest.mark.parametrize(
-    ("text", "trouble"),
-    [
-        ("id,decision,question,version\na,,Why?,1\n", "sheet of decisions"),
-        ("query\nWhy?\n", "no column 'question'"),
-        ("question,ground_truth\nWhy?,so\n", "rename that column"),
-        ("question\nWhy?,so\n", "2 cells"),
-        ("id,question\na,Why?\na,How?\n", "twice"),
-        ("PAR1", "not intact"),
-    ],
-)
-def test_a_sheet_that_cannot_be_reviewed_is_one_line_and_is_left_alone(
-    tmp_path: Path, text: str, trouble: str
-) -> None:
-    path = tmp_path / "q.csv"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=trouble), open_review(path, "ada"):
-        pass
-    assert path.read_text() == text
-
-
-def test_a_sheet_needs_no_second_sheet(sheet: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is a sheet already"):
-        run_review(sheet, by="ada", to_csv=tmp_path / "q.csv")
+def test_no_sheet_is_written_of_a_sheet(sheet: Path, tmp_path: Path) -> None:
+    here = CommandLineHere(tmp_path)
+    assert "is a sheet already" in here.refused("review", sheet.name, "--by", "ada", "--to-csv", "q.csv")

@@ -22,7 +22,6 @@ TEXTS = {document.doc_id: document.text for document in (FERRY, YARD)}
     "question",
     [
         "What does this report say about the flood at Corrie?",
-        "What is the main finding of these two articles on Corrie?",
         "According to the article, who chairs the harbour board of Lowmere?",
         "Who is named in the text as the manager of the Tarnby yard?",
         "What does the author think of the Kestrel Fund?",
@@ -30,13 +29,12 @@ TEXTS = {document.doc_id: document.text for document in (FERRY, YARD)}
         "Do both documents say that the Tarnby yard was founded in 1911?",
         "Who chairs the board mentioned above?",
         "He was born in which town?",
-        "When did she hand the chair of the Kestrel Fund over?",
         "What is its price?",
         "When was the company founded?",
         "What is the name of the ferry?",
     ],
 )
-def test_a_question_that_points_at_what_its_reader_has_not_seen_does_not_stand_alone(question: str) -> None:
+def test_a_question_that_refers_to_an_unseen_text_does_not_stand_alone(question: str) -> None:
     assert stands_alone(question).passed is False
 
 
@@ -44,7 +42,6 @@ def test_a_question_that_points_at_what_its_reader_has_not_seen_does_not_stand_a
     "question",
     [
         "Who chairs the harbour board of Lowmere?",
-        "How many days of leave are there in the first year?",
         "What is the name of the ferry that has crossed the sound since 1987?",
         "Which report did Dagny Voss publish in 2024?",
         "According to the report of the river office on the Elder, how high did the water rise?",
@@ -79,16 +76,10 @@ LONG = "in the year 1911, long before any of the men who work there now were bor
         ("single_fact", "Does the ferry run on Sundays?", "No", True),
         ("single_fact", "Is the Curlew a ferry or a trawler?", "a ferry", True),
         # Of two that are compared, the answer is one, or a date or number.
-        *(
-            (kind, FIRST, answer, passed)
-            for kind in ("temporal", "comparison")
-            for answer, passed in (
-                ("the flood", True),
-                ("11 October 2024", True),
-                ("Before", False),
-                ("It was on 11 October 2024 at night", False),
-            )
-        ),
+        ("temporal", FIRST, "the flood", True),
+        ("comparison", FIRST, "11 October 2024", True),
+        ("temporal", FIRST, "Before", False),
+        ("comparison", FIRST, "It was on 11 October 2024 at night", False),
     ],
 )
 def test_a_question_has_a_short_answer_that_can_be_compared(
@@ -97,77 +88,59 @@ def test_a_question_has_a_short_answer_that_can_be_compared(
     assert well_formed(kind, question, answer).passed is passed
 
 
-def test_a_quote_stands_in_its_own_document_letter_by_letter() -> None:
+def test_each_quote_is_in_its_document_and_a_question_over_two_documents_quotes_both() -> None:
     fact = "The Tarnby yard was founded in 1911 and built trawlers."
-    assert check_quotes("single_fact", [Evidence(doc_id="yard.md", fact=fact)], TEXTS).passed
+    one = Evidence(doc_id="yard.md", fact=fact)
+    assert check_quotes("single_fact", [one], TEXTS).passed
     for doc_id, other in (("ferry.md", fact), ("yard.md", fact.replace("1911", "1912")), ("nowhere.md", fact)):
         assert check_quotes("single_fact", [Evidence(doc_id=doc_id, fact=other)], TEXTS).passed is False
     assert check_quotes("single_fact", [], TEXTS).passed is False
-
-
-@pytest.mark.parametrize("kind", ["bridge", "comparison", "temporal"])
-def test_a_question_over_two_documents_quotes_both(kind: str) -> None:
-    one = Evidence(doc_id="yard.md", fact="Joren Brask manages the Tarnby yard.")
-    other = Evidence(doc_id="ferry.md", fact="The ship is to cost 18.4 million crowns.")
-    assert check_quotes(kind, [one, one], TEXTS).passed is False
-    assert check_quotes(kind, [one, other], TEXTS).passed
-
-
-def test_a_guess_among_what_the_question_names_is_no_knowledge() -> None:
-    assert gives_away("Which came first, the flood or the sale?", "the sale")
-    assert gives_away("Do both boards meet in May?", "Yes")
-    assert not gives_away("When was the Tarnby yard founded?", "1911")
+    two = [one, Evidence(doc_id="ferry.md", fact="The ship is to cost 18.4 million crowns.")]
+    for kind in ("bridge", "comparison", "temporal"):
+        assert check_quotes(kind, [one, one], TEXTS).passed is False
+        assert check_quotes(kind, two, TEXTS).passed
 
 
 @pytest.mark.parametrize(
     ("one", "other", "can_agree"),
     [
         ("Yes", "6.1%", False),
-        ("No", "The Curlew", False),
         ("Before", "No", False),
-        ("1953", "1911", False),
         ("18.4 million", "21 million crowns", False),
         ("6.1%", "6.1 percent", True),
         ("Yes", "No", True),
         ("Olvik", "Hanne Olvik", True),
         ("in May 2025", "May", True),
-        ("the US", "America", True),
     ],
 )
-def test_only_what_may_be_the_same_is_left_to_a_judge(one: str, other: str, can_agree: bool) -> None:
+def test_answers_that_cannot_agree_are_not_left_to_a_judge(one: str, other: str, can_agree: bool) -> None:
     assert cannot_agree(one, other) is cannot_agree(other, one) is not can_agree
 
 
-def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:
-    assert left_out("the Kestrel Fund", TEXTS).passed is False
-    assert left_out("its designer", TEXTS).passed
-
-
-def test_a_question_about_what_its_documents_never_name_is_about_nothing() -> None:
+def test_a_question_is_about_its_documents_and_does_not_give_its_answer_away() -> None:
     assert check_names_occur("Who opened the Orvane Bridge in 1911?", TEXTS.values()).passed is False
     for question in ("Who sold the Tarnby yard?", "How many days of leave are there?", "Does Ms Olvik chair it?"):
         assert check_names_occur(question, TEXTS.values()).passed
+    assert left_out("the Kestrel Fund", TEXTS).passed is False
+    assert left_out("its designer", TEXTS).passed
+    assert gives_away("Which came first, the flood or the sale?", "the sale")
+    assert gives_away("Do both boards meet in May?", "Yes")
+    assert not gives_away(FOUNDED, "1911")
 
 
 ROW = "Model: Siskin City; Price EUR: 1450; Best seller: yes"
+COMPARED = "Siskin City costs more than any other model."
 
 
 @pytest.mark.parametrize(
     ("question", "answer", "quote", "passed"),
     [
         ("What is the name of the model with the highest price?", "Siskin City", ROW, False),
-        ("Is Siskin City the most expensive model?", "yes", ROW, False),
         ("How many models are in the price list?", "7", ROW, False),
         ("How many euros does Siskin City cost?", "1450", ROW, True),
         ("Which model is the best seller?", "Siskin City", ROW, True),
         ("Which is the cheapest, Siskin City or Wren Kids?", "Siskin City", ROW, True),
-        (
-            "Which model has the highest price?",
-            "Siskin City",
-            "Siskin City costs more than any other model.",
-            True,
-        ),
-        ("What is the price of Siskin City?", "1450", ROW, True),
+        ("Which model has the highest price?", "Siskin City", COMPARED, True),
     ],
 )
 def test_a_superlative_or_a_count_over_a_table_is_not_asked_of_one_row(

@@ -1,9 +1,7 @@
-"""One command, with the fake as writer and judge: what is kept, resumed, refused and read again."""
+"""`rag-harness questions`, with the fake as writer and judge: what is kept, resumed, refused and read again."""
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +10,28 @@ from command_line import CommandLineHere
 from question_reviews import sheet_rows, write_rows
 from question_writers import FERRY, MILL, YARD, draft
 
-from harness.config import BudgetConfig, ModelsConfig
 from harness.core.errors import ConfigError, StoreError
-from harness.core.hashing import file_digest
 from harness.datasets.question_files import read_questions
-from harness.extensions.testset.api import questions
 from harness.extensions.testset.model_checks import QuestionJudging
 from harness.extensions.testset.question_records import WorkFolder
-from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
 from harness.extensions.testset.review_session import open_review
 from harness.extensions.testset.write_questions import (
     PlannedWriting,
-    WritingRequest,
+    WriteOptions,
     Written,
-    plan_writing,
+    plan_questions,
     write_questions,
 )
 from harness.runner.progress import Reporter
-from harness.statistics.prices import load_prices
 from harness.store.call_journal import paid_by_runs
 
 QUIET = Reporter(quiet=True)
 DOCUMENTS = (FERRY, YARD, MILL)
+ASKED_ABOUT = r'"question".*\n.*Document A \('
 REPLIES = {
-    r'"question".*\n.*Document A \(Lowmere ferry': draft(
-        "Who chairs the harbour board of Lowmere?", "Hanne Olvik", "A3"
-    ),
-    r'"question".*\n.*Document A \(Tarnby yard': draft("When was the Tarnby yard founded?", "1911", "A1"),
-    r'"question".*\n.*Document A \(Corrie Mill': draft("What does the Corrie Mill grind?", "oats", "A1"),
+    f"{ASKED_ABOUT}Lowmere ferry": draft("Who chairs the harbour board of Lowmere?", "Hanne Olvik", "A3"),
+    f"{ASKED_ABOUT}Tarnby yard": draft("When was the Tarnby yard founded?", "1911", "A1"),
+    f"{ASKED_ABOUT}Corrie Mill": draft("What does the Corrie Mill grind?", "oats", "A1"),
     r"no documents": "Insufficient information",
     r'"same"': '{"same": false}',
     r"<passages>(.|\n)*<question>\nWho chairs": "Hanne Olvik",
@@ -48,18 +40,25 @@ REPLIES = {
 }
 
 
-def request(
-    out: Path, *, total: int = 3, replies: Mapping[str, str] = REPLIES, budget: Any = None, latency_s: float = 0.0
-) -> WritingRequest:
-    fake = {"provider": "fake", "options": {"replies": dict(replies), "latency_s": latency_s}}
-    models = ModelsConfig.model_validate({"generator": fake, "judge": fake, "embedder": {"provider": "none"}})
-    wanted = WantedQuestions(total, parse_kinds(["single_fact"]))
-    limits = BudgetConfig.model_validate(budget or {})
-    return WritingRequest(DOCUMENTS, "papers", wanted, 0, models, limits, load_prices(), out)
-
-
-def planned(out: Path, **changes: Any) -> PlannedWriting:
-    return plan_writing(request(out, **changes), QUIET)
+def planned(
+    out: Path,
+    *,
+    total: int = 3,
+    latency_s: float = 0.0,
+    began: float | None = None,
+    **budget: float,
+) -> PlannedWriting:
+    papers = out.parent / "papers"
+    papers.mkdir(exist_ok=True)
+    for document in DOCUMENTS:
+        (papers / document.doc_id).write_text(f"# {document.title}\n\n{document.text}\n", encoding="utf-8")
+    fake = {"provider": "fake", "options": {"replies": REPLIES, "latency_s": latency_s}}
+    models = {"generator": fake, "judge": fake, "embedder": {"provider": "none"}}
+    settings = (f"models={json.dumps(models)}", *(f"budget.{name}={most}" for name, most in budget.items()))
+    began = time.monotonic() if began is None else began
+    return plan_questions(
+        WriteOptions(papers, out=out, total=total, kinds=("single_fact",), settings=settings, began=began), QUIET
+    )
 
 
 def written(out: Path, **changes: Any) -> Written:
@@ -80,9 +79,12 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "asked.jsonl"
 
 
-def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
-    done = written(out)
+def test_written_questions_are_a_question_file_and_cost_what_was_estimated(out: Path) -> None:
+    plan = planned(out)
+    expected = sum(usage.calls for usage in plan.estimate.usage.values())
+    done = write_questions(plan, QUIET)
     assert done.kept == 3
+    assert WorkFolder(out).candidates() == list(done.candidates)
     asked = read_questions(out, DOCUMENTS)
     assert {row.query.text: row.reference.answers for row in asked.rows} == {
         "Who chairs the harbour board of Lowmere?": ("Hanne Olvik",),
@@ -91,34 +93,20 @@ def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
     }
     assert all(row.reference.evidence[0].fact for row in asked.rows)
     assert "3 of 3 questions written by a model ('fake/fake'); 3 of these without human review" in asked.notes
+    # Second opinions are asked only where an answer is not the same by rule.
+    assert expected - 3 <= paid(out) <= expected
 
 
-def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> None:
-    done = written(out, replies={**REPLIES, r"<passages>(.|\n)*<question>\nWhen was": "1953"})
-    kept = WorkFolder(out).candidates()
-    assert kept == list(done.candidates)
-    (failed,) = [one for one in kept if one.question.startswith("When") and one.checks[-1].name == "follows"]
-    assert failed.checks[-1].note == "from the quotes: '1953', another"
-    assert "When was" not in out.read_text()
-    assert {row["id"] for row in map(json.loads, out.read_text().splitlines())} <= {one.id for one in kept}
-
-
-def test_the_same_command_again_does_nothing(out: Path) -> None:
-    first = written(out)
-    before = out.stat().st_mtime_ns
+def test_the_same_command_again_changes_nothing_and_restores_a_lost_file_from_the_journal(out: Path) -> None:
+    first, text, calls = written(out), out.read_text(), paid(out)
+    changed_at = out.stat().st_mtime_ns
     again = written(out)
     assert again.was_complete
     assert again.candidates == first.candidates
-    assert out.stat().st_mtime_ns == before
-
-
-def test_a_file_that_was_lost_is_written_again_from_the_journal(out: Path) -> None:
-    written(out)
-    text, calls = out.read_text(), paid(out)
+    assert out.stat().st_mtime_ns == changed_at
     out.unlink()
     assert not written(out).was_complete
-    assert out.read_text() == text
-    assert paid(out) == calls
+    assert (out.read_text(), paid(out)) == (text, calls)
 
 
 def test_more_questions_pay_for_the_new_ones_alone(out: Path) -> None:
@@ -133,13 +121,17 @@ def test_more_questions_pay_for_the_new_ones_alone(out: Path) -> None:
     assert paid(whole) <= paid(out) <= paid(whole) + 1
 
 
-def test_a_file_that_somebody_changed_is_never_overwritten(out: Path) -> None:
+def test_a_file_that_somebody_wrote_or_changed_is_never_overwritten(out: Path) -> None:
+    out.write_text("mine\n")
+    with pytest.raises(ConfigError, match="is there already"):
+        written(out)
+    assert out.read_text() == "mine\n"
+    out.unlink()
     written(out, total=1)
-    out.write_text(out.read_text().replace("null", '"ada"'))
-    digest = file_digest(out)
+    out.write_text(changed := out.read_text().replace("null", '"ada"'))
     with pytest.raises(ConfigError, match="was changed since it was written"):
         written(out, total=3)
-    assert file_digest(out) == digest
+    assert out.read_text() == changed
 
 
 @pytest.mark.parametrize("was_complete", [True, False])
@@ -177,20 +169,12 @@ def test_a_file_under_review_is_not_written(out: Path) -> None:
     assert out.read_text() == before
 
 
-def test_a_file_of_somebody_else_is_never_overwritten(out: Path) -> None:
-    out.write_text("mine\n")
-    with pytest.raises(ConfigError, match="is there already"):
-        written(out)
-    assert out.read_text() == "mine\n"
-
-
 def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_one_ends_the_same(out: Path) -> None:
     whole = out.with_name("whole.jsonl")
     written(whole)
-    stops = [written(out, budget={"tokens": tokens}) for tokens in (1_200, 2_000, 2_200, 10**6)]
-    *_, last = stops
+    *stops, last = [written(out, tokens=tokens) for tokens in (1_200, 2_000, 2_200, 10**6)]
     assert [one.kept for one in stops] == sorted(one.kept for one in stops)
-    for one in stops[:3]:
+    for one in stops:
         assert one.stopped
         assert "--set budget.tokens=" in one.spending.flags_for_larger(one.stopped)
     assert not last.stopped
@@ -202,7 +186,7 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_on
 def test_a_budget_that_ends_at_once_takes_nothing_away(out: Path, budget: dict[str, float]) -> None:
     written(out, total=2)
     text = out.read_text()
-    stopped = written(out, total=3, budget=budget)
+    stopped = written(out, total=3, **budget)
     assert stopped.stopped
     assert stopped.kept == 2
     assert out.read_text() == text
@@ -210,31 +194,23 @@ def test_a_budget_that_ends_at_once_takes_nothing_away(out: Path, budget: dict[s
 
 
 def test_a_call_that_is_open_when_the_time_is_over_is_cut_off_before_the_budget_is_exceeded(out: Path) -> None:
-    slow = request(out.with_name("slow.jsonl"), budget={"minutes": 0.5}, latency_s=60.0)
     until = time.monotonic() + 3.5
-    stopped = write_questions(plan_writing(replace(slow, began=until - 30), QUIET), QUIET)
+    stopped = written(out, minutes=0.5, latency_s=60.0, began=until - 30)
     assert time.monotonic() < until
     assert stopped.stopped
-    assert (stopped.kept, slow.out.exists()) == (0, True)
+    assert (stopped.kept, out.exists()) == (0, True)
 
 
-@pytest.mark.parametrize("role", ["generator", "judge"])
-def test_a_model_that_is_set_alone_writes_and_judges(out: Path, role: str) -> None:
-    models = ModelsConfig.model_validate({role: {"provider": "fake", "model": "mine"}})
-    plan = plan_writing(replace(request(out), models=models), QUIET).models
-    assert plan.written_by == plan.judged_by == "fake/mine"
+def test_a_model_that_is_set_alone_writes_and_judges(tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text(MILL.text)
+    for role in ("generator", "judge"):
+        settings = (f"models.{role}.provider=fake", f"models.{role}.model=mine", "models.embedder.provider=none")
+        options = WriteOptions(tmp_path, out=Path("x.jsonl"), kinds=("single_fact",), settings=settings)
+        plan = plan_questions(options, QUIET).models
+        assert plan.written_by == plan.judged_by == "fake/mine"
 
 
-def test_the_estimate_counts_what_is_then_paid(out: Path) -> None:
-    plan = planned(out)
-    expected = sum(usage.calls for usage in plan.estimate.usage.values())
-    done = write_questions(plan, QUIET)
-    assert done.kept == 3
-    # Second opinions are asked only where an answer is not the same by rule.
-    assert expected - 3 <= paid(out) <= expected
-
-
-# `questions` from the command line and from Python, with a model and without.
+# From the command line, with a model and without.
 
 
 FACTS = {
@@ -244,115 +220,73 @@ FACTS = {
 
 
 @pytest.fixture
-def handbook(tmp_path: Path) -> Path:
-    folder = tmp_path / "hand book"
-    folder.mkdir()
+def here(tmp_path: Path) -> CommandLineHere:
+    """In a folder with a handbook of two files."""
+    (tmp_path / "hand book").mkdir()
     for name, text in FACTS.items():
-        (folder / name).write_text(text)
-    return folder
+        (tmp_path / "hand book" / name).write_text(text)
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
-def test_a_filled_in_template_is_a_question_file_with_evidence(handbook: Path, tmp_path: Path) -> None:
-    here, sheet = CommandLineHere(tmp_path), tmp_path / "asked.csv"
-    assert here.call("questions", str(handbook), "--template", "asked.csv", "--n", "3").returncode == 0
-    rows = sheet_rows(sheet)
+def template(here: CommandLineHere, name: str, *words: str) -> list[dict[str, str]]:
+    assert here.call("questions", "hand book", "--template", name, *words).returncode == 0
+    return sheet_rows(here.folder / name)
+
+
+def test_a_filled_in_template_is_a_question_file_with_evidence(here: CommandLineHere) -> None:
+    rows = template(here, "asked.csv", "--n", "3")
     assert len(rows) == 3
     assert {row["document"] for row in rows} == set(FACTS)
     assert all(row["quote"] in FACTS[row["document"]] and not row["question"] + row["answers"] for row in rows)
-    here.refused("plan", "--docs", str(handbook), "--questions", "asked.csv")
-
+    plan = ("plan", "--docs", "hand book", "--questions", "asked.csv")
+    here.refused(*plan)
     rows[0] |= {"question": "How many days of leave are there?", "answers": "28"}
-    write_rows(sheet, rows)
-    planned = here.call("plan", "--docs", str(handbook), "--questions", "asked.csv")
+    write_rows(here.folder / "asked.csv", rows)
+    planned = here.call(*plan)
     assert planned.returncode == 0
     assert "2 of 3 rows" in planned.stdout
     assert "0/1" in planned.stdout
 
 
-def test_a_template_quotes_each_kind_of_file_and_no_sentence_or_row_twice(handbook: Path, tmp_path: Path) -> None:
-    (handbook / "leave copy.md").write_text(FACTS["leave.md"])
-    (handbook / "budget.csv").write_text(
-        "Department,Budget 2025 EUR,Owner\nWorkshop and yard,1250000,Yuki Tanabe\n"
-        "Total of all the departments in one row,,\n"
-    )
-    assert CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "asked.csv").returncode == 0
-    rows = sheet_rows(tmp_path / "asked.csv")
-    quotes = [row["quote"] for row in rows]
-    assert len(set(quotes)) == len(quotes) == 5
-    assert not any("\n" in quote for quote in quotes)
-    few = CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "few.csv", "--n", "2")
-    assert few.returncode == 0
-    assert {Path(row["document"]).suffix for row in sheet_rows(tmp_path / "few.csv")} == {".md", ".csv"}
-
-
-def test_a_template_quotes_sentences_and_neither_headers_of_mails_nor_blocks_of_lines(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    mail = "From: Ada Moen, the harbour office\nTo: Bo Lind, the yard of Tarnby\nSubject: The crane\n\n"
-    sentence = "The crane of the Tarnby yard was checked on 3 May and may lift 40 tonnes."
-    address = "Tarnby yard and slipway\nQuay 4, second shed\n9 Harbour Road\nTarnby\nNorway\n\n"
-    (docs / "crane.eml").write_text(f"{mail}{address}{sentence}\n")
-    (docs / "note.md").write_text(f"{address}{sentence.replace('crane', 'ferry')}\n")
-    assert CommandLineHere(tmp_path).call("questions", "docs", "--template", "asked.csv").returncode == 0
-    quotes = [row["quote"] for row in sheet_rows(tmp_path / "asked.csv")]
-    assert sorted(quotes) == [sentence, sentence.replace("crane", "ferry")]
-
-
-@pytest.mark.parametrize(("budget", "code"), [((), 3), (("--set", "budget.tokens=1"), 4)])
-def test_where_nothing_survives_the_last_line_names_a_model_and_the_template(
-    handbook: Path, tmp_path: Path, budget: tuple[str, ...], code: int
+def test_a_template_quotes_each_kind_of_file_and_no_header_address_or_sentence_twice(
+    here: CommandLineHere,
 ) -> None:
-    here = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-    fake = f"models.generator.options={json.dumps({'reply': draft('When was this founded?', '1911')})}"
-    models = ("--set", "models.generator.provider=fake", "--set", fake, "--set", "models.embedder.provider=none")
-    done = here.call("questions", str(handbook), "--kind", "single_fact", "--n", "2", *models, *budget)
-    assert done.returncode == code, done.stderr
-    last = done.stderr.strip().splitlines()[-1]
-    if budget:
-        # Too few candidates to judge the model.
-        assert "--set budget.tokens=" in last
-    else:
-        assert "models.generator.model=" in last
-        assert last.endswith(f"rag-harness questions '{handbook}' --template questions.csv")
-    assert ("rag-harness review questions.jsonl" in done.stdout) is (not budget)
+    mail = "From: Ada Moen, the harbour office\nTo: Bo Lind, the yard of Tarnby\nSubject: The crane\n\n"
+    address = "Tarnby yard and slipway\nQuay 4, second shed\n9 Harbour Road\nTarnby\nNorway\n\n"
+    crane = "The crane of the Tarnby yard was checked on 3 May and may lift 40 tonnes."
+    budget = "Department,Budget 2025 EUR,Owner\nWorkshop and yard,1250000,Yuki Tanabe\n"
+    total = "Total of all the departments in one row,,\n"
+    files = {"crane.eml": mail + address + crane, "leave copy.md": FACTS["leave.md"], "budget.csv": budget + total}
+    for name, text in files.items():
+        (here.folder / "hand book" / name).write_text(text)
+    quotes = [row["quote"] for row in template(here, "asked.csv")]
+    assert len(set(quotes)) == len(quotes) == 6
+    assert crane in quotes
+    assert not any("\n" in quote or quote.startswith(("From", "To", "Subject", "Tarnby")) for quote in quotes)
+    few = template(here, "few.csv", "--n", "3")
+    assert {Path(row["document"]).suffix for row in few} == {".md", ".csv", ".eml"}
 
 
 @pytest.mark.parametrize("name", ["asked.jsonl", "hand book/asked.csv", "there.csv"])
-def test_a_template_replaces_nothing_and_is_no_document(name: str, handbook: Path, tmp_path: Path) -> None:
-    (tmp_path / "there.csv").write_text("mine")
-    CommandLineHere(tmp_path).refused("questions", str(handbook), "--template", name)
-    assert (tmp_path / "there.csv").read_text() == "mine"
-    assert not (handbook / "asked.csv").exists()
+def test_a_template_replaces_nothing_and_is_no_document(name: str, here: CommandLineHere) -> None:
+    (here.folder / "there.csv").write_text("mine")
+    here.refused("questions", "hand book", "--template", name)
+    assert (here.folder / "there.csv").read_text() == "mine"
+    assert not (here.folder / "hand book" / "asked.csv").exists()
 
 
-FAKE = {
-    "replies": {
-        r'"question"(.|\n)*Document A \(Lowmere': draft("Who chairs the board of Lowmere?", "Hanne Olvik", "A3"),
-        r'"question"': draft("When was this yard founded?", "1911", "A1"),
-        "no documents": "Insufficient information",
-    },
-    "reply": "Hanne Olvik",
-}
-
-
-def test_a_frame_has_every_candidate_with_the_verdict_of_every_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
-    papers = tmp_path / "papers"
-    papers.mkdir()
-    for document in (FERRY, YARD):
-        (papers / document.doc_id).write_text(f"# {document.title}\n\n{document.text}\n", encoding="utf-8")
-    settings = {
-        "models.generator.provider": "fake",
-        "models.generator.options": FAKE,
-        "models.embedder.provider": "none",
-    }
-    out = tmp_path / "asked.jsonl"
-    found = questions(papers, out=out, n=1, kinds="single_fact", seed=1, settings=settings, quiet=True)
-    assert out.exists()
-    kept, dropped = found[found["survives"]], found[~found["survives"]]
-    assert list(kept["question"]) == ["Who chairs the board of Lowmere?"]
-    assert list(kept["closed_book"]) == [True]
-    assert set(dropped["self_contained"]) == {False}
-    assert dropped["follows"].isna().all()
+def test_if_nothing_survives_the_last_line_names_a_model_and_the_template(here: CommandLineHere) -> None:
+    fake = f"models.generator.options={json.dumps({'reply': draft('When was this founded?', '1911')})}"
+    models = ("--set", "models.generator.provider=fake", "--set", fake, "--set", "models.embedder.provider=none")
+    words = ("questions", "hand book", "--kind", "single_fact", "--n", "2", *models)
+    stopped = here.call(*words, "--set", "budget.tokens=1")
+    assert stopped.returncode == 4, stopped.stderr
+    last = stopped.stderr.strip().splitlines()[-1]
+    assert "--set budget.tokens=" in last
+    assert "models.generator.model=" not in last, "too few candidates to judge the model"
+    done = here.call(*words)
+    assert done.returncode == 3, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "models.generator.model=" in last
+    assert last.endswith("rag-harness questions 'hand book' --template questions.csv")
+    assert "rag-harness review questions.jsonl" in done.stdout
