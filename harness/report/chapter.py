@@ -29,7 +29,6 @@ from harness.report.view import Group, load_groups
 from harness.statistics.prices import Prices
 from harness.store import RunDir
 
-_LONGEST_NOTE = 400
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ def _guarded(spec: SectionSpec) -> SectionSpec:
 
     def notes(group: Group) -> Iterable[str]:
         try:
-            return [printable(note, _LONGEST_NOTE) for note in spec.notes(group)]
+            return [printable(note, 400) for note in spec.notes(group)]
         except Exception as error:
             said = printable(f"{type(error).__name__}: {error}", 300)
             return [f"The notes of the plug-in '{spec.name}' could not be made ({said})."]

@@ -14,9 +14,6 @@ from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
 
-_FEWEST_JUDGED = 10
-_BUSY = 20.0
-"""Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
@@ -35,7 +32,8 @@ def document_notes(frame: Frame) -> list[str]:
 
 def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
     """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
-    busy = {label: load for label, load in foreign.items() if load is not None and load >= _BUSY}
+    # Per cent of the machine's CPU in other hands, from which on seconds are said to be too high.
+    busy = {label: load for label, load in foreign.items() if load is not None and load >= 20.0}
     if not busy:
         return []
     shown = ", ".join(f"{printable(label)} {load:.0f} %" for label, load in busy.items())
@@ -97,7 +95,7 @@ def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColum
             given.setdefault((owners[name], name), []).extend(values)
     constant: dict[tuple[str, int], list[str]] = {}
     for (evaluator, measure), values in sorted(given.items()):
-        if len(values) >= _FEWEST_JUDGED and len({*values}) == 1:
+        if len(values) >= 10 and len({*values}) == 1:
             constant.setdefault((evaluator, len(values)), []).append(f"{printable(measure)} {values[0]:.3g}")
     return [
         f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "

@@ -20,8 +20,6 @@ from harness.store.compressed_memory import CompressedRecords
 
 ANSWER_CHARS = 400
 """Of an answer in a list; its details have more."""
-_MOST_KINDS = 4
-_LONGEST_REASON = 160
 
 # What became of a query, one bit each, since its repeats may differ.
 ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
@@ -166,9 +164,9 @@ class RecordCounts:
 
     @property
     def why_failed(self) -> str:
-        kinds = self.failures.most_common(_MOST_KINDS)
+        kinds = self.failures.most_common(4)
         shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
-        first = printable(self.first_failure, _LONGEST_REASON)
+        first = printable(self.first_failure, 160)
         return f"{shown}; the first: {first or 'no message'}" if shown else ""
 
     @classmethod

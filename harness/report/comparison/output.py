@@ -37,8 +37,6 @@ DIFFERENCE_COLUMNS = (
     *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
     "better",
 )
-_BRIEF_WIDTH = 80
-_MOST_ROWS = 10
 _LEGEND = (
     "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
@@ -154,7 +152,7 @@ def _csv(lines: Iterable[Iterable[object]]) -> str:
 
 def render_comparison(comparison: Comparison, console: Console, *, full: bool = False) -> None:
     """Print which run is better, and the main metrics; `full`: the pairs of every metric, and all notes."""
-    width = min(console.width, WIDTH if full else _BRIEF_WIDTH)
+    width = min(console.width, WIDTH if full else 80)
     console.print(plain(title_of(comparison), "dim"), width=width)
     console.print(plain(headline(comparison), "bold"), width=width)
     console.print()
@@ -232,7 +230,7 @@ def _title(compared: MeasureComparison) -> str:
 
 def _shown(comparison: Comparison) -> list[MeasureComparison]:
     held = {one.measure.name: one for one in comparison.measures if one.pairs}
-    return [held[name] for name in comparison.main if name in held][:_MOST_ROWS]
+    return [held[name] for name in comparison.main if name in held][:10]
 
 
 def _brief(comparison: Comparison) -> Table:

@@ -36,7 +36,6 @@ THROTTLED = "mean seconds in which every open model call of a query waited for a
 _USED = ("model_calls", "input_tokens", "generator_input_tokens", "output_tokens", "cached_tokens", "usd")
 _WALL = ("wall_s_p50", "wall_s")
 _GB = 1e-9
-_LONGEST_ID = 200
 _REBUILT = "rebuilt"
 
 Used = tuple[Quantity | None, ...]
@@ -192,7 +191,7 @@ def ledger_table(group: Group) -> Table | None:
         index = view.run.index()
         if index is None:
             continue
-        built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
+        built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, 200)
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
         used = [cost_quantity(view.row(f"index_{name}")) for name in names]
         texts = count(index.cost.embedded_texts + index.cost.cached_texts)

@@ -21,11 +21,6 @@ from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
 from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate, Frame
 
-_LONGEST_ANSWER = 26
-_LOW = 0.7
-"""Share of answers right with the gold evidence, below which the model is named as the limit."""
-_FEWEST_RIGHT = 2
-"""A constant answer must be right this often: where all answers differ, each is right once."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,8 @@ def model_limit(
         return None
     rows = [view.row_beside(measure, row) for view in entrants]
     best = max((one.mean for one in rows if one and one.mean is not None), default=0.0)
-    if max(row.mean, best) >= _LOW or 1 - row.mean <= row.mean - best:
+    # Share of answers right with the gold evidence, below which the model is named as the limit.
+    if max(row.mean, best) >= 0.7 or 1 - row.mean <= row.mean - best:
         return None
     return ModelLimit(upper.label, group.display_name(measure), row.mean)
 
@@ -139,10 +135,11 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     ids = [query_id for query_id in view.sample if query_id in applies]
     references = [view.sample[query_id].reference for query_id in ids]
     found = known.constant(references, query_weights(view.frame, ids, applies))
-    if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
+    # A constant answer must be right this often: where all answers differ, each is right once.
+    if found is None or sum(value > 0 for value in found.values) < 2:
         return None
     values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))
-    label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
+    label = f"always '{printable(found.answer, 26)}'"
     return Baseline(label, values, means_over(view.frame, measure, known.ends, values, applies))
 
 

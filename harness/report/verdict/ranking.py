@@ -25,8 +25,6 @@ from harness.statistics.recommendation import Lead, leads_of, ranked_places
 from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 from harness.store import Manifest, RunDir, find_runs
 
-_NOTICED_S = 0.1
-"""Seconds per query below which a difference in latency does not matter to a user."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,8 @@ class Ranking:
         for cost, means in self._costs:
             own = [mean for place in self.leading if (mean := means[place]) is not None]
             known = [mean for mean in means if mean is not None]
-            noticed = _NOTICED_S if cost == "latency_s" else 0.0
+            # Seconds per query below which a difference in latency does not matter to a user.
+            noticed = 0.1 if cost == "latency_s" else 0.0
             if len(own) == len(self.leading) and len(known) > 1 and max(known) - min(known) > noticed:
                 return cost, means
         return "", [None] * len(self.entrants)

@@ -11,11 +11,9 @@ from harness.report.labels import shortened
 from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 
-_LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
 _CHEAPEST = {"usd": "costs the least", "tokens": "uses the fewest tokens", "latency_s": "is the fastest"}
 _LESS = {"usd": "costs less", "tokens": "uses fewer tokens", "latency_s": "is faster"}
-_A_CENT = 0.01
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
 _OFTEN = 0.1
@@ -295,7 +293,7 @@ def _more(verdict: Verdict) -> str:
     if more.available == 0:
         return f"{said}{': write more' if more.are_own else ', but the data set has no more'}."
     takes = [duration(more.minutes)] if more.minutes else []
-    if more.usd and more.usd >= _A_CENT:
+    if more.usd and more.usd >= 0.01:
         takes.append(f"${more.usd:,.2f}" if more.usd < 10 else f"${short_number(more.usd)}")
     if takes:
         said += f" ({', '.join(takes)})"
@@ -365,7 +363,7 @@ def size_of(verdict: Verdict) -> str:
 
 
 def name(label: str) -> str:
-    return shortened(label, _LONGEST_NAME)
+    return shortened(label, 40)
 
 
 def scored(verdict: Verdict, standing: Standing | None) -> str:
