@@ -30,7 +30,6 @@ from harness.statistics.prices import Prices
 from harness.store import RunDir
 
 
-
 @dataclass(frozen=True)
 class Chapter:
     group: Group

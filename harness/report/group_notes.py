@@ -14,9 +14,6 @@ from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
 
-_OWN_KEYS = {"system", "dataset", "imported"}
-"""Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
-
 
 def document_notes(frame: Frame) -> list[str]:
     """For queries that share documents: what the interval of a mean covers."""
@@ -32,14 +29,14 @@ def document_notes(frame: Frame) -> list[str]:
 
 def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
     """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
-    # Per cent of the machine's CPU in other hands, from which on seconds are said to be too high.
-    busy = {label: load for label, load in foreign.items() if load is not None and load >= 20.0}
+    busy = [
+        f"{printable(label)} {load:.0f} %" for label, load in foreign.items() if load is not None and load >= 20
+    ]
     if not busy:
         return []
-    shown = ", ".join(f"{printable(label)} {load:.0f} %" for label, load in busy.items())
     return [
         "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
-        f"{shown} on average."
+        f"{', '.join(busy)} on average."
     ]
 
 
@@ -148,7 +145,8 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
         played = {**manifest.models, **played}
     shared = []
     for manifest in manifests:
-        own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
+        # These make a run another one, and need no warning.
+        own = {key: of for key, of in manifest.identity.items() if key not in {"system", "dataset", "imported"}}
         if not manifest.is_imported:
             own["models"] = {**played, **own.get("models", {})}
         if _model_is_unnamed(manifest):

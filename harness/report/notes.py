@@ -287,7 +287,7 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -
         if column.facts.shares_read:
             shares.setdefault(owner.get(measure, measure), []).extend(column.facts.shares_read)
     for evaluator, read in sorted(shares.items()):
-        # Share of the contexts that is shown as 100 %.
+        # From there on 100 % is shown.
         part = [share for share in read if share < 0.9995]
         if part:
             yield (
@@ -309,7 +309,7 @@ def lacks_evidence(rows: Iterable[SampleRow]) -> str:
     """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
     answerable = [row.reference for row in rows if not is_null(row.reference)]
     shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
-    # Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others the model is shown nothing.
+    # For the other queries the model is shown nothing.
     if shown >= 0.9 * len(answerable):
         return ""
     return (

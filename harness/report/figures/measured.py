@@ -308,7 +308,8 @@ def _fitting(runs: Sequence[RunView], panels: Sequence[_Subplot], beside: int, l
     suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
     columns = beside or suiting
     while True:
-        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * 0.65 / 2  # the width of "145 of 150"
+        # "145 of 150" is 0.65 inches wide.
+        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * 0.65 / 2
         if width >= 1.0 or columns <= 2:
             return columns, max(10, int(width / _TITLE_LETTER_IN))
         columns = columns // 2 if beside else columns - 1

@@ -190,9 +190,7 @@ class Details:
         self._units = 0
         self._size = 0
 
-    def add(
-        self, gold: Sequence[Sequence[Evidence]], readers: Sequence[RunReader], start: int, room: int
-    ) -> bool:
+    def add(self, gold: Sequence[Sequence[Evidence]], readers: Sequence[RunReader], start: int, room: int) -> bool:
         """Add the unit that begins at the query `start`; False, and nothing is added, if all details together
         would exceed `room` bytes. `gold`: the evidence of each of its queries.
         """

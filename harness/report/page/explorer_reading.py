@@ -97,7 +97,7 @@ class RunReader:
         """Of each query of the unit that begins there its repeats."""
         ids, briefs = self._ids[start : start + UNIT], self._view.briefs
         there = [key for one in ids for repeat in self._repeats if (key := (one, repeat)) in briefs]
-        found = dict(zip(there, self._view.run.records_at([briefs.place(key) for key in there]), strict=True))
+        found = dict(zip(there, self._view.run.records_at([briefs[key].place for key in there]), strict=True))
         return [[found.get((one, repeat)) for repeat in self._repeats] for one in ids]
 
     def words(self, start: int) -> Mapping[str, list[ShownWords]]:

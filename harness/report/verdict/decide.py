@@ -14,7 +14,7 @@ from harness.report.notes import UNFINISHED_NOTE, how_to_finish
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
 from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line, natural_mix, standings
+from harness.report.verdict.standings import Line, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Standing, Verdict
 from harness.report.view import Group, RunView
@@ -57,7 +57,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         at_most_worse=_at_most_worse(ranking, choice, shown),
         cheaper=_much_cheaper(ranking, choice),
         tie_break=tie_break(ranking, choice),
-        model_limit=model_limit(group, bounded, baselines, ranking.entrants, natural=natural_mix(ranking)),
+        model_limit=model_limit(group, bounded, baselines, ranking.entrants, ranking.mix),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
         is_ceiling=is_ceiling(ranking),
@@ -144,11 +144,10 @@ def weaknesses(group: Group) -> Iterator[str]:
 
 
 def _labelled(group: Group) -> Iterator[str]:
-    """For each category with a note the run with the most answers in it, if that is a tenth of them."""
+    """For each category with a note the run with the most answers in it, if that is a tenth of its answers."""
     for measure in group.known.values():
         for label in (one for one in measure.labels if one.note):
             n, view = max(((one.n_labelled(measure, label), one) for one in group.views), key=lambda each: each[0])
-            # As a share of the answers of a run.
             if n and n >= 0.1 * view.n_answered:
                 yield f"{shortened(view.label)}: {n:,} of {counted(view.n_answered, 'answer')} {label.note}."
 
@@ -378,7 +377,7 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 
 def _shared_wording(verdict: Verdict) -> Iterator[str]:
     constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
-    # Score of a constant answer, from 0 to 1, above which a word metric says little about facts.
+    # Above that a word metric says little about facts.
     if constant and not verdict.is_share and constant.value > 0.5:
         yield (
             f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "

@@ -10,10 +10,10 @@ from harness.report.verdict.baselines import Baseline, Baselines, baseline_row, 
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import Line, natural_mix, shown_rows, why_not_ranked
+from harness.report.verdict.standings import Line, shown_rows, why_not_ranked
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics.run_frame import Aggregate
+from harness.statistics.run_frame import NATURAL, Aggregate
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Findings:
     @property
     def weighed(self) -> str:
         """How `rows` count the queries."""
-        is_natural = natural_mix(self.ranking)
+        is_natural = self.ranking.mix == NATURAL
         return "types weighed as in the whole data set" if is_natural else "each query counting the same"
 
     def row_of(self, view: RunView, measure: str) -> Aggregate | None:
@@ -97,7 +97,7 @@ def _lines(ranking: Ranking, rows: Mapping[RunView, Aggregate | None], constant:
     views = [*ranked, *sorted(left, key=lambda view: (not view.is_complete, view.is_baseline))]
     found = [Line(view.label, view, rows[view]) for view in views]
     if constant is not None:
-        row = baseline_row(constant, natural=natural_mix(ranking))
+        row = baseline_row(constant, ranking.mix)
         others = ranking.group.scored_otherwise(ranking.measure)
         n_above = next((at for at, view in enumerate(views) if why_not_ranked(view, others)), len(found))
         found.insert(n_above, Line(constant.label, None, row))

@@ -26,7 +26,6 @@ from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 from harness.store import Manifest, RunDir, find_runs
 
 
-
 @dataclass(frozen=True)
 class Ranking:
     group: Group
@@ -66,6 +65,14 @@ class Ranking:
     @property
     def ranked(self) -> MeasureComparison | None:
         return self.by(self.measure)
+
+    @cached_property
+    def mix(self) -> str:
+        """`NATURAL` if means are in the natural mix of query types, else `OVERALL`."""
+        if self.ranked is not None:
+            return NATURAL if self.ranked.mix == "natural" else OVERALL
+        rows = [view.row(self.measure, NATURAL) for view in self.entrants or self.group.views]
+        return NATURAL if any(rows) and all(row is None or row.mean is not None for row in rows) else OVERALL
 
     @property
     def race(self) -> RaceRecord | None:
@@ -156,13 +163,11 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The first cost that is known of the best run and of all that are not beaten, and its mean for each run;
-        None if it is unknown or must not be compared. Too small differences in latency are ignored.
-        """
+        """The first cost that is known of all leading runs, and its means; None: unknown, or not to be compared."""
         for cost, means in self._costs:
             own = [mean for place in self.leading if (mean := means[place]) is not None]
             known = [mean for mean in means if mean is not None]
-            # Seconds per query below which a difference in latency does not matter to a user.
+            # A user does not notice less than a tenth of a second.
             noticed = 0.1 if cost == "latency_s" else 0.0
             if len(own) == len(self.leading) and len(known) > 1 and max(known) - min(known) > noticed:
                 return cost, means
@@ -182,9 +187,8 @@ class Ranking:
         return found
 
     def _row(self, view: RunView, measure: str) -> Aggregate | None:
-        """In the mix of query types of the comparison if there is one, else over all queries."""
-        mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
-        return view.row(measure, mix) or view.row(measure)
+        """In the mix of query types of the comparison if it has that, else over all queries."""
+        return view.row(measure, self.mix) or view.row(measure)
 
     @cached_property
     def earlier_looks(self) -> set[int]:
@@ -202,9 +206,8 @@ class Ranking:
                         seen.setdefault(digest, {})[system] = size
         reached = [reach for view in self.entrants if (reach := view.run.reach())]
         grown = Counter(size for reach in reached for size in reach.looks)
-        return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
-            size for size, n in grown.items() if n > 1
-        }
+        sizes = {size for systems in seen.values() if len(systems) > 1 for size in systems.values()}
+        return sizes | {size for size, n in grown.items() if n > 1}
 
     @property
     def anytime_p(self) -> float | None:

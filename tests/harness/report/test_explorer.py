@@ -246,9 +246,9 @@ def test_of_several_attempts_the_highest_counts_wherever_its_line_stands(
     assert len(answers.all) == len(list(run.iter_records()))
     for key, one in counting.items():
         assert (answers[key].attempt, answers[key].status) == (one.attempt, one.status)
-        assert run.records_at([briefs.place(key)]) == [one]
+        assert run.records_at([briefs[key].place]) == [one]
         answer = one.prediction.answer if one.prediction else None
-        assert briefs.has_answer(key) == (answer is not None)
+        assert (briefs[key].answer is None) == (answer is None)
         assert (briefs[key].answer or "")[:100] == (answer or "")[:100]
         if key[0].startswith("other"):
             assert briefs.status(key) == (ANSWERED if one.status == "ok" else ERROR)
