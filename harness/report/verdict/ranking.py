@@ -163,7 +163,7 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The first cost that is known of all leading runs, and its means; None: unknown, or not to be compared."""
+        """The first cost that is known of all leading runs, and its means; None: unknown or not comparable."""
         for cost, means in self._costs:
             own = [mean for place in self.leading if (mean := means[place]) is not None]
             known = [mean for mean in means if mean is not None]
