@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
 from records import known
-from report_groups import group_of
+from report_groups import group_of, right, scored, written
 
 from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
@@ -82,32 +82,22 @@ def test_runs_without_anything_measured_draw_nothing(make_run: MakeRun, new_figu
     assert crossings_of(group) == []
 
 
-@pytest.mark.parametrize("count", [1, 10])
-def test_long_and_hostile_names_and_many_runs_are_drawn(
-    count: int, make_run: MakeRun, new_figure: NewFigure
-) -> None:
-    runs = [make_run(system=f"{HOSTILE}{k}", types=SMALL, sessions=(2,)) for k in range(count)]
-    group = group_of(*runs)
+def test_long_and_hostile_names_of_many_runs_are_drawn(make_run: MakeRun, new_figure: NewFigure) -> None:
+    group = group_of(*(make_run(system=f"{HOSTILE}{k}", types=SMALL, sessions=(2,)) for k in range(10)))
     for draw in (draw_latency, draw_tokens):
         for one in draw(group, new_figure):
             assert "<b>" not in page_svg(one.figure, one.stem)
-            assert one.figure.get_size_inches()[1] < 3.5 + 0.45 * count
+            assert one.figure.get_size_inches()[1] < 8
 
 
 def test_a_latency_is_of_the_attempt_that_counts_and_of_live_answers(make_run: MakeRun) -> None:
     run = make_run(types=SMALL, failing=1)
-    first = next(record for record in run.iter_records() if record.status == "error")
+    failed, done, *_ = run.iter_records()
     assert len(group_of(run).views[0].latencies) == 2
-    done = next(record for record in run.iter_records() if record.status == "ok")
-    answered = done.model_copy(
-        update={"query_id": first.query_id, "attempt": 2, "cost": done.cost.model_copy(update={"wall_s": 99.0})}
-    )
-    close_again(run, answered)
-    assert group_of(run).views[0].latencies[-1] == 99.0
-    replayed = answered.model_copy(
-        update={"attempt": 3, "cost": answered.cost.model_copy(update={"replayed_calls": 1})}
-    )
-    close_again(run, replayed)
+    for attempt, cost in ((2, {"wall_s": 99.0}), (3, {"wall_s": 99.0, "replayed_calls": 1})):
+        again = {"query_id": failed.query_id, "attempt": attempt, "cost": done.cost.model_copy(update=cost)}
+        close_again(run, done.model_copy(update=again))
+        assert (99.0 in group_of(run).views[0].latencies) is (attempt == 2)
     assert len(group_of(run).views[0].latencies) == 2
 
 
@@ -124,9 +114,8 @@ def test_throttling_stands_apart_only_where_there_was_some(tmp_path: Path, new_f
     assert group_of(run).views[0].latencies == (2.0, 2.0, 2.0)
 
 
-def test_what_nobody_knows_of_throttling_is_not_said_to_be_nothing(tmp_path: Path, new_figure: NewFigure) -> None:
-    known = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
-    unknown = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}))
+def test_unknown_throttling_is_not_said_to_be_none(tmp_path: Path, new_figure: NewFigure) -> None:
+    known, unknown = scored(tmp_path, {"naive": [1.0, 0.0], "kg": [1.0, 0.0]})
     for record in list(unknown.iter_records()):
         cost = record.cost.model_copy(update={"throttled_s": None})
         close_again(unknown, record.model_copy(update={"attempt": 2, "cost": cost}))
@@ -138,10 +127,11 @@ def test_what_nobody_knows_of_throttling_is_not_said_to_be_nothing(tmp_path: Pat
     assert "No other system waited for its provider" in both.caption
 
 
-def test_tokens_that_nobody_counted_are_a_dash_and_no_bar(tmp_path: Path, new_figure: NewFigure) -> None:
-    counted = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
-    unknown = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}, input_tokens=None))
-    group = group_of(counted, unknown)
+def test_tokens_that_were_not_counted_are_a_dash_and_no_bar(tmp_path: Path, new_figure: NewFigure) -> None:
+    plans = [
+        ScoredRun(name, {"accuracy": [1.0, 0.0]}, input_tokens=n) for name, n in (("naive", 100), ("kg", None))
+    ]
+    group = written(tmp_path, *plans)
     tokens, usd = draw_tokens(group, new_figure)
     # Input and output of one run; neither has an index.
     assert [len(axes.patches) for axes in tokens.figure.axes] == [2, 0]
@@ -157,25 +147,21 @@ def test_a_query_is_shown_with_its_share_of_the_index(make_run: MakeRun) -> None
     bare = make_run(system="gold", types=SMALL, usage=Usage(calls=1, input_tokens=9), indexed=False)
     amortised, cheaper, *usd = crossings_of(group_of(naive, kg, bare))
     assert amortised.header[2:] == tuple(f"over {n} queries" for n in ("3", "100", "1,000", "10,000"))
-    assert [row[3] for row in amortised.rows] == [
-        Quantity(3_000),
-        Quantity(2_000),
-        None,
-    ]
+    assert [row[3] for row in amortised.rows] == [Quantity(3_000), Quantity(2_000), None]
     assert cheaper.header == ("system", "than naive", "than kg", "accuracy")
     assert [row[1:3] for row in cheaper.rows] == [(NOTHING, "up to 49"), ("from 51 on", NOTHING)]
     assert [table.name for table in usd] == ["break_even_usd", "cheaper_than_usd"]
 
 
 def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run: MakeRun) -> None:
-    runs = [
-        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0] * 20}, input_tokens=tokens))
+    plans = [
+        ScoredRun(name, {"accuracy": [1.0] * 20}, input_tokens=tokens)
         for name, tokens in (("naive", 300), ("kg", 100))
     ]
-    index = make_run(types=SMALL, index_cost=index_of(40_000)).index()
-    free = known(make_run(system="x", types=SMALL, index_cost=index_of(0)).index())
-    for run, record in zip(runs, (free, known(index)), strict=True):
-        run.write_index(record.model_copy(update={"index_id": run.manifest().index_id}))
+    runs = [write_run(tmp_path, plan) for plan in plans]
+    for run, (name, tokens) in zip(runs, (("x", 0), ("y", 40_000)), strict=True):
+        index = known(make_run(system=name, types=SMALL, index_cost=index_of(tokens)).index())
+        run.write_index(index.model_copy(update={"index_id": run.manifest().index_id}))
         close_again(run)
     cell = crossings_of(group_of(*runs))[1].rows[1][1]
     assert isinstance(cell, str)
@@ -196,26 +182,18 @@ def resources_of(new_figure: NewFigure, run: RunDir) -> Drawing:
     return drawing
 
 
-def test_an_interruption_and_a_new_phase_break_the_lines(make_run: MakeRun, new_figure: NewFigure) -> None:
-    sessions = ((3,), (12,), (12, 6))
-    drawn = [
-        resources_of(new_figure, make_run(system=f"s{number}", types=SMALL, sessions=own))
-        for number, own in enumerate(sessions)
-    ]
+def test_resources_have_a_line_for_each_phase_session_and_server(
+    make_run: MakeRun, new_figure: NewFigure, tmp_path: Path
+) -> None:
     # CPU and RAM; then a line more in each panel for the index, and one for the second session.
-    assert [len(lines_of(one.figure, PALETTE[0])) for one in drawn] == [2, 4, 6]
-
-
-def test_a_run_without_a_model_server_draws_none(make_run: MakeRun, new_figure: NewFigure) -> None:
-    without = resources_of(new_figure, make_run(types=SMALL, sessions=(3,)))
+    for sessions, n_lines in (((3,), 2), ((12,), 4), ((12, 6), 6)):
+        drawn = resources_of(new_figure, make_run(types=SMALL, sessions=sessions))
+        assert len(lines_of(drawn.figure, PALETTE[0])) == n_lines
+        assert lines_of(drawn.figure, PALETTE[5]) == []
     having = resources_of(new_figure, make_run(system="kg", types=SMALL, sessions=(3,), server=True))
-    assert lines_of(without.figure, PALETTE[5]) == []
     assert lines_of(having.figure, PALETTE[5]) == [3, 3]
-
-
-def test_one_lonely_sample_is_drawn(make_run: MakeRun, new_figure: NewFigure, tmp_path: Path) -> None:
-    picture = publish(resources_of(new_figure, make_run(types=SMALL, sessions=(1,))), tmp_path)
-    assert (tmp_path / picture.path).is_file()
+    lonely = publish(resources_of(new_figure, make_run(types=SMALL, sessions=(1,))), tmp_path)
+    assert (tmp_path / lonely.path).is_file()
 
 
 def test_thousands_of_samples_become_means_over_stretches_of_time(
@@ -230,10 +208,7 @@ def test_thousands_of_samples_become_means_over_stretches_of_time(
 
 
 def test_of_too_many_pairs_those_with_the_best_are_drawn(tmp_path: Path, new_figure: NewFigure) -> None:
-    runs = [
-        write_run(tmp_path, ScoredRun(system=f"s{k}", scores={"accuracy": [1.0] * k + [0.0] * (30 - k)}))
-        for k in range(0, 27, 3)
-    ]
+    runs = scored(tmp_path, {f"s{k}": right(k, 30) for k in range(0, 27, 3)})
     group = group_of(*runs)
     (drawing,) = draw_significance(findings(group), new_figure)
     (axes,) = drawing.figure.axes
