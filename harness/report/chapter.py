@@ -51,7 +51,6 @@ class Chapter:
         return f"{queries}{searched}{kept}: {shown}. Digest {printable(self.group.digest[:12])}."
 
     def tables(self) -> list[Table]:
-        """Of all sections, in order; no two share a name."""
         return [table for section in self.sections for table in section.content.tables]
 
     def section(self, key: str) -> Section | None:
@@ -71,9 +70,7 @@ def load_chapters(
     margin: float | None = None,
     published: Published | None = None,
 ) -> list[Chapter]:
-    """A chapter, without pictures, for each group of `load_groups`. `measure` ranks, `margin` is in points; None:
-    as the configs or the data set say.
-    """
+    """A chapter, without pictures, for each group of runs. `measure`, `margin` (points): None as configs say."""
     return [build_chapter(group, measure, margin, published) for group in load_groups(runs, prices)]
 
 

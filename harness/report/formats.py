@@ -95,7 +95,6 @@ def summary_csv(groups: Sequence[Group]) -> str:
 
 
 def csv_text(lines: Iterable[Iterable[str]]) -> str:
-    """Lines of cells that are no formulas."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
@@ -158,7 +157,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def table_markdown(table: Table) -> str:
-    """A file of its own: title, table, note."""
     return "\n".join([f"# {prose(table.title)}", "", *_body(table), ""])
 
 
@@ -191,7 +189,6 @@ def prose(text: str) -> str:
 
 
 def _body(table: Table) -> MarkdownLines:
-    """Words to the left, numbers to the right."""
     rule = ["---" if words else "---:" for words in table.word_columns]
     body = [[_cell(entry) for entry in line] for line in (table.header, *table.rows)]
     note = ["", prose(table.note)] if table.note else []
@@ -225,7 +222,6 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
 
 
 def _measures(chapters: Sequence[Chapter]) -> MarkdownLines:
-    """What each measure is, in the words of its evaluator."""
     said = {
         name: chapter.group.known[name]
         for chapter in chapters

@@ -79,10 +79,7 @@ def scored_by(evaluation: EvaluationRecord) -> str:
 
 
 def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColumns]]) -> list[str]:
-    """Judges that gave every answer of a group the same value; `scored`: the evaluations and scores of each run.
-
-    Imputed values are not the judge's, and binary metrics may well be constant.
-    """
+    """Judges that gave every answer of a group the same value; `scored`: evaluations and scores of each run."""
     given: dict[tuple[str, str], list[float]] = {}
     for evaluations, scores in scored:
         asking = [one for one in evaluations if "judge" in one.models]

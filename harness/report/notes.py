@@ -67,7 +67,6 @@ def run_notes(
 
 
 def how_to_finish(is_running: bool) -> str:
-    """What to do about an unfinished run."""
     return "It is still running: wait until it ends." if is_running else "Run it again to resume."
 
 

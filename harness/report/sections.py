@@ -53,8 +53,6 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Reported:
-    """What a section is made from."""
-
     group: Group
     findings: Findings
     published: Published | None = None

@@ -124,9 +124,7 @@ def _point_row(group: Group, findings: Findings, name: str, value: float, view: 
 
 
 def budget_tables(findings: Findings, views: Sequence[RunView]) -> list[Table]:
-    """For each cost: those of `views` that are better than all cheaper ones, each with the cheapest that is as
-    good; none that only looks cheap. Costs are in the mix in which the answers are.
-    """
+    """For each cost: runs that are better than all cheaper ones, each with the cheapest that is as good."""
     if findings.ranking.ranked is None:
         return []
     tables = (_budget_table(findings, findings.ranking.ranked, views, cost) for cost in BUDGETS)
@@ -206,9 +204,7 @@ def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list
 
 
 def _panels(group: Group, findings: Findings) -> dict[str, str]:
-    """Measure -> title: the one that ranks and the first main one of another evaluator, and costs, if any run has
-    a value.
-    """
+    """Measure -> title: what ranks, the first main metric of another evaluator, and costs, if a run has some."""
     quality = []
     if findings.measure is not None:
         compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()

@@ -174,9 +174,7 @@ def print_notes(
     left_out: Sequence[str] = (),
     runs: Sequence[RunDir] = (),
 ) -> None:
-    """The first notes that weaken a number, about two lines each, and what `--full` shows besides; `full`: all of
-    them in full. `runs`: those that commands in the notes name.
-    """
+    """The first notes that weaken a number, cut to two lines; `full`: all. `runs`: those that commands name."""
     notes = [with_typed_names(note, runs) for note in notes]
     shown = notes if full else [_cut(note) for note in notes if not weakens_nothing(note)][:3]
     for note in shown:

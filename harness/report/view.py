@@ -93,7 +93,6 @@ class RunView:
     race: RaceRecord | None = None
     is_running: bool = False
     position: int = 0
-    """In its group: it looks the same in every figure."""
 
     @property
     def left_race_after(self) -> int | None:
@@ -105,11 +104,11 @@ class RunView:
         return self._by_key.get((measure, query_type))
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
-        """The row of that measure in the mix of query types in which another one is, if there is one in that."""
+        """The row of a measure in the mix of query types of another one, else overall."""
         return self.row_in(other.query_type if other else OVERALL, measure)
 
     def row_in(self, mix: str, measure: str) -> Aggregate | None:
-        """The row of that measure in a mix of query types, or overall if it has none in that."""
+        """In a mix of query types, else overall."""
         row = self.row(measure, mix)
         return row if row is not None and row.mean is not None else self.row(measure)
 
@@ -127,7 +126,6 @@ class RunView:
 
     @property
     def n_expected(self) -> int:
-        """(query, repeat) pairs that the run is to answer."""
         return len(self.frame.query_types) * self.frame.repeats
 
     @property
@@ -205,7 +203,6 @@ class RunView:
         return bool(self.manifest.baseline)
 
     def n_labelled(self, measure: Measure, label: ScoreLabel) -> int:
-        """Number of its answers in a category of the metric."""
         return self.labelled.get(measure.name, {}).get(label.name, 0)
 
     @property
@@ -239,7 +236,6 @@ class Group:
 
     @property
     def key(self) -> str:
-        """Tells it from other groups: the same queries may be asked with a generator and without."""
         return self.digest[:12] if self.has_answers else f"{self.digest[:12]}-retrieval"
 
     @property

@@ -65,9 +65,7 @@ class Comparison:
     margin: float
     """In points: a run that is worse by less counts as good."""
     main: tuple[str, ...] = ()
-    """The metrics that matter most, in order: the one that ranks, those of the leaderboard's columns, and
-    costs.
-    """
+    """The metrics that matter most: the one that ranks, those of the leaderboard's columns, and costs."""
     apart: tuple[MeasureComparison, ...] = ()
     """The pairs with a baseline, corrected as a family of their own and without ranks."""
 
@@ -103,9 +101,7 @@ def compare_runs(
 
 
 def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
-    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold. `ranked_by`: the
-    metric that comes first; empty: the one that is named, else evidence found, else another that can rank.
-    """
+    """`compare_runs` for runs in memory, over the queries they hold. `ranked_by`: the metric that comes first."""
     against = None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())

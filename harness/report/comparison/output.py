@@ -312,7 +312,6 @@ class VoteCount:
     runs: tuple[str, str]
     names: tuple[str, str]
     preferred: tuple[int, int]
-    """How often each was the better one."""
     n_tie: int
 
     @property

@@ -71,9 +71,7 @@ def difference(compared: MeasureComparison, pair: ComparedPair) -> Quantity:
 
 
 def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> WhichAsGood | None:
-    """Which of the two is shown to be worse than the other by less than `margin` points, by the interval of the
-    difference. None if the metric has no direction or no range, or without an interval.
-    """
+    """Which is shown to be worse by less than `margin` points; None without direction, range or interval."""
     way, span = compared.measure.higher_is_better, compared.measure.span
     low, high = pair.interval
     if way is None or span is None or low is None or high is None:

@@ -155,7 +155,6 @@ def counted_in(views: Iterable[RunView]) -> str:
 
 
 def queries_of(views: Iterable[RunView], rows: Iterable[Aggregate | None]) -> str:
-    """`n = 22 queries`, `n = 44 answers`."""
     return f"n = {n_of(rows)} {counted_in(views)}"
 
 
@@ -231,9 +230,7 @@ class Scale:
     measure: str
     name: str
     is_share: bool
-    """Shown in per cent."""
     is_unit: bool
-    """Between 0 and 1."""
 
     @classmethod
     def of(cls, group: Group, measure: str) -> Scale:

@@ -89,9 +89,7 @@ class ScatterPoint(NamedTuple):
 def draw_pareto(
     group: Group, measure: str, new_figure: NewFigure, rows: Mapping[RunView, Aggregate | None] | None = None
 ) -> list[Drawing]:
-    """A metric against each cost that is not always 0. `rows`: the mean of each run; default: over all queries.
-    Unfinished runs are left out.
-    """
+    """A metric against each cost that is not always 0. `rows`: means of the runs; default: over all queries."""
     if measure in COSTS:
         return []
     ranked = rows or {view: view.row(measure) for view in group.views}

@@ -191,9 +191,7 @@ class Details:
         self._size = 0
 
     def add(self, gold: Sequence[Sequence[Evidence]], readers: Sequence[RunReader], start: int, room: int) -> bool:
-        """Add the unit that begins at the query `start`; False, and nothing is added, if all details together
-        would exceed `room` bytes. `gold`: the evidence of each of its queries.
-        """
+        """Add the unit from query `start` on; False, and nothing is added, beyond `room` bytes."""
         first_text, self._new_texts = len(self._texts), []
         facts = [
             [self._text([_cut(one.fact), "fact", [self._document(one.doc_id)]]) for one in dict.fromkeys(evidence)]

@@ -50,8 +50,6 @@ _FEWEST_ANSWERED = 10
 
 @dataclass(frozen=True)
 class _Question:
-    """The sections that answer one question, folded."""
-
     key: str
     title: str
     sections: list[Section]
@@ -121,9 +119,7 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[int, Explorer]) ->
 
 
 def opening_group(groups: Sequence[Group]) -> Group | None:
-    """Of those over the data set of the first one: answers, if all systems answered `_FEWEST_ANSWERED` queries;
-    otherwise the one with the most queries done by all systems.
-    """
+    """Of the first data set: answers, if all systems answered enough; else the group with most queries done."""
 
     def usefulness(group: Group) -> tuple[bool, int, bool]:
         systems = [view for view in group.views if not view.is_baseline] or group.views

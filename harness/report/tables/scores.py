@@ -74,9 +74,7 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
 
 @dataclass(frozen=True)
 class _Refusals:
-    """Answers to which a metric does not apply, above all refusals, in the complete runs of a group. A mean
-    without them is over different queries in each run, and a system gains by refusing what is hard.
-    """
+    """Answers to which a metric does not apply: without them a system gains by refusing what is hard."""
 
     measure: Measure
     views: Sequence[RunView]

@@ -80,9 +80,7 @@ def baseline_row(baseline: Baseline, mix: str) -> Aggregate | None:
 def model_limit(
     group: Group, measure: str, baselines: Baselines, entrants: Sequence[RunView], mix: str
 ) -> ModelLimit | None:
-    """The share of answers that are right with the gold evidence, if that is low, and further from 100 % than the
-    best system is from it.
-    """
+    """The share right with the gold evidence, if low and further from 100 % than from the best system."""
     upper, known = baselines.upper, group.known.get(measure)
     row = baseline_row(upper, mix) if upper and known and known.is_share else None
     if upper is None or row is None or row.mean is None or row.n_expected < FEWEST:

@@ -184,7 +184,6 @@ def _is_above(ranking: Ranking, view: RunView, lower: Baseline) -> bool:
 
 
 def _is_worst_throughout(compared: MeasureComparison) -> bool:
-    """Whether every run has the worst possible mean; False if that is not known."""
     ends, way = compared.measure.ends, compared.measure.higher_is_better
     if ends is None or way is None:
         return False
@@ -282,9 +281,7 @@ def _probability(ranking: Ranking, choice: Choice) -> float | None:
 
 
 def _at_most_worse(ranking: Ranking, choice: Choice, shown: Sequence[Standing]) -> float | None:
-    """How far the best run may be behind another one, by the intervals of the leaderboard, and for new documents
-    where those are of these alone; None if another run is recommended.
-    """
+    """How far the best run may be behind another, by the leaderboard; None: another one is recommended."""
     if not choice.recommends or choice.place != ranking.order[0]:
         return None
     is_cost = ranking.ranked is not None and ranking.ranked.measure.higher_is_better is False

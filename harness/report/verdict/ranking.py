@@ -84,9 +84,7 @@ class Ranking:
 
     @cached_property
     def order(self) -> list[int]:
-        """The places of all entrants, the best mean first; of equal means first the run with more answers right,
-        see `answers`, then the cheaper one.
-        """
+        """The places by mean, the best first; of equal ones that with more answers right, then the cheaper."""
         if self.ranked is None:
             return list(range(len(self.entrants)))
         compared, (_, right) = self.ranked, self.answers
@@ -101,9 +99,7 @@ class Ranking:
 
     @cached_property
     def answers(self) -> tuple[str, list[float]]:
-        """Where retrieval ranks: the metric of answers that decides between equal means, and its mean for each
-        run. An empty name and zeros if the runs have none in common.
-        """
+        """Where retrieval ranks: the metric of answers that decides between equal means, and its means."""
         known, views = self.group.known, self.entrants
         if self.measure in known and "answer" not in known[self.measure].reads:
             for name in candidates_to_rank(self.instead_of or self.group.ranking.name, (), known):
@@ -125,9 +121,7 @@ class Ranking:
 
     @cached_property
     def beaten(self) -> frozenset[int]:
-        """Runs that are significantly worse than the best: all of them if it has won, otherwise those that are so
-        with Holm's correction for all pairs, for new documents too.
-        """
+        """Runs that are significantly worse; unless the best has won, with Holm's correction, for new documents."""
         if self.is_won:
             return frozenset(lead.place for lead in self.leads)
         shown = (lead.place for lead in self.leads if lead.is_shown and lead.place not in self.worse_here)
@@ -135,9 +129,7 @@ class Ranking:
 
     @cached_property
     def worse_here(self) -> frozenset[int]:
-        """Runs that are significantly worse than the best on these documents, with Holm's correction for all
-        pairs, and not shown to be so on new ones. Empty if the best has won.
-        """
+        """Runs that are significantly worse than the best, with Holm's correction, on these documents only."""
         if self.is_won:
             return frozenset()
         pairs = {lead.place: self.pair_with_best(lead.place) for lead in self.leads if lead.is_shown_here}
@@ -192,9 +184,7 @@ class Ranking:
 
     @cached_property
     def earlier_looks(self) -> set[int]:
-        """Sizes of the smaller samples within this one over which two of the systems or more have finished runs,
-        or had them before the runs went on.
-        """
+        """Sizes of smaller samples within this one over which two of the systems or more have finished runs."""
         if len(self.entrants) < 2:
             return set()
         own = {view.run.path.resolve() for view in self.group.views}
@@ -258,9 +248,7 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Those of the leaderboard's columns and the first metric of each other evaluator, if every run has it and at
-    least two were scored in the same way.
-    """
+    """The leaderboard's columns and the first metric of each other evaluator, if every run has it."""
     chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}

@@ -197,9 +197,7 @@ def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
 
 
 def _difference(verdict: Verdict) -> str:
-    """The lead over the next run, or the gap to the best one; and a cheaper alternative. None where values are
-    missing, which count as the worst.
-    """
+    """The lead over the next run, or the gap to the best; and a cheaper one. None with missing values."""
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return ""
     own = _recommended(verdict)
@@ -303,9 +301,7 @@ def _more(verdict: Verdict) -> str:
 
 
 def _stopped(verdict: Verdict) -> str:
-    """What to do where a budget ended the runs; empty if none did, or if the result is settled. Each command has
-    the minutes of its budget anew; dollars and tokens are counted together.
-    """
+    """What to do where a budget ended the runs. Each command has its minutes anew; dollars add up."""
     if not verdict.n_left or verdict.outcome not in {*_UNSETTLED, Outcome.MODEL_CANNOT_ANSWER}:
         return ""
     more = "" if verdict.stopped_by == "minutes" else f" with a larger --set budget.{verdict.stopped_by}=N"

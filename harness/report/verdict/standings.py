@@ -34,9 +34,7 @@ class Line(NamedTuple):
 
 
 def shown_rows(ranking: Ranking) -> dict[RunView, Aggregate | None]:
-    """The mean of each run: of one that was compared, over the queries of the comparison, with the worst possible
-    value for each missing one.
-    """
+    """The mean of each run; of compared ones over common queries, with the worst value for missing ones."""
     return {view: _shown(ranking, view) for view in ranking.group.views}
 
 

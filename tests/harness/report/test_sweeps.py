@@ -220,7 +220,7 @@ def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRu
     assert drawing.stem == "sweep_top_k"
 
 
-def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve_and_their_rows_say_so(
+def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve(
     make_run: MakeRun,
 ) -> None:
     runs = swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9})
