@@ -121,7 +121,7 @@ class Ranking:
 
     @cached_property
     def beaten(self) -> frozenset[int]:
-        """Runs that are significantly worse; unless the best has won, with Holm's correction, for new documents."""
+        """Runs that are significantly worse; if the best has not won, with Holm's correction for new documents."""
         if self.is_won:
             return frozenset(lead.place for lead in self.leads)
         shown = (lead.place for lead in self.leads if lead.is_shown and lead.place not in self.worse_here)

@@ -1,4 +1,4 @@
-"""Values as every renderer writes them: an unknown value is no zero, and no form says more than the number does."""
+"""Values as every renderer writes them: an unknown value is no zero, and no form says more than its number."""
 
 import pytest
 

@@ -12,10 +12,9 @@ from records import known
 from report_groups import chapter_of, scored
 
 from harness.core.records import Cost, EvaluationRecord, Score, Usage
-from harness.display import NOTHING, Entry, Picture, Quantity, Table, ValueGroup, format_value
-from harness.report.chapter import Chapter, load_chapters
+from harness.display import NOTHING, Entry, Quantity, Table, ValueGroup, format_value
+from harness.report.chapter import Chapter
 from harness.report.quantities import count, part
-from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -45,17 +44,6 @@ def test_every_table_has_a_name_of_its_own_and_whole_rows(make_run: MakeRun) -> 
     assert len({table.name.lower() for table in tables}) == len(tables)
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+", table.name) for table in tables)
     assert all(len(row) == len(table.header) for table in tables for row in table.rows)
-
-
-def test_pictures_go_to_their_sections_and_change_nothing_else(make_run: MakeRun) -> None:
-    plain = chapter_of(make_run(types=SMALL, sessions=()))
-    picture = Picture("s", "t", "c", "a", Path("figures/s.svg"), "<svg/>", width_pt=300.0, smallest_letters_pt=7.0)
-    chapter = plain.illustrated({"latency": [picture], "resources": [picture]})
-    for key in ("latency", "resources"):
-        section = known(chapter.section(key))
-        assert section.pictures == (picture,)
-    assert plain.section("resources") is None
-    assert chapter.tables() == plain.tables()
 
 
 def test_the_leaderboard_has_the_best_first_and_what_it_costs(make_run: MakeRun) -> None:
@@ -161,33 +149,6 @@ def test_measures_stand_where_they_say_and_unknown_ones_last(
     assert measure in {row[0] for table in found.content.tables for row in table.rows} or any(
         table.name == measure for table in found.content.tables
     )
-
-
-def test_retrieval_alone_is_a_chapter_of_its_own_over_the_same_queries(make_run: MakeRun) -> None:
-    searched = make_run(types=SMALL, sessions=(), generator={"provider": "none"})
-    answered = make_run(system="kg", types=SMALL, sessions=())
-    first, second = load_chapters([searched, answered], load_prices())
-    assert (first.group.title, second.group.title) == ("multihop_rag, without a generator", "multihop_rag")
-    assert first.description == second.description
-    assert not any("stand apart" in note for chapter in (first, second) for note in chapter.group.notes)
-
-
-@pytest.mark.parametrize(
-    "wishes",
-    [
-        {"evaluated": False},
-        {"failing": 3},
-        {"missing": 3, "indexed": False, "evaluated": False},
-        {"repeats": 2, "missing": 1},
-    ],
-)
-def test_incomplete_runs_make_a_chapter(make_run: MakeRun, wishes: dict[str, object]) -> None:
-    chapter = chapter_of(
-        make_run(types=SMALL, sessions=(), **wishes), make_run(system="kg", types=SMALL, sessions=())
-    )
-    (rows,) = [rows_of(table) for table in chapter.tables() if table.name == "leaderboard"]
-    assert {str(row["system"]) for row in rows} - {"always 'Yes'"} == {"naive", "kg"}
-    assert ("unfinished" in {row[""] for row in rows}) == ("missing" in wishes)
 
 
 def test_machine_and_commit_of_every_run_are_told_and_unknown_ones_are_dashes(make_run: MakeRun) -> None:

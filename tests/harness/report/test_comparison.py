@@ -241,12 +241,6 @@ def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Pat
     )
 
 
-def test_no_line_is_wider_than_the_console_or_100_columns(tmp_path: Path) -> None:
-    comparison = compare_runs([*three_runs(tmp_path), *scored(tmp_path, {"kg" * 40: right(8)})])
-    for width in (70, 100, 200):
-        assert max(len(line) for line in shown(comparison, width).splitlines()) <= min(width, 100)
-
-
 def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": right(9, 13), "kg": right(4, 13)})
     (row,) = rows_of(compare_runs(runs, ComparisonChoice(("accuracy",))))

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 from report_groups import printed
 
-from harness.core.records import Failure
 from harness.display import format_value
 from harness.report import load_chapters, render_terminal
 from harness.statistics.prices import load_prices
@@ -48,14 +47,6 @@ def test_different_data_is_said_not_to_be_comparable(make_run: MakeRun) -> None:
     assert "Do not compare" in shown(*runs, full=False)
 
 
-def test_types_that_do_not_fit_beside_the_rest_go_below(make_run: MakeRun) -> None:
-    text = shown(make_run(types={f"type number {n}": 1 for n in range(9)}, sessions=()), width=80)
-    table = text.split("Answers right by type")[1].split("Unanswerable")[0]
-    # Headings wrap between words.
-    assert sum(table.split().count(str(n)) for n in range(9)) >= 9
-    assert table.count("naive") > 1
-
-
 def test_the_terminal_shows_the_tables_of_the_files(make_run: MakeRun) -> None:
     runs = [make_run(types=SMALL, sessions=()), make_run(system="kg", types=SMALL, sessions=())]
     (chapter,) = load_chapters(runs, load_prices())
@@ -88,19 +79,3 @@ def test_nothing_to_show_is_said(make_run: MakeRun) -> None:
     assert shown() == "No runs to report on.\n"
     unscored = shown(make_run(evaluated=False, types=SMALL, sessions=()))
     assert "Not evaluated" in unscored
-
-
-def test_markup_and_control_characters_of_names_and_errors_are_only_text(make_run: MakeRun) -> None:
-    evil = "[bold red]x[/] [link=http://a]\x1b]0;owned\x07 \x1b[2J"
-    run = make_run(
-        system=evil,
-        types={f"{evil}_query": 2, "null_query": 1},
-        failing=1,
-        failure=Failure(kind=evil, message=evil),
-        sessions=(),
-    )
-    text = shown(run, terminal=True)
-    assert "[bold red]x[/]" in " ".join(text.split())
-    assert "\x1b]0" not in text
-    assert "\x1b[2J" not in text
-    assert "\x07" not in text

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from records import known
 from report_groups import chapter_of, group_of, right, scored
@@ -180,15 +179,6 @@ def test_the_runs_of_another_data_set_must_have_it_too(tmp_path: Path) -> None:
     runs += scored(tmp_path, {"naive": share(9)}, dataset="ms_marco", digest="e" * 64)
     with pytest.raises(ConfigError, match=r"no run over ms_marco has a value of 'token_f1'"):
         load_chapters(runs, load_prices(), "token_f1")
-
-
-@pytest.mark.slow
-def test_the_command_line_refuses_it_in_one_line(tmp_path: Path) -> None:
-    cli = CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-    names = [run.run_id for run in scored(cli.results, {"naive": share(20), "kg": share(20)})]
-    assert "did you mean 'accuracy'?" in cli.refused("report", *names, "--measure", "acuracy")
-    assert "did you mean 'accuracy'?" in cli.refused("compare", *names, "--measure", "acuracy")
-    assert not (cli.results / "reports").exists()
 
 
 @pytest.mark.parametrize(("gold", "said"), [(("",), "neither answers nor evidence"), ((), "")])
