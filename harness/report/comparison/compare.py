@@ -35,9 +35,9 @@ from harness.store import RunDir, name_for
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
 
+_EVALUATE = "run `rag-harness evaluate` on all of them with the same --set"
 RankedBy = Callable[[Sequence[RunView]], str]
 """The metric by which a report ranks runs, where that is not the first one that they share; else empty."""
-_NO_VALUES = QueryValues.of({}, frozenset())
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,11 @@ def _compared(
         if comparable:
             yield compare_measure(measure, comparable, drawn)
         elif wanted:
+            why, fix = "no two runs were scored in one way (version, parameters, models, weights)", _EVALUATE
             unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
             if measure.name in COSTS and unpriced:
-                what = f"'{printable(measure.name)}': {'; '.join(unpriced)}"
-                raise ConfigError(what, "leave it out of --measures")
-            raise ConfigError(
-                f"'{printable(measure.name)}': no two runs were scored in one way (version, parameters, models, "
-                "weights)",
-                "run `rag-harness evaluate` on all of them with the same --set",
-            )
+                why, fix = "; ".join(unpriced), "leave it out of --measures"
+            raise ConfigError(f"'{printable(measure.name)}': {why}", fix)
 
 
 def _select_measures(
@@ -201,7 +197,7 @@ def _select_measures(
     shown: list[PairedMeasure] = []
     repeated: dict[str, list[str]] = {}
     for name in common:
-        held = [run.values.get(name, _NO_VALUES) for run in runs]
+        held = [run.values.get(name, QueryValues.of({}, frozenset())) for run in runs]
         if name in COSTS and not any(any(own.values()) for own in held):
             continue
         one = paired(name, held, known)
@@ -210,9 +206,8 @@ def _select_measures(
             shown.append(one)
         else:
             repeated.setdefault(printable(twin.name), []).append(printable(one.name))
-    return shown, [
-        f"{REPEATED}{', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
-    ]
+    notes = [f"{REPEATED}{', '.join(them)} (the values of {of} in every run)." for of, them in repeated.items()]
+    return shown, notes
 
 
 def gap_of(
@@ -244,8 +239,7 @@ def _is_the_same(one: PairedMeasure, other: PairedMeasure) -> bool:
     """Whether they are the same values under two names; costs never count as the same."""
     if one.is_cost or other.is_cost or one.higher_is_better != other.higher_is_better:
         return False
-    runs = zip(one.runs, other.runs, strict=True)
-    return all(own.expected == its.expected and own == its for own, its in runs)
+    return all(own.expected == its.expected and own == its for own, its in zip(one.runs, other.runs, strict=True))
 
 
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:

@@ -70,7 +70,17 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
 
 def differences_csv(comparison: Comparison) -> str:
     """A row for each query on which the two runs of a pair have different values, without costs."""
-    return _csv((DIFFERENCE_COLUMNS, *_differences(comparison)))
+    lines: list[Iterable[object]] = [DIFFERENCE_COLUMNS]
+    for compared in (*comparison.measures, *comparison.apart):
+        measure, way = compared.measure, compared.measure.higher_is_better
+        for pair in compared.pairs if not measure.is_cost else ():
+            first, second = measure.runs[pair.a], measure.runs[pair.b]
+            types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
+            for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
+                a, b = first[query_id], second[query_id]
+                better = "" if way is None else "a" if (a > b) == way else "b"
+                lines.append([measure.name, *names, query_id, types[query_id], a, b, better])
+    return _csv(lines)
 
 
 def comparison_json(comparison: Comparison) -> dict[str, object]:
@@ -132,18 +142,6 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
 def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:
     runs = [comparison.runs[place] for place in (pair.a, pair.b)]
     return [name for one in runs for name in (printable(one.run.run_id, 200), one.label)]
-
-
-def _differences(comparison: Comparison) -> Iterator[list[object]]:
-    for compared in (*comparison.measures, *comparison.apart):
-        measure, way = compared.measure, compared.measure.higher_is_better
-        for pair in compared.pairs if not measure.is_cost else ():
-            first, second = measure.runs[pair.a], measure.runs[pair.b]
-            types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
-            for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
-                a, b = first[query_id], second[query_id]
-                better = "" if way is None else "a" if (a > b) == way else "b"
-                yield [measure.name, *names, query_id, types[query_id], a, b, better]
 
 
 def _csv(lines: Iterable[Iterable[object]]) -> str:
@@ -213,9 +211,8 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
         return f"Inconclusive: {shortened(comparison.label(most))} has no value for {queries}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
-    if lead.difference:
-        shown = f"No significant difference: {first} is ahead of {second} by {by}"
-    else:
+    shown = f"No significant difference: {first} is ahead of {second} by {by}"
+    if not lead.difference:
         shown = f"No significant difference in {_title(compared)}: {first} and {second} have the same score"
     if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
         return f"{shown}. They are equally good within {comparison.margin:g} points."
@@ -236,19 +233,7 @@ def _shown(comparison: Comparison) -> list[MeasureComparison]:
 def _brief(comparison: Comparison) -> Table:
     if len(comparison.runs) == 2:
         names = [printable(comparison.label(place), 24) for place in (0, 1)]
-        better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}
-        pairs = [(one, one.pairs[0] if one.pairs[0].a == 0 else one.pairs[0].turned) for one in _shown(comparison)]
-        both = tuple(
-            (
-                _title(one),
-                _value(one, pair.mean_a),
-                _value(one, pair.mean_b),
-                _difference(one, *_gap(one, pair)),
-                f"{pair.n:,}",
-                f"{better[one.verdict(pair)]}{_here(pair)}",
-            )
-            for one, pair in pairs
-        )
+        both = tuple(_two_runs(one) for one in _shown(comparison))
         return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "queries", "better"), both)
     shown = [one for one in _shown(comparison) if one.measure.higher_is_better is not None]
     if not shown:
@@ -274,12 +259,20 @@ def _brief(comparison: Comparison) -> Table:
     return Table("metrics", "Metrics", header, rows)
 
 
-def _gap(compared: MeasureComparison, pair: ComparedPair) -> tuple[float, float | None, float | None]:
-    """The difference with the interval that a report shows of it: for new documents too, if the metric ranks."""
+def _two_runs(compared: MeasureComparison) -> tuple[Entry, ...]:
+    """The row of a metric: both means, and the difference with the interval that a report shows of it."""
+    pair = compared.pairs[0] if compared.pairs[0].a == 0 else compared.pairs[0].turned
     leads = leads_of(compared, pair.b)
-    if not leads:
-        return pair.difference, *pair.interval
-    return gap_of(compared, leads[0], pair.b, is_won=leads[0].is_shown)
+    gap = gap_of(compared, leads[0], pair.b, is_won=leads[0].is_shown) if leads else None
+    better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}[compared.verdict(pair)]
+    return (
+        _title(compared),
+        _value(compared, pair.mean_a),
+        _value(compared, pair.mean_b),
+        _difference(compared, *(gap or (pair.difference, *pair.interval))),
+        f"{pair.n:,}",
+        f"{better}{_here(pair)}",
+    )
 
 
 def _label(compared: MeasureComparison, base: int, place: int, *, is_won: bool) -> str:

@@ -49,15 +49,13 @@ def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunVi
     """Those that have answered every query. ConfigError: fewer than two have, or `against` has not."""
     finished = [one for one in runs if one.is_finished]
     others = [one for one in runs if not one.is_finished]
-    needed = [one for one in others if against is not None and one.run.path.resolve() == against.path.resolve()]
-    if others and (needed or len(finished) < 2):
-        label = (needed or others)[0].label
-        raise ConfigError(
-            f"{label} is unfinished, and a comparison takes two finished runs"
-            if not needed
-            else f"{label}, the run to compare with, is unfinished, and only finished runs are compared",
-            "finish it: `rag-harness run` with the same config",
-        )
+    fix = "finish it: `rag-harness run` with the same config"
+    for one in others:
+        if against is not None and one.run.path.resolve() == against.path.resolve():
+            what = f"{one.label}, the run to compare with, is unfinished, and only finished runs are compared"
+            raise ConfigError(what, fix)
+    if others and len(finished) < 2:
+        raise ConfigError(f"{others[0].label} is unfinished, and a comparison takes two finished runs", fix)
     return finished
 
 
