@@ -40,6 +40,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     view = ranking.entrants[choice.place] if choice.recommends else None
     shown = tuple(standings(group, lines, ranking, choice))
     lower = baselines.lower if bounded == ranking.measure else None
+    applies = frozenset[str]().union(*(one.values[ranking.measure].expected for one in ranking.entrants))
     verdict = replace(
         without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
@@ -48,7 +49,9 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
         unranked_title=group.display_name(ranking.instead_of) if ranking.instead_of else "",
-        n_unanswerable=_n_unanswerable(ranking),
+        n_unanswerable=sum(
+            is_null(row.reference) and one not in applies for one, row in group.widest.sample.items()
+        ),
         margin=ranking.margin,
         lower_baseline=lower.label if lower else "",
         recommended=view.label if view else None,
@@ -67,13 +70,6 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     )
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
-
-
-def _n_unanswerable(ranking: Ranking) -> int:
-    """Queries without an answer in the documents to which the metric applies in no ranked run."""
-    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.entrants))
-    rows = ranking.group.widest.sample.items()
-    return sum(is_null(row.reference) and query_id not in applies for query_id, row in rows)
 
 
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
@@ -245,10 +241,8 @@ def _choice_of_race(ranking: Ranking) -> Choice:
     race = ranking.race
     runs = [view.manifest.run_id for view in ranking.entrants]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
-    if race is None or not left:
-        return Choice(ranking.order[0], Outcome.LEADING)
-    if race.ended != "decided":
-        return Choice(left[0], Outcome.LEADING)
+    if race is None or not left or race.ended != "decided":
+        return Choice(left[0] if left else ranking.order[0], Outcome.LEADING)
     if len(left) == 1:
         return Choice(left[0], Outcome.CLEAR_WINNER)
     return Choice(_cheapest(left, ranking.costs[1], left[0]), Outcome.EQUALLY_GOOD, frozenset(left))

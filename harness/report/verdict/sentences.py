@@ -25,7 +25,9 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
-        return _no_choice(verdict)
+        nothing = f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
+        alone = "Only baselines were run. Run a system to compare with them."
+        return alone if verdict.outcome == Outcome.ONLY_BASELINES else nothing
     if verdict.outcome in _UNSETTLED:
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
@@ -62,27 +64,21 @@ def _repair(verdict: Verdict) -> str:
 
 
 def _not_above_baseline(verdict: Verdict) -> str:
-    lower, own = name(verdict.lower_baseline), _recommended(verdict)
+    lower = name(verdict.lower_baseline)
     if few_beside_baseline(verdict):
         best, n = name(verdict.recommended or ""), counted(verdict.n_questions, "question")
-        use = f"Use {best} for now ({scored(verdict, own)}): {n} cannot show that it is better than {lower}."
-        return _repair(verdict) or use
+        score = scored(verdict, _recommended(verdict))
+        return _repair(verdict) or f"Use {best} for now ({score}): {n} cannot show that it is better than {lower}."
     floor = _standing_of(verdict, verdict.lower_baseline)
     shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
     return f"No system is shown to be better than {lower}{shown}, which needs no documents."
 
 
-def _no_choice(verdict: Verdict) -> str:
-    if verdict.outcome == Outcome.ONLY_BASELINES:
-        return "Only baselines were run. Run a system to compare with them."
-    return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
-
-
 def _unsettled(verdict: Verdict) -> str:
-    best, own = name(verdict.recommended or ""), _recommended(verdict)
-    score = scored(verdict, own)
     if said := _repair(verdict):
         return said
+    best, own = name(verdict.recommended or ""), _recommended(verdict)
+    score = scored(verdict, own)
     if verdict.outcome == Outcome.INCONCLUSIVE:
         most = max(verdict.standings, key=lambda one: one.n_missing)
         missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
