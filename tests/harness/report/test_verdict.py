@@ -40,8 +40,10 @@ def verdict(results: Path, *plans: ScoredRun, measure: str | None = None, margin
     return find(written(results, *plans), measure, margin).verdict
 
 
-def by_accuracy(scores: Mapping[str, Sequence[Value]], **keys: Any) -> list[ScoredRun]:
-    return [ScoredRun(system=name, scores={"accuracy": values}, **keys) for name, values in scores.items()]
+def by_accuracy(scores: Mapping[str, int | Sequence[Value]], n: int = 200, **keys: Any) -> list[ScoredRun]:
+    """A run for each system with these values, or right on so many of n queries."""
+    values = {name: right(own, n) if isinstance(own, int) else own for name, own in scores.items()}
+    return [ScoredRun(system=name, scores={"accuracy": own}, **keys) for name, own in values.items()]
 
 
 def assert_is_short(found: Verdict) -> None:
@@ -63,30 +65,18 @@ def priced(counts: Mapping[str, int], tokens: Sequence[int | None], n: int = 200
 FEW_YES: dict[str, Any] = {"gold": ("No", "No", "Yes", "a", "b", "No", "Yes", "c"), "cites": OWN}
 EVIDENCE = "fact_Recall@4000c"
 SITUATIONS: dict[str, tuple[list[ScoredRun], Outcome, str | None]] = {
-    "one beats every other": (
-        by_accuracy({"naive": right(90), "kg": right(150), "community": right(60)}),
-        Outcome.CLEAR_WINNER,
-        "kg",
-    ),
+    "one beats every other": (by_accuracy({"naive": 90, "kg": 150, "community": 60}), Outcome.CLEAR_WINNER, "kg"),
     # Each lead is tested at 5 %: one of 10 points wins against one run and against five.
-    "a lead over one": (by_accuracy({"kg": right(130), "naive": right(110)}), Outcome.CLEAR_WINNER, "kg"),
+    "a lead over one": (by_accuracy({"kg": 130, "naive": 110}), Outcome.CLEAR_WINNER, "kg"),
     "a lead over five": (
-        by_accuracy({"kg": right(130), "naive": right(110)} | {f"r{n}": right(100 - 3 * n) for n in range(4)}),
+        by_accuracy({"kg": 130, "naive": 110} | {f"r{n}": right(100 - 3 * n) for n in range(4)}),
         Outcome.CLEAR_WINNER,
         "kg",
     ),
-    "a large lead on few queries": (
-        by_accuracy({"naive": right(1, 20), "kg": right(19, 20)}),
-        Outcome.CLEAR_WINNER,
-        "kg",
-    ),
-    "a small lead on few queries": (
-        by_accuracy({"naive": right(12, 20), "kg": right(14, 20)}),
-        Outcome.TOO_FEW,
-        "kg",
-    ),
-    "one query": (by_accuracy({"naive": right(0, 1), "kg": right(1, 1)}), Outcome.TOO_FEW, "kg"),
-    "all alike": (by_accuracy({"naive": right(100), "kg": right(100)}), Outcome.EQUALLY_GOOD, "naive"),
+    "a large lead on few queries": (by_accuracy({"naive": 1, "kg": 19}, n=20), Outcome.CLEAR_WINNER, "kg"),
+    "a small lead on few queries": (by_accuracy({"naive": 12, "kg": 14}, n=20), Outcome.TOO_FEW, "kg"),
+    "one query": (by_accuracy({"naive": 0, "kg": 1}, n=1), Outcome.TOO_FEW, "kg"),
+    "all alike": (by_accuracy({"naive": 100, "kg": 100}), Outcome.EQUALLY_GOOD, "naive"),
     "unsettled": (by_accuracy({"naive": APART[0], "kg": APART[1]}), Outcome.LEADING, "kg"),
     "as good and cheaper": (priced({"kg": 124, "naive": 122}, (900, 100)), Outcome.CHEAPER, "naive"),
     "equal and cheaper": (priced({"naive": 30, "kg": 30}, (2000, 100), 40), Outcome.LEADING, "kg"),
@@ -126,41 +116,35 @@ SITUATIONS: dict[str, tuple[list[ScoredRun], Outcome, str | None]] = {
         Outcome.CLEAR_WINNER,
         "a",
     ),
-    "nothing right": (by_accuracy({"naive": right(0), "kg": right(0)}), Outcome.NOTHING_RIGHT, None),
-    "one system": (by_accuracy({"naive": right(120)}), Outcome.ONE_SYSTEM, "naive"),
+    "nothing right": (by_accuracy({"naive": 0, "kg": 0}), Outcome.NOTHING_RIGHT, None),
+    "one system": (by_accuracy({"naive": 120}), Outcome.ONE_SYSTEM, "naive"),
     "baselines alone": (
-        [
-            *by_accuracy({"closed-book": right(50)}, baseline=BLIND),
-            *by_accuracy({"gold": right(150)}, baseline=GOLD),
-        ],
+        [*by_accuracy({"closed-book": 50}, baseline=BLIND), *by_accuracy({"gold": 150}, baseline=GOLD)],
         Outcome.ONLY_BASELINES,
         None,
     ),
     "not above a constant answer": (
-        by_accuracy({"naive": right(40), "kg": right(120)}, gold=("No", "No", "No", "Yes")),
+        by_accuracy({"naive": 40, "kg": 120}, gold=("No", "No", "No", "Yes")),
         Outcome.NOT_ABOVE_BASELINE,
         "kg",
     ),
     "gold evidence does not help": (
         [
-            *by_accuracy({"naive": right(1, 8), "kg": right(2, 8)}, **FEW_YES),
-            *by_accuracy({"gold": right(4, 8)}, baseline=GOLD, **FEW_YES),
+            *by_accuracy({"naive": 1, "kg": 2}, n=8, **FEW_YES),
+            *by_accuracy({"gold": 4}, n=8, baseline=GOLD, **FEW_YES),
         ],
         Outcome.MODEL_CANNOT_ANSWER,
         "kg",
     ),
     "a ceiling that failed": (
-        [
-            *by_accuracy({"kg": right(150), "naive": right(90)}),
-            *by_accuracy({"gold": [IMPUTED] * 200}, baseline=GOLD),
-        ],
+        [*by_accuracy({"kg": 150, "naive": 90}), *by_accuracy({"gold": [IMPUTED] * 200}, baseline=GOLD)],
         Outcome.CLEAR_WINNER,
         "kg",
     ),
     "a ceiling without evidence in the queries": (
         [
-            *by_accuracy({"naive": right(90), "kg": right(150)}, gold=NAMES),
-            *by_accuracy({"gold": right(10)}, gold=NAMES, baseline=GOLD),
+            *by_accuracy({"naive": 90, "kg": 150}, gold=NAMES),
+            *by_accuracy({"gold": 10}, gold=NAMES, baseline=GOLD),
         ],
         Outcome.CLEAR_WINNER,
         "kg",
@@ -184,7 +168,7 @@ def test_each_situation_has_its_outcome_in_plain_words(tmp_path: Path, name: str
 @pytest.mark.parametrize(("n", "advised"), [(12, "choose"), (60, "")])
 def test_few_questions_do_not_say_that_documents_are_useless(tmp_path: Path, n: int, advised: str) -> None:
     share = n // 12
-    plans = by_accuracy({"naive": right(5 * share, n), "kg": right(4 * share, n)}, gold=NAMES)
+    plans = by_accuracy({"naive": 5 * share, "kg": 4 * share}, n=n, gold=NAMES)
     blind = by_accuracy({"closed-book": right((4 if share > 1 else 1) * share, n)}, gold=NAMES, baseline=BLIND)
     found = verdict(tmp_path, *plans, *blind)
     assert (found.outcome, found.recommended) == (Outcome.NOT_ABOVE_BASELINE, "naive")
@@ -195,7 +179,7 @@ def test_few_questions_do_not_say_that_documents_are_useless(tmp_path: Path, n: 
 def test_with_few_questions_a_system_that_often_fails_is_not_advised_if_another_is_sound(tmp_path: Path) -> None:
     failing: list[Value] = [*right(5, 5), IMPUTED, IMPUTED, *right(0, 5)]
     scores: dict[str, Sequence[Value]] = {"kg": failing, "naive": right(4, 12)}
-    blind = by_accuracy({"closed-book": right(2, 12)}, gold=NAMES, baseline=BLIND)
+    blind = by_accuracy({"closed-book": 2}, n=12, gold=NAMES, baseline=BLIND)
     found = verdict(tmp_path, *by_accuracy(scores, gold=NAMES), *blind)
     assert (found.outcome, found.recommended) == (Outcome.NOT_ABOVE_BASELINE, "kg")
     assert advice(found) == "use naive for now"
@@ -220,7 +204,7 @@ def test_the_winner_stands_first_and_each_other_run_with_its_gap(tmp_path: Path)
 def test_what_two_leading_systems_need_is_not_changed_by_one_that_is_beaten(tmp_path: Path) -> None:
     scores = {"naive": APART[0], "kg": APART[1]}
     two = verdict(tmp_path / "two", *by_accuracy(scores))
-    three = verdict(tmp_path / "three", *by_accuracy({**scores, "bad": right(5)}))
+    three = verdict(tmp_path / "three", *by_accuracy({**scores, "bad": 5}))
     for found in (two, three):
         assert (found.outcome, found.recommended, found.systems("tied")) == (Outcome.LEADING, "kg", ["naive"])
         assert known(found.more).queries == known(two.more).queries > 200
@@ -233,7 +217,7 @@ def test_what_two_leading_systems_need_is_not_changed_by_one_that_is_beaten(tmp_
 
 
 def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) -> None:
-    plans = by_accuracy({"naive": right(4, 8), "kg": right(5, 8)}, type_mix={"inference_query": 15, "no": 5})
+    plans = by_accuracy({"naive": 4, "kg": 5}, n=8, type_mix={"inference_query": 15, "no": 5})
     # Also those of a type that was not answered yet.
     more = known(verdict(tmp_path, *plans).more)
     assert (more.available, more.are_own) == (12, False)
@@ -242,7 +226,7 @@ def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) 
 
 
 def test_the_margin_decides_what_is_as_good(tmp_path: Path) -> None:
-    group = written(tmp_path, *by_accuracy({"naive": right(100), "kg": right(103)}))
+    group = written(tmp_path, *by_accuracy({"naive": 100, "kg": 103}))
     assert find(group).verdict.outcome == Outcome.EQUALLY_GOOD
     assert find(group, margin=1.0).verdict.outcome == Outcome.LEADING
     assert find(group, margin=10.0).verdict.margin == 10.0
@@ -305,8 +289,8 @@ def test_the_lower_baseline_is_the_better_of_constant_answer_and_closed_book(tmp
     assert found.lower_baseline == "always 'No'"
     assert found.systems("baseline") == ["always 'No'"]
     keys: dict[str, Any] = {"gold": ("No", "Yes", "a", "b")}
-    plans = by_accuracy({"naive": right(190), "kg": right(185)}, **keys)
-    blind = by_accuracy({"closed-book": right(150)}, baseline=BLIND, **keys)
+    plans = by_accuracy({"naive": 190, "kg": 185}, **keys)
+    blind = by_accuracy({"closed-book": 150}, baseline=BLIND, **keys)
     assert verdict(tmp_path / "blind", *plans, *blind).lower_baseline == "closed-book"
 
 
@@ -342,12 +326,12 @@ def test_unanswerable_queries_that_the_metric_does_not_rank_are_counted(tmp_path
     plans = [ScoredRun(system=name, scores={EVIDENCE: values}, **keys) for name in ("naive", "kg")]
     found = verdict(tmp_path / "evidence", *plans)
     assert (found.n_queries, found.n_unanswerable) == (40, 20)
-    assert verdict(tmp_path / "answers", *by_accuracy({"naive": right(9, 40)}, **keys)).n_unanswerable == 0
+    assert verdict(tmp_path / "answers", *by_accuracy({"naive": 9}, n=40, **keys)).n_unanswerable == 0
 
 
 def test_baselines_are_excluded_from_the_ranking(tmp_path: Path) -> None:
-    plans = by_accuracy({"naive": right(90), "kg": right(150)}, gold=NAMES, cites=OWN)
-    gold = by_accuracy({"gold": right(190)}, gold=NAMES, cites=OWN, baseline=GOLD)
+    plans = by_accuracy({"naive": 90, "kg": 150}, gold=NAMES, cites=OWN)
+    gold = by_accuracy({"gold": 190}, gold=NAMES, cites=OWN, baseline=GOLD)
     alone, beside = verdict(tmp_path / "alone", *plans), verdict(tmp_path / "beside", *plans, *gold)
     assert (alone.outcome, alone.recommended) == (beside.outcome, beside.recommended)
     assert alone.standings[1].behind == beside.standings[1].behind
@@ -385,7 +369,7 @@ def test_a_run_that_fails_often_is_not_called_cheaper(make_run: MakeRun) -> None
 
 def test_a_leader_that_often_fails_is_to_be_repaired_and_a_tied_run_used_until_then(tmp_path: Path) -> None:
     failing = {"kg": [*right(125, 140), *[IMPUTED] * 60]}
-    found = verdict(tmp_path, *by_accuracy({"naive": right(120), **failing}), margin=1.0)
+    found = verdict(tmp_path, *by_accuracy({"naive": 120, **failing}), margin=1.0)
     assert (found.recommended, found.systems("tied")) == ("kg", ["naive"])
     assert "30 %" in found.headline
     assert "naive" in found.sentences[0]
@@ -393,7 +377,7 @@ def test_a_leader_that_often_fails_is_to_be_repaired_and_a_tied_run_used_until_t
 
 def test_the_failures_of_another_run_are_said_before_its_score(tmp_path: Path) -> None:
     failing = [*[IMPUTED] * 60, *right(100, 140)]
-    found = verdict(tmp_path, *by_accuracy({"naive": right(120), "kg": failing}))
+    found = verdict(tmp_path, *by_accuracy({"naive": 120, "kg": failing}))
     assert found.sentences[0].startswith("kg ")
     assert "30 %" in found.sentences[0]
 
@@ -448,9 +432,9 @@ def test_the_order_of_the_runs_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_few_queries_that_agree_are_no_certainty(tmp_path: Path) -> None:
-    few = verdict(tmp_path / "few", *by_accuracy({"a": right(1, 2), "b": right(1, 2)}))
+    few = verdict(tmp_path / "few", *by_accuracy({"a": 1, "b": 1}, n=2))
     assert known(few.probability) < 0.9
-    one_document = verdict(tmp_path / "one", *by_accuracy({"a": right(104), "b": right(100)}, cites=("d0",)))
+    one_document = verdict(tmp_path / "one", *by_accuracy({"a": 104, "b": 100}, cites=("d0",)))
     assert one_document.probability is None
 
 
@@ -464,7 +448,7 @@ def test_where_all_have_the_best_value_the_cheapest_is_recommended_and_no_more_o
     found = verdict(tmp_path, *CEILING)
     assert (found.recommended, found.is_ceiling, found.separated_by, found.more) == ("kg", True, "token_f1", None)
     assert_is_short(found)
-    few = verdict(tmp_path / "few", *by_accuracy({"naive": right(2, 2), "kg": right(2, 2)}))
+    few = verdict(tmp_path / "few", *by_accuracy({"naive": 2, "kg": 2}, n=2))
     assert not few.is_ceiling
 
 
@@ -498,7 +482,7 @@ def test_a_model_that_fails_with_the_right_passages_is_named_before_the_systems(
     n = 200 if gold > 5 else 5
     keys: dict[str, Any] = {"gold": NAMES, "cites": OWN}
     plans = by_accuracy({"naive": right(naive, n), "kg": right(naive // 2, n)}, **keys)
-    found = verdict(tmp_path, *plans, *by_accuracy({"gold": right(gold, n)}, baseline=GOLD, **keys))
+    found = verdict(tmp_path, *plans, *by_accuracy({"gold": gold}, n=n, baseline=GOLD, **keys))
     assert (found.model_limit and found.model_limit.share) == share
     assert len(found.sentences) <= 3
     assert share is None or "gold" in found.sentences[0]
@@ -506,7 +490,7 @@ def test_a_model_that_fails_with_the_right_passages_is_named_before_the_systems(
 
 def test_where_a_budget_ended_the_runs_the_budget_is_what_would_change_the_verdict(tmp_path: Path) -> None:
     for why, limit in (("the time is over", "minutes"), ("budget.usd is exhausted", "usd")):
-        plans = by_accuracy({"naive": right(3, 20), "kg": right(5, 20)})
+        plans = by_accuracy({"naive": 3, "kg": 5}, n=20)
         runs = [write_run(tmp_path / limit, run) for run in plans]
         for run in runs:
             run.reopen()
@@ -547,7 +531,7 @@ def test_every_mean_of_a_leaderboard_is_in_the_mix_of_query_types_of_its_score(t
 
 
 def test_a_lead_on_these_documents_alone_is_compared_by_the_interval_for_these(tmp_path: Path) -> None:
-    few = by_accuracy({"naive": right(30, 60), "kg": right(18, 60)}, cites=("d1", "d2", "d3"))
+    few = by_accuracy({"naive": 30, "kg": 18}, n=60, cites=("d1", "d2", "d3"))
     runs = [write_run(tmp_path, plan) for plan in few]
     assert find(group_of(*runs)).verdict.systems("worse here") == ["kg"]
     (compared,) = [one for one in compare_runs(runs, load_prices()).measures if one.measure.name == "accuracy"]
@@ -570,7 +554,7 @@ def test_between_equal_runs_of_which_one_has_no_price_no_dollars_are_named(tmp_p
 
 def test_the_dollars_of_a_run_that_often_fails_are_a_lower_bound(tmp_path: Path) -> None:
     failing: list[Value] = [*right(60, 60), *[IMPUTED] * 140]
-    found = verdict(tmp_path, *by_accuracy({"failing": failing, "naive": right(60)}))
+    found = verdict(tmp_path, *by_accuracy({"failing": failing, "naive": 60}))
     rows = {one.system: known(one.usd_per_1000) for one in found.standings}
     assert (rows["failing"].at_least, rows["naive"].at_least) == (True, False)
     assert "$" not in " ".join(found.sentences)
