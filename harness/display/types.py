@@ -20,7 +20,6 @@ difference of shares in points.
 
 @dataclass(frozen=True)
 class Quantity:
-
     value: float | None
     """None: not measured or not applicable, never 0. Non-finite values are treated the same."""
     low: float | None = None

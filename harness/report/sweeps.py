@@ -172,10 +172,7 @@ def _frontier(
 
 
 def _budget_row(
-    findings: Findings,
-    compared: MeasureComparison,
-    costs: Mapping[RunView, float],
-    affordable: Sequence[RunView],
+    findings: Findings, compared: MeasureComparison, costs: Mapping[RunView, float], affordable: Sequence[RunView]
 ) -> tuple[Entry, ...]:
     best, entrants = affordable[-1], findings.ranking.entrants
     places = [entrants.index(view) for view in affordable]

@@ -110,11 +110,7 @@ def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -
 
 
 def _draw(
-    group: Group,
-    new_figure: NewFigure,
-    scale: Scale,
-    ranked: Mapping[RunView, Aggregate | None],
-    price: _Price,
+    group: Group, new_figure: NewFigure, scale: Scale, ranked: Mapping[RunView, Aggregate | None], price: _Price
 ) -> Drawing | None:
     spent = {view: view.row_beside(price.measure, ranked[view]) for view in group.views}
     points = [

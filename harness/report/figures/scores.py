@@ -155,10 +155,7 @@ def _pairs_of(measures: Sequence[MeasureComparison]) -> list[PairPlaces]:
 
 
 def _forest(
-    new_figure: NewFigure,
-    comparison: Comparison,
-    measures: Sequence[MeasureComparison],
-    first: int | None = None,
+    new_figure: NewFigure, comparison: Comparison, measures: Sequence[MeasureComparison], first: int | None = None
 ) -> Figure:
     """A panel for each of `measures`, a row for each of their pairs; `first`: the A of every pair, named once."""
     places = _pairs_of(measures)

@@ -74,11 +74,7 @@ def test_other_entries_stand_as_they_are(entry: Entry, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("entries", "are_words"),
-    [
-        ((Quantity(1.0), "never"), True),
-        (("", Quantity(1.0)), False),
-        ((None, Rank(1, 2)), False),
-    ],
+    [((Quantity(1.0), "never"), True), (("", Quantity(1.0)), False), ((None, Rank(1, 2)), False)],
 )
 def test_a_column_holds_words_if_any_row_has_some(entries: tuple[Entry, Entry], are_words: bool) -> None:
     table = Table("t", "T", ("system", "x"), tuple(("kg", entry) for entry in entries))

@@ -220,9 +220,7 @@ def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRu
     assert drawing.stem == "sweep_top_k"
 
 
-def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve(
-    make_run: MakeRun,
-) -> None:
+def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve(make_run: MakeRun) -> None:
     runs = swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9})
     (evaluation,) = [one for one in runs[2].evaluations() if "accuracy" in one.measures]
     runs[2].write_scores(evaluation.model_copy(update={"version": "99"}), runs[2].scores())
