@@ -9,19 +9,17 @@ from typing import Any
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 from records import known
-from report_groups import chapter_of, drawn_in, group_of, scored
+from report_groups import chapter_of, drawn_in, group_of, scored, written
 
 from harness.display import Drawing, ValueGroup
 from harness.display.plotting import NewFigure, plotting
-from harness.registry import EVALUATORS
 from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
 from harness.report.figures.scores import draw_by_type
 from harness.report.leaderboard import bar_width
 from harness.report.tables.costs import resources_table
-from harness.report.view import Group, load_groups
-from harness.statistics.prices import load_prices
+from harness.report.view import Group
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -49,17 +47,15 @@ HALF: Sequence[Value] = (1.0, 0.0, 1.0, 0.0)
 
 @pytest.fixture
 def grouped(tmp_path: Path) -> Callable[..., Group]:
+    """grouped(system=scores, ...): a group with a run for each system."""
     folders = (tmp_path / f"results-{number}" for number in count())
 
     def build(**scores: Mapping[str, Sequence[Value]]) -> Group:
-        """A group with a run for each system."""
         plans = [
-            ScoredRun(system=system, scores=own, types=TYPES, input_tokens=100 * 10**place)
+            ScoredRun(system, own, types=TYPES, input_tokens=100 * 10**place)
             for place, (system, own) in enumerate(scores.items())
         ]
-        folder = next(folders)
-        (group,) = load_groups([write_run(folder, plan) for plan in plans], load_prices())
-        return group
+        return written(next(folders), *plans)
 
     return build
 
@@ -188,20 +184,6 @@ def test_an_alt_text_is_short_and_says_what_it_leaves_out() -> None:
     said = alt_of(f"system-{number:02d}: {number} % of everything that was asked." for number in range(30))
     assert len(said) <= 300
     assert re.search(r"system-00.* 2\d more in the table\.$", said)
-
-
-def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
-    specs, refused = EVALUATORS.load_all()
-    assert refused == []
-    drawn_in: dict[str, set[str]] = {}
-    for spec in specs:
-        known = {measure.name: measure for measure in spec.measures(spec.params())}
-        for panel in (measure.panel for measure in known.values() if measure.panel):
-            named = {panel.repeats} - {""}
-            assert named <= known.keys(), spec.name
-            drawn_in.setdefault(panel.figure.stem, set()).add(spec.name)
-    assert {"retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
-    assert all(len(owners) == 1 for owners in drawn_in.values())
 
 
 SMALL = {"inference_query": 2, "null_query": 1}

@@ -81,9 +81,8 @@ def titles(chapter: Chapter) -> list[str]:
 def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.evaluators", "tone", TONE)
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 30), toned("kg", [1.0] * 10 + [0.0] * 20))
-    assert (chapter.findings.verdict.recommended, chapter.findings.verdict.metric_title) == ("naive", "calmness")
-    section = known(chapter.section("tone-of-voice"))
-    assert section.title == "Tone of voice"
+    verdict, section = chapter.findings.verdict, known(chapter.section("tone-of-voice"))
+    assert (verdict.recommended, verdict.metric_title, section.title) == ("naive", "calmness", "Tone of voice")
     assert [table.name for table in section.content.tables] == ["calm", "measures-tone"]
     (row,) = section.content.tables[1].rows
     assert row == ("loud", *[Quantity(0.25, n=30, of=30, unit="share")] * 2)

@@ -37,19 +37,14 @@ def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) ->
     """The findings of these runs, of which those that `dropped` names left after 12 queries."""
     ids = {system: run.manifest().run_id for system, run in made.items()}
     gaps = [RaceGap(a=ids[left[0]], b=ids[other], low=keys.pop("low", -9.0), high=12.0) for other in left[1:]]
+    drops = [RaceDrop(run_id=ids[one], after=12, against=ids[left[0]], low=3.2, high=41.0) for one in dropped]
+    about: dict[str, Any] = {"measure": "accuracy", "margin": 5.0, "alpha": 0.05, "n_queries": N, "n_drawn": 90}
     race = RaceRecord(
-        measure="accuracy",
-        margin=5.0,
-        alpha=0.05,
-        n_queries=N,
-        n_drawn=90,
+        **{**about, "ended": "decided", **keys},
         entrants=tuple(ids.values()),
         left=tuple(ids[system] for system in left),
-        dropped=tuple(
-            RaceDrop(run_id=ids[system], after=12, against=ids[left[0]], low=3.2, high=41.0) for system in dropped
-        ),
+        dropped=tuple(drops),
         gaps=tuple(gaps),
-        **{"ended": "decided", **keys},
     )
     for system, run in made.items():
         done = known(run.done())
