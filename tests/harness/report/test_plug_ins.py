@@ -1,7 +1,10 @@
 """What somebody else's package adds to a report without a line of ours: measures, figures, whole sections."""
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -10,14 +13,16 @@ from paired_runs import FAILED, ScoredRun, Value, write_run
 from plugins import PlugIn
 from records import known
 from report_groups import drawn_in, printed
+from rich.console import Console
 
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing, Quantity, Table
-from harness.report import render_terminal, write_report
+from harness.report import load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
 from harness.report.figures.marks import style_of
 from harness.report.formats import summary_markdown
 from harness.report.page import page_html
+from harness.statistics.prices import load_prices
 
 TONE = """
     from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params
@@ -284,3 +289,84 @@ def test_points_of_one_curve_are_joined_as_far_as_anybody_has_them(drawn: Draw) 
     assert [np.asarray(line.get_ydata()).tolist() for line in curves] == [pytest.approx([0.1, 0.4])] * 2
     # Without a value nothing is drawn.
     assert drawn(empty={"stars": (FAILED, FAILED), "blame": (1.0, 2.0)}) == {}
+
+
+# A whole report of runs, queries and measures whose names would like to be more than letters.
+
+
+HOSTILE = "<script>x</script>|a|\n# b \x1b[2J [bold]c[/] $x^2$ \\input{d} `e` \u202efg"
+HOSTILE_EVALUATOR = f"""
+    from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params
+
+    BAD = {HOSTILE!r}
+    FIGURE = PanelFigure(BAD, BAD, BAD, along=BAD)
+    PANELS = {{"one": Panel(FIGURE, BAD, row=BAD), "two": Panel(FIGURE, BAD, row=BAD, curve=BAD, at=1),
+              "six": Panel(FIGURE, BAD, row=BAD, curve=BAD, at=2)}}
+    MEASURES = tuple(Measure(name, BAD, 0.0, BAD, BAD, panel=panel) for name, panel in PANELS.items())
+    SPEC = EvaluatorSpec("evil", "1", BAD, Params, lambda params: MEASURES, None)
+"""
+
+
+@pytest.fixture
+def chapter(plug_in: PlugIn, tmp_path: Path) -> Chapter:
+    """Three runs of two systems, by measures of a plug-in."""
+    plug_in("rag_harness.evaluators", "evil", HOSTILE_EVALUATOR)
+    record = EvaluationRecord(
+        evaluator="evil",
+        version="1",
+        models={HOSTILE: {"provider": HOSTILE, "model": HOSTILE}},
+        cost=Cost(wall_s=0.0),
+    )
+    types = (f"{HOSTILE}_query", "plain_query")
+    values: list[Value] = [0.5, 1.0, FAILED, 0.25]
+    scores = dict.fromkeys(("one", "two", "six"), values)
+    names = (f"{HOSTILE}1", f"{HOSTILE}2", "plain")
+    plans = [ScoredRun(name, scores, types=types, evaluator=record, dataset=HOSTILE) for name in names]
+    runs = [write_run(tmp_path / str(number), plan) for number, plan in enumerate(plans)]
+    (found,) = load_chapters(runs, load_prices())
+    return found
+
+
+def test_headline_sentences_and_notes_are_lines_of_letters(chapter: Chapter) -> None:
+    verdict = chapter.findings.verdict
+    said = (verdict.headline, *verdict.sentences, *verdict.caveats)
+    assert any("<script>x</script>" in line for line in said)
+    for line in said:
+        assert not {"\n", "\x1b", "\u202e"} & {*line}
+
+
+@pytest.mark.slow
+def test_every_file_of_a_report_holds_letters_and_no_markup(chapter: Chapter, tmp_path: Path) -> None:
+    out = write_report([chapter], tmp_path / "report").parent
+    texts = {
+        path: path.read_text("utf-8") for path in out.rglob("*") if path.suffix in {".html", ".md", ".tex", ".csv"}
+    }
+    assert {path.suffix for path in texts} == {".html", ".md", ".tex", ".csv"}
+    for path, text in texts.items():
+        assert not {"\x1b", "\u202e"} & {*text}, path
+        if path.suffix == ".html":
+            assert "<script>x" not in text
+            assert "&lt;script&gt;x" in text
+        if path.suffix == ".md":
+            assert "<script>" not in text.replace(r"\<", "")
+            assert not [line for line in text.splitlines() if line.startswith("# b")]
+        if path.suffix == ".tex":
+            assert "\\input" not in text
+        if path.suffix == ".csv":
+            rows = list(csv.reader(io.StringIO(text)))
+            assert len({len(row) for row in rows}) == 1
+            assert not [cell for row in rows for cell in row if "\n" in cell]
+    figures = sorted((out / "figures").glob("*.svg"))
+    assert figures
+    for path in figures:
+        ElementTree.parse(path)
+    assert all(path.resolve().is_relative_to(out.resolve()) for path in texts)
+
+
+def test_a_terminal_obeys_none_of_it(chapter: Chapter) -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    render_terminal([chapter], console, full=True)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert not {"\x1b", "\u202e"} & {*text}
+    assert "[bold]c[/]" in text
