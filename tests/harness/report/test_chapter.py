@@ -53,7 +53,7 @@ def test_every_table_has_a_name_of_its_own_and_whole_rows(make_run: MakeRun) -> 
     assert all(len(row) == len(table.header) for table in tables for row in table.rows)
 
 
-def test_the_leaderboard_has_the_best_first_and_what_it_costs(make_run: MakeRun) -> None:
+def test_the_leaderboard_has_the_best_first_and_its_costs(make_run: MakeRun) -> None:
     worse = make_run(sessions=(), right=dict.fromkeys(("comparison_query", "temporal_query"), 0.0))
     better = make_run(system="kg", sessions=())
     rows = rows_of(table_of(chapter_of(worse, better), "leaderboard"))
@@ -86,7 +86,7 @@ def test_a_pair_reads_the_same_from_both_sides_and_in_the_table_of_pairs(tmp_pat
     assert (format_value(row["better/equal/worse"]), format_value(p)) == ("0/10/20", "<0.001")
 
 
-def test_latency_says_what_it_left_out(tmp_path: Path) -> None:
+def test_the_table_of_latencies_counts_those_left_out(tmp_path: Path) -> None:
     values: dict[str, Sequence[Value]] = {"naive": [1.0] * 10, "kg": [1.0] * 10}
     chapter = chapter_of(*scored(tmp_path, values, replayed=3, latency_s=(1.0, 2.0)))
     (first, _) = rows_of(table_of(chapter, "latency"))
@@ -213,7 +213,7 @@ def test_a_verdict_says_how_many_answers_may_be_right_in_other_words(group: Grou
     assert note.startswith("kg")
 
 
-def test_what_most_answers_suffer_from_is_advised_on_first(group: Group) -> None:
+def test_advice_on_the_most_frequent_cause_comes_first(group: Group) -> None:
     told = advice(group, [group.known[MEASURE]])
     assert told[0].startswith("Ranked too low: ")
     assert len(told) == 3
@@ -242,7 +242,7 @@ def test_a_figure_is_drawn_once_for_its_file_and_the_page(tmp_path: Path) -> Non
     assert len(drawn) == 1, drawn
 
 
-def test_what_is_told_of_a_mark_stays_words(tmp_path: Path) -> None:
+def test_a_tooltip_is_no_markup(tmp_path: Path) -> None:
     with plotting() as new_figure:
         figure = new_figure()
         (marker,) = figure.subplots().plot([1], [1], marker="o")

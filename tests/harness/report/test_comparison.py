@@ -152,7 +152,7 @@ LACKING = ScoredRun(queries=["q1", "q2"], replayed=2, input_tokens=None)
         ),
     ],
 )
-def test_what_cannot_be_compared_is_one_line(
+def test_runs_that_cannot_be_compared_are_refused_in_one_line(
     tmp_path: Path, plans: Sequence[ScoredRun], measures: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
@@ -244,7 +244,7 @@ def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Pat
     )
 
 
-def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
+def test_numbers_that_round_to_zero_have_no_sign(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": right(9, 13), "kg": right(4, 13)})
     (row,) = rows_of(compare_runs(runs, ComparisonChoice(("accuracy",))))
     assert row["ci_low"] == "0"
@@ -316,7 +316,7 @@ def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     ("a", "b", "margin", "expected"),
     [(62, 61, 5.0, "both"), (62, 61, 0.5, "neither"), (110, 60, 5.0, "a"), (60, 110, 5.0, "b")],
 )
-def test_as_good_within_the_margin_is_what_the_interval_rules_out(
+def test_as_good_means_that_the_interval_excludes_a_larger_difference(
     tmp_path: Path, a: int, b: int, margin: float, expected: str
 ) -> None:
     runs = scored(tmp_path, {"naive": right(a, 200), "kg": right(b, 200)})
@@ -494,7 +494,7 @@ def test_pairs_with_a_baseline_stand_apart_in_a_family_of_their_own(tmp_path: Pa
     assert "gold" in differences_csv(comparison)
 
 
-def test_a_baseline_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sample(tmp_path: Path) -> None:
+def test_a_baseline_has_its_mean_in_the_ranking_and_a_note_on_its_sample(tmp_path: Path) -> None:
     gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, baseline=BASELINE, digest="e" * 64)
     runs = [*systems(tmp_path, 26, 34), write_run(tmp_path, gold)]
     comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))

@@ -170,7 +170,7 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
     assert low < 200 < high
 
 
-def test_what_is_free_has_no_dollars_to_break_even(make_run: MakeRun, new_figure: NewFigure) -> None:
+def test_free_models_have_no_dollars_to_break_even(make_run: MakeRun, new_figure: NewFigure) -> None:
     local = {"provider": "local", "model": "llama"}
     group = group_of(make_run(types=SMALL, generator=local), make_run(system="kg", types=SMALL, generator=local))
     assert [table.name for table in crossings_of(group)] == ["break_even_tokens", "cheaper_than_tokens"]

@@ -147,7 +147,7 @@ def test_means_of_a_cost_are_over_the_queries_that_all_ranked_runs_have(tmp_path
     assert {name: known(one.score).value for name, one in found.items()} == {"naive": last_38, "kg": last_38}
 
 
-def test_a_run_of_which_too_many_costs_are_unknown_is_not_ranked_by_them(tmp_path: Path) -> None:
+def test_a_run_with_too_many_unknown_costs_is_not_ranked_by_them(tmp_path: Path) -> None:
     kg = write_run(tmp_path, ScoredRun("kg", {"accuracy": right(20, N)}, input_tokens=1_000))
     # Of the last queries a server counted only a part.
     cost = {"usage": {"generator": Usage(calls=2, input_tokens=1, unmetered_calls=1)}}

@@ -77,7 +77,7 @@ def test_the_values_of_a_measure_are_means_over_repeats_in_the_order_of_runs_and
     assert loaded(explorer, "core")["runs"][0]["status"] == [1, 16, 16]
 
 
-def test_a_status_holds_what_became_of_every_repeat(tmp_path: Path) -> None:
+def test_a_status_combines_the_outcomes_of_all_repeats(tmp_path: Path) -> None:
     said = {
         ("q1", 0): record("q1", Failure(kind="timeout", message="late"), 0),
         ("q1", 1): record("q1", Said("Insufficient information."), 1),

@@ -112,7 +112,7 @@ def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(grouped: Call
     assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
 
 
-def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(grouped: Callable[..., Group]) -> None:
+def test_pareto_sums_tokens_and_leaves_dominated_runs_off_the_frontier(grouped: Callable[..., Group]) -> None:
     group = grouped(cheap={"accuracy": (0.0, 1.0)}, beaten={"accuracy": (0.0, 1.0)}, dear={"accuracy": (1.0, 1.0)})
     pictures = drawn(pareto, group)
     assert list(pictures) == ["pareto_tokens", "pareto_usd", "pareto_latency"]
@@ -127,7 +127,7 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(grouped: Ca
     assert [float(x) for x in steps.get_xdata()][:-1] == [105.5, 105.5, 10005.5, 10005.5]
 
 
-def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
+def test_the_frontier_keeps_equals_and_drops_dearer_or_worse_points() -> None:
     places = [(1, 0.5), (1, 0.5), (1, 0.4), (2, 0.5), (3, 0.6), (4, 0.55)]
     view: Any = None
     points = [ScatterPoint(view, Extent(x, x, x), Extent(y, y, y), f"{n}") for n, (x, y) in enumerate(places)]
@@ -180,7 +180,7 @@ def test_sixty_runs_look_different() -> None:
     assert len(set(looks)) == 60
 
 
-def test_an_alt_text_is_short_and_says_what_it_leaves_out() -> None:
+def test_an_alt_text_is_short_and_counts_left_out_sentences() -> None:
     said = alt_of(f"system-{number:02d}: {number} % of everything that was asked." for number in range(30))
     assert len(said) <= 300
     assert re.search(r"system-00.* 2\d more in the table\.$", said)
@@ -207,7 +207,7 @@ def test_a_caption_names_the_colours_that_are_there(
     assert [one for one in unnamed if one in caption] == []
 
 
-def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) -> None:
+def test_an_unfinished_run_is_drawn_last_and_is_no_extreme(tmp_path: Path) -> None:
     plans = [
         ScoredRun(system="kg", scores={"accuracy": [1.0] * 20}, types=("a", "b"), unfinished=16),
         ScoredRun(system="naive", scores={"accuracy": [1.0, 0.0] * 10}, types=("a", "b")),

@@ -56,7 +56,9 @@ def hostile(value: Any) -> dict[str, Any]:
         ([identity(**hostile(1)), identity(**hostile(2))], ["naive a [2Jb=1", "naive a [2Jb=2"]),
     ],
 )
-def test_runs_are_called_by_what_tells_them_apart(identities: list[dict[str, Any]], expected: list[str]) -> None:
+def test_labels_show_the_parameters_that_distinguish_runs(
+    identities: list[dict[str, Any]], expected: list[str]
+) -> None:
     assert labels(identities) == expected
 
 

@@ -47,7 +47,7 @@ def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_oth
     assert "by up to 6 workers at once" in note
 
 
-def test_who_built_an_index_is_noted_after_what_weakens_a_number(make_run: MakeRun) -> None:
+def test_the_builder_of_an_index_is_noted_after_warnings_about_numbers(make_run: MakeRun) -> None:
     plans: list[dict[str, Any]] = [
         {"system": "kg", "reused_from": "demo--other"},
         {"notes": ("Rows are missing.",)},
@@ -100,7 +100,7 @@ def imported(manifest: Manifest, name: str, model: dict[str, Any] | None = None)
     return manifest.model_copy(update={"identity": {**manifest.identity, "models": models, "imported": {}}})
 
 
-def test_what_an_import_is_called_is_no_model_in_which_runs_differ(make_run: MakeRun) -> None:
+def test_the_name_of_an_import_is_no_difference_between_models(make_run: MakeRun) -> None:
     naive = make_run().manifest()
     (note,) = group_notes([imported(naive, "alpha"), imported(naive, "bravo")])
     assert "--model" in note
@@ -168,7 +168,7 @@ def test_a_machine_that_was_busy_with_something_else_is_noted_once(make_run: Mak
     assert after.views[0].foreign_cpu == pytest.approx(34, abs=6)
 
 
-def test_what_differs_between_chapters_is_named(make_run: MakeRun) -> None:
+def test_differences_between_chapters_are_named(make_run: MakeRun) -> None:
     few = {"inference_query": 3}
     runs = [make_run(), make_run(generator={"provider": "none"}), make_run(types=few, digest="e" * 64)]
     named = [what_differs(load_chapters([runs[0], other], load_prices())) for other in runs[1:]]

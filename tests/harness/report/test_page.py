@@ -184,7 +184,7 @@ def test_headings_do_not_skip_a_level(html: str) -> None:
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-def test_tables_say_whose_row_and_which_column_a_cell_belongs_to(html: str) -> None:
+def test_tables_name_the_row_and_column_of_each_cell(html: str) -> None:
     read = Read(html)
     assert len(read.of("table")) == len(read.of("caption")) == 4
     assert all(attributes.get("scope") in {"col", "row"} for _, attributes in read.of("th"))

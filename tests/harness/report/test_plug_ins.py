@@ -83,7 +83,7 @@ def titles(chapter: Chapter) -> list[str]:
     return [section.title for section in chapter.sections]
 
 
-def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: PlugIn, tmp_path: Path) -> None:
+def test_measures_of_a_plug_in_have_a_section_a_table_and_a_figure(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.evaluators", "tone", TONE)
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 30), toned("kg", [1.0] * 10 + [0.0] * 20))
     verdict, section = chapter.findings.verdict, known(chapter.section("tone-of-voice"))
@@ -109,7 +109,7 @@ def test_measures_of_an_evaluator_that_is_not_here_stand_last_and_rank_nothing(t
 
 
 @pytest.mark.parametrize("title", ["Index", "Explorer", "Terms", "Run it again!", "?", "Tone, of voice"])
-def test_no_title_of_a_stranger_takes_an_anchor_that_is_there(plug_in: PlugIn, tmp_path: Path, title: str) -> None:
+def test_no_title_of_a_plug_in_takes_an_anchor_of_the_page(plug_in: PlugIn, tmp_path: Path, title: str) -> None:
     plug_in("rag_harness.evaluators", "tone", TONE.replace("Tone of voice", title, 1))
     chapter = chapter_of(tmp_path, toned("naive", [1.0, 0.0]))
     keys = [section.key for section in chapter.sections]
@@ -119,7 +119,7 @@ def test_no_title_of_a_stranger_takes_an_anchor_that_is_there(plug_in: PlugIn, t
 
 
 @pytest.mark.slow
-def test_a_section_of_a_stranger_stands_in_every_form_where_it_wants_to(plug_in: PlugIn, tmp_path: Path) -> None:
+def test_a_section_of_a_plug_in_stands_in_every_form_at_its_place(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.sections", "carbon", CARBON)
     plug_in("rag_harness.sections", "quiet", words("quiet", "Content(['Only here.'])", shown=False))
     chapter = chapter_of(tmp_path)
@@ -178,7 +178,7 @@ def test_a_figure_that_fails_leaves_words_and_tables_and_says_so(
     assert section.content.paragraphs == ("Carbon of each query.",)
 
 
-def test_words_of_a_stranger_are_only_words(plug_in: PlugIn, tmp_path: Path) -> None:
+def test_words_of_a_plug_in_are_no_markup(plug_in: PlugIn, tmp_path: Path) -> None:
     table = f"Table('a b/../c', '{EVIL}', ('system', '{EVIL}'), (('{EVIL}', '{EVIL}'),), note='{EVIL}')"
     plug_in(
         "rag_harness.sections", "evil", words("evil", f"Content(['{EVIL}'], ['{EVIL}'], [{table}], ['{EVIL}'])")
@@ -280,7 +280,7 @@ def test_each_measure_has_a_panel_on_which_every_value_lies(drawn: Draw) -> None
 
 
 @pytest.mark.slow
-def test_points_of_one_curve_are_joined_as_far_as_anybody_has_them(drawn: Draw) -> None:
+def test_points_of_one_curve_are_joined_as_far_as_a_run_has_values(drawn: Draw) -> None:
     scores = {"depth@1": (0.0, 0.2), "depth@2": (0.4, 0.4), "depth@3": (FAILED, FAILED)}
     (drawing,) = drawn(naive=scores, kg=scores).values()
     (axes,) = drawing.figure.axes

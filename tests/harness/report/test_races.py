@@ -56,7 +56,7 @@ def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) ->
     return group, find(group)
 
 
-def test_a_decided_race_names_the_winner_and_who_was_eliminated(tmp_path: Path) -> None:
+def test_a_decided_race_names_the_winner_and_eliminated_systems(tmp_path: Path) -> None:
     _, found = raced(runs(tmp_path, "abc"), "a", "bc")
     assert (found.verdict.outcome, found.verdict.recommended) == (Outcome.CLEAR_WINNER, "a")
     assert found.verdict.systems("not ranked") == ["b", "c"]
@@ -132,7 +132,7 @@ def test_after_repeated_looks_only_a_test_for_any_number_of_them_makes_a_winner(
     assert any("compared before" in caveat for caveat in again.caveats)
 
 
-def test_what_is_no_earlier_look(tmp_path: Path) -> None:
+def test_other_runs_are_no_earlier_look(tmp_path: Path) -> None:
     assert looks(group_of(*grown(tmp_path / "first", 200))) == set()
     small = grown(tmp_path / "small", 40)
     grown(tmp_path / "small", 200)

@@ -83,7 +83,7 @@ def test_each_selection_of_queries_and_each_stage_has_files_of_its_own(make_run:
     assert text.count("### Right answers") == 2
 
 
-def test_data_sets_whose_digests_begin_alike_have_files_of_their_own(tmp_path: Path) -> None:
+def test_data_sets_with_similar_digests_have_files_of_their_own(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / "results", ScoredRun(digest=f"{'d' * 20}{number}", scores={"accuracy": [1.0, 0.0]}))
         for number in range(2)
@@ -177,7 +177,7 @@ def tokens(**used: int) -> dict[str, Usage]:
         ({"repeats": 2}, "| naive | 6 | 0 |"),
     ],
 )
-def test_what_weakens_a_run_is_said(make_run: MakeRun, wishes: dict[str, Any], said: str) -> None:
+def test_weaknesses_of_a_run_are_reported(make_run: MakeRun, wishes: dict[str, Any], said: str) -> None:
     run = make_run(**{"types": SMALL, "sessions": (), **wishes})
     text = text_of(run)
     assert said.format(run_id=run.run_id) in text
@@ -196,7 +196,7 @@ def test_what_weakens_a_run_is_said(make_run: MakeRun, wishes: dict[str, Any], s
         ({"baseline": "A ceiling, not one of them."}, "A ceiling, not one of them."),
     ],
 )
-def test_what_differs_between_runs_besides_the_system_is_said(
+def test_differences_between_runs_besides_the_system_are_reported(
     make_run: MakeRun, wishes: dict[str, Any], said: str
 ) -> None:
     other = make_run(system="kg", types=SMALL, sessions=(), **wishes)
@@ -270,7 +270,7 @@ def test_calls_and_texts_that_another_run_paid_stand_in_the_ledger_of_the_index(
     assert means_of(again)["index_shared_model_calls"] == "0"
 
 
-def test_without_matplotlib_one_line_says_what_to_install(
+def test_without_matplotlib_one_line_names_the_extra(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(types=SMALL, sessions=())
@@ -335,7 +335,7 @@ def test_measures_that_failed_alike_share_a_note(make_run: MakeRun) -> None:
     assert f"{both}: 1 score of 12 each could not be computed. The first: garbage" in text
 
 
-def test_a_measure_and_what_stands_in_for_it_are_shown_with_their_correlation(make_run: MakeRun) -> None:
+def test_a_measure_and_its_stand_in_are_shown_with_their_correlation(make_run: MakeRun) -> None:
     run = make_run(types=DOZEN, sessions=())
     twins = {"measures": ("kg_x", "kg_nlp_x"), "twins": {"kg_nlp_x": "kg_x"}}
     record = EvaluationRecord.model_validate(

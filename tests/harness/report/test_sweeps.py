@@ -91,7 +91,7 @@ def test_two_values_words_and_switches_are_no_sweep(make_run: MakeRun) -> None:
     assert drawn(group, find(group)) == []
 
 
-def test_two_numbers_swept_at_once_are_two_sweeps_whose_lines_name_the_other(make_run: MakeRun) -> None:
+def test_two_numbers_swept_at_once_are_two_sweeps(make_run: MakeRun) -> None:
     runs = [
         make_run(answer={"top_k": top_k, "rounds": rounds}, types=FEW, sessions=())
         for top_k in (1, 3, 5)
@@ -102,7 +102,7 @@ def test_two_numbers_swept_at_once_are_two_sweeps_whose_lines_name_the_other(mak
     assert list(top_k.lines) == ["naive rounds=1", "naive rounds=2", "naive rounds=3"]
 
 
-def test_a_row_for_each_point_says_what_it_costs_and_who_built_the_index(make_run: MakeRun) -> None:
+def test_a_row_for_each_point_has_its_costs_and_the_origin_of_the_index(make_run: MakeRun) -> None:
     runs = [make_run(answer={"top_k": 1}, types=FEW, sessions=())]
     for top_k in (3, 5):
         runs.append(make_run(answer={"top_k": top_k}, types=FEW, sessions=(), reused_from=runs[0].run_id))

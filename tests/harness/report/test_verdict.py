@@ -201,7 +201,7 @@ def test_the_winner_stands_first_and_each_other_run_with_its_gap(tmp_path: Path)
     assert known(found.standings[1].behind).value == pytest.approx(-0.3)
 
 
-def test_what_two_leading_systems_need_is_not_changed_by_one_that_is_beaten(tmp_path: Path) -> None:
+def test_a_beaten_system_does_not_change_the_queries_that_two_leading_ones_need(tmp_path: Path) -> None:
     scores = {"naive": APART[0], "kg": APART[1]}
     two = verdict(tmp_path / "two", *by_accuracy(scores))
     three = verdict(tmp_path / "three", *by_accuracy({**scores, "bad": 5}))
@@ -232,13 +232,13 @@ def test_the_margin_decides_what_is_as_good(tmp_path: Path) -> None:
     assert find(group, margin=10.0).verdict.margin == 10.0
 
 
-def test_leaving_out_what_is_hard_makes_no_winner(tmp_path: Path) -> None:
+def test_leaving_out_hard_queries_makes_no_winner(tmp_path: Path) -> None:
     found = verdict(tmp_path, *SITUATIONS["hard queries left out"][0])
     assert [(one.system, one.n_missing, one.n) for one in found.standings] == [("a", 0, 200), ("b", 78, 200)]
     assert any("78" in caveat for caveat in found.caveats)
 
 
-def test_asking_each_question_three_times_makes_nobody_surer(tmp_path: Path) -> None:
+def test_asking_each_question_three_times_makes_no_verdict_surer(tmp_path: Path) -> None:
     once = {"a": right(34, 67), "b": right(20, 67)[::-1]}
     thrice = {name: [value for value in values for _ in range(3)] for name, values in once.items()}
     texts = {f"q{number:03d}": f"Question {number // 3}{'?' * (1 + number % 3)}" for number in range(201)}
@@ -488,7 +488,7 @@ def test_a_model_that_fails_with_the_right_passages_is_named_before_the_systems(
     assert share is None or "gold" in found.sentences[0]
 
 
-def test_where_a_budget_ended_the_runs_the_budget_is_what_would_change_the_verdict(tmp_path: Path) -> None:
+def test_after_an_exhausted_budget_a_larger_one_would_change_the_verdict(tmp_path: Path) -> None:
     for why, limit in (("the time is over", "minutes"), ("budget.usd is exhausted", "usd")):
         plans = by_accuracy({"naive": 3, "kg": 5}, n=20)
         runs = [write_run(tmp_path / limit, run) for run in plans]
@@ -541,7 +541,7 @@ def test_a_lead_on_these_documents_alone_is_compared_by_the_interval_for_these(t
     assert lead.gap(compared)[2] is None
 
 
-def test_between_equal_runs_of_which_one_has_no_price_no_dollars_are_named(tmp_path: Path) -> None:
+def test_no_dollars_are_named_if_one_of_two_equal_runs_has_no_price(tmp_path: Path) -> None:
     for name in ("a", "z"):
         priced_run = ScoredRun(system=name, scores={"accuracy": right(120)})
         other = ScoredRun(

@@ -106,7 +106,7 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
     assert (found.recommended, found.systems("not ranked")) == ("gold", ["kg"])
 
 
-def test_titles_that_two_evaluators_share_say_whose_they_are(tmp_path: Path) -> None:
+def test_titles_that_two_evaluators_share_name_the_evaluator(tmp_path: Path) -> None:
     both = {"ragas_faithfulness": share(30), "triplet_faithfulness": share(20)}
     chapter = chapter_of(*scored(tmp_path, {"naive": both}), measure="triplet_faithfulness")
     assert chapter.findings.verdict.metric_title == "faithfulness (triplet)"
@@ -364,13 +364,13 @@ def test_where_such_a_measure_ranks_a_refused_query_is_a_missing_value(tmp_path:
     }
 
 
-def test_a_measure_of_which_every_answer_has_a_value_has_one_row(tmp_path: Path) -> None:
+def test_a_measure_with_a_value_for_every_answer_has_one_row(tmp_path: Path) -> None:
     plans = [answered(name, refuses=False) for name in ("bold", "careful")]
     names = [row[0] for row in table_of(chapter_by(tmp_path, *plans, measure="latency_s")).rows]
     assert names.count(RELEVANCY) == len([name for name in names if str(name).startswith(RELEVANCY)])
 
 
-def test_who_refuses_most_of_what_has_an_answer_is_called_neither_cheap_nor_fast(tmp_path: Path) -> None:
+def test_a_run_that_mostly_abstains_is_called_neither_cheap_nor_fast(tmp_path: Path) -> None:
     right = [1.0] * 6
     bold = ScoredRun(system="bold", scores={"accuracy": right}, said=["Yes"] * 6, input_tokens=900)
     plain = ScoredRun(system="plain", scores={"accuracy": right}, said=["Yes"] * 6, input_tokens=1_800)
