@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +16,6 @@ from harness.report.comparison.runs import (
     comparable_pairs,
     comparison_notes,
     drawn_queries,
-    finished_runs,
-    load_compared,
     shared_queries,
     unpaired_pairs,
 )
@@ -27,7 +25,6 @@ from harness.report.notes import REPEATED
 from harness.report.view import RunView
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
-from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues
 from harness.statistics.recommendation import Lead
 from harness.store import RunDir, name_for
@@ -36,8 +33,6 @@ SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
 
 _EVALUATE = "run `rag-harness evaluate` on all of them with the same --set"
-RankedBy = Callable[[Sequence[RunView]], str]
-"""The metric by which a report ranks runs, where that is not the first one that they share; else empty."""
 
 
 @dataclass(frozen=True)
@@ -73,35 +68,8 @@ class Comparison:
         return self.runs[place].label
 
 
-def compare_runs(
-    runs: Sequence[RunDir],
-    prices: Prices,
-    choice: ComparisonChoice | None = None,
-    ranked_by: RankedBy | None = None,
-) -> Comparison:
-    """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
-    are left out, with a note. `ranked_by` finds the metric that comes first, unless `choice` names some.
-
-    ConfigError: fewer than two finished runs, an unfinished `against`, different data sets, no common query, or an
-    unknown metric or query type.
-    """
-    choice = choice or ComparisonChoice()
-    named = [*runs, choice.against] if choice.against else runs
-    loaded = load_compared(named, choice.query_type, prices)
-    finished = finished_runs(loaded, choice.against)
-    raced = [one.label for one in finished if one.run.race() is not None]
-    if raced:
-        what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
-        names = " ".join(name_for(one.run) for one in finished)
-        raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    first = ranked_by(finished) if ranked_by and not choice.measures and not choice.query_type else ""
-    found = compare_loaded(finished, choice, first)
-    left = [one.label for one in loaded if one not in finished]
-    return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
-
-
 def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
-    """`compare_runs` for runs in memory, over the queries they hold. `ranked_by`: the metric that comes first."""
+    """Compare runs in memory, over the queries they hold. `ranked_by`: the metric that comes first, if known."""
     against = None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())

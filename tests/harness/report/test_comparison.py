@@ -19,7 +19,6 @@ from harness.core.errors import ConfigError
 from harness.core.records import Usage
 from harness.display import Quantity, Rank, Table, format_value
 from harness.report.chapter import Chapter
-from harness.report.comparison import compare
 from harness.report.comparison.compare import Comparison, ComparisonChoice
 from harness.report.comparison.output import (
     COLUMNS,
@@ -30,7 +29,8 @@ from harness.report.comparison.output import (
     write_comparison,
 )
 from harness.report.comparison.tables import comparison_tables
-from harness.report.verdict.findings import evidence_that_ranks, find
+from harness.report.verdict import findings
+from harness.report.verdict.findings import find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -48,7 +48,7 @@ def rows_of(comparison: Comparison) -> list[dict[str, str]]:
 
 
 def compare_runs(runs: Sequence[RunDir], choice: ComparisonChoice | None = None) -> Comparison:
-    return compare.compare_runs(runs, load_prices(), choice, evidence_that_ranks)
+    return findings.compare_runs(runs, load_prices(), choice)
 
 
 def three_runs(results: Path) -> list[RunDir]:

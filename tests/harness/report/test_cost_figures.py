@@ -17,12 +17,12 @@ from report_groups import group_of, right, scored, written
 from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
 from harness.display.plotting import PALETTE, NewFigure, page_svg, publish
-from harness.report.comparison.compare import ComparisonChoice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.resources import draw_resources
 from harness.report.figures.scores import draw_significance
 from harness.report.tables.costs import break_even_tables
-from harness.report.verdict.findings import Findings, find
+from harness.report.verdict.findings import Findings, compare_runs, find
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
 from harness.statistics.prices import load_prices

@@ -11,9 +11,8 @@ from report_groups import group_of, right
 
 from harness.core.errors import ConfigError
 from harness.core.records import RaceDrop, RaceGap, RaceRecord
-from harness.report.comparison.compare import compare_runs
 from harness.report.comparison.tables import statistics_lines
-from harness.report.verdict.findings import Findings, find
+from harness.report.verdict.findings import Findings, compare_runs, find
 from harness.report.verdict.types import Outcome
 from harness.report.view import Group
 from harness.statistics.prices import load_prices

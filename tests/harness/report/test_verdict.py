@@ -15,9 +15,9 @@ from harness.core.errors import ConfigError
 from harness.core.records import Usage
 from harness.display import NOTHING, format_value
 from harness.report import load_chapters
-from harness.report.comparison.compare import compare_runs, gap_of
+from harness.report.comparison.compare import gap_of
 from harness.report.leaderboard import leaderboard
-from harness.report.verdict.findings import find
+from harness.report.verdict.findings import compare_runs, find
 from harness.report.verdict.sentences import advice
 from harness.report.verdict.types import Outcome, Verdict
 from harness.statistics.prices import load_prices

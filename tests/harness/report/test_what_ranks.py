@@ -15,10 +15,10 @@ from harness.core.records import Cost, EvaluationRecord
 from harness.display import Quantity, Table, format_value
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
-from harness.report.comparison.compare import ComparisonChoice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice
 from harness.report.figures.marks import runs_with
 from harness.report.measures import known_measures
-from harness.report.verdict.findings import find
+from harness.report.verdict.findings import compare_runs, find
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
