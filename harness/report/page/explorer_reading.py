@@ -104,7 +104,8 @@ class RunReader:
         """Metric -> one score for each of these records."""
         ids = self._ids[start : start + UNIT]
         numbers = {key: n for n, key in enumerate((one, repeat) for one in ids for repeat in self._repeats)}
-        found: dict[str, list[ShownWords]] = defaultdict(lambda: [("-", None, "")] * len(numbers))
+        nothing: ShownWords = ("-", None, "")
+        found: dict[str, list[ShownWords]] = defaultdict(lambda: [nothing] * len(numbers))
         for score in self._scores_at([own.lines[start : start + UNIT] for own in self._columns.values()]):
             why = with_share_read(score.get("explanation", ""), score.get("share_read"))[:400]
             shown = score["status"][0], score.get("value"), why

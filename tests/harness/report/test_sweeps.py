@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from paired_runs import ScoredRun
 from records import known
@@ -41,14 +40,9 @@ def drawn(group: Group, findings: Findings) -> list[Drawing]:
         return draw_sweeps(group, findings, new_figure)
 
 
-def xs(axes: Any) -> list[float]:
+def xs_and_ys(axes: Any) -> tuple[list[float], list[float]]:
     (line,) = axes.get_lines()
-    return np.asarray(line.get_xdata()).tolist()
-
-
-def ys(axes: Any) -> list[float]:
-    (line,) = axes.get_lines()
-    return np.asarray(line.get_ydata()).tolist()
+    return [float(x) for x in line.get_xdata()], [float(y) for y in line.get_ydata()]
 
 
 def swept(make_run: MakeRun, rights: dict[int, float], **wishes: object) -> list[RunDir]:
@@ -213,8 +207,8 @@ def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRu
     group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 20: 0.9}))
     (drawing,) = drawn(group, find(group))
     accuracy = drawing.figure.axes[0]
-    assert xs(accuracy) == [1.0, 3.0, 20.0]
-    assert ys(accuracy) == [view.value("accuracy") for view in group.views]
+    assert xs_and_ys(accuracy)[0] == [1.0, 3.0, 20.0]
+    assert xs_and_ys(accuracy)[1] == [view.value("accuracy") for view in group.views]
     assert accuracy.get_xscale() == "log"
     assert [label.get_text() for label in accuracy.get_xticklabels()] == ["1", "3", "20"]
     assert drawing.stem == "sweep_top_k"
@@ -234,7 +228,7 @@ def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve(make_run: Ma
         ["naive (not finished)", "9"],
     ]
     (drawing,) = drawn(group, findings)
-    found = {axes.get_title(): xs(axes) for axes in drawing.figure.axes}
+    found = {axes.get_title(): xs_and_ys(axes)[0] for axes in drawing.figure.axes}
     assert found["answers right"] == [1.0, 3.0]
     assert found["tokens a query"] == [1.0, 3.0, 5.0]
     for left_out in ("naive top_k=5 (scored otherwise)", "naive top_k=9 (not finished)"):
@@ -256,5 +250,5 @@ def test_a_sweep_is_in_the_mix_of_the_leaderboard(make_run: MakeRun) -> None:
     assert values(table, 2) == stands
     assert "types weighed as in the whole data set" in table.note
     (drawing,) = drawn(group, findings)
-    assert ys(drawing.figure.axes[0]) == stands
+    assert xs_and_ys(drawing.figure.axes[0])[1] == stands
     assert "types weighed as in the whole data set" in drawing.caption
