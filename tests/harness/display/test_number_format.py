@@ -45,8 +45,8 @@ def test_a_quantity_is_written_with_all_that_belongs_to_it(quantity: Quantity, t
 def test_an_unknown_value_is_neither_zero_nor_an_interval(unit: NumberForm) -> None:
     for unknown in (None, NAN, INFINITE, -INFINITE):
         assert format_value(Quantity(unknown, 0.1, 0.2, unit=unit, at_least=True, signed=True)) == NOTHING
-        for ends in ((0.1, unknown), (unknown, 0.2)):
-            assert "[" not in format_value(Quantity(0.15, *ends, unit=unit))
+        for low, high in ((0.1, unknown), (unknown, 0.2)):
+            assert "[" not in format_value(Quantity(0.15, low, high, unit=unit))
 
 
 @pytest.mark.parametrize("unit", ["", "share", "coefficient", "%"])

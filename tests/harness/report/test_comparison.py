@@ -369,7 +369,7 @@ def runs(tmp_path: Path) -> list[RunDir]:
         scores: dict[str, list[Value]] = {
             "accuracy": [float(query % (place + 2) > 0) for query in range(40)],
             "hallucination_rate": [float(query % 5 > place) for query in range(40)],
-            "token_f1": [FAILED] * (6 * place) + f1[6 * place :],
+            "token_f1": [*[FAILED] * (6 * place), *f1[6 * place :]],
         }
         found.append(write_run(tmp_path, ScoredRun(name, scores, input_tokens=100 + 50 * place)))
     return found
