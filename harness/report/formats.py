@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields, replace
 
-from harness.display import Entry, Section, Table, counted, file_name, format_value, printable
+from harness.display import Section, Table, counted, file_name, format_value, printable
 from harness.display.text_format import csv_name, markdown
 from harness.report.chapter import Chapter, what_differs
 from harness.report.view import Group
@@ -190,14 +190,13 @@ def prose(text: str) -> str:
 
 def _body(table: Table) -> MarkdownLines:
     rule = ["---" if words else "---:" for words in table.word_columns]
-    body = [[_cell(entry) for entry in line] for line in (table.header, *table.rows)]
+    # Only words can be taken for markup: numbers are ours.
+    body = [
+        [markdown(entry, 200) if isinstance(entry, str) else format_value(entry) for entry in line]
+        for line in (table.header, *table.rows)
+    ]
     note = ["", prose(table.note)] if table.note else []
     return [*(f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])), *note]
-
-
-def _cell(entry: Entry) -> str:
-    """Only words can be taken for markup: numbers are ours."""
-    return markdown(entry, 200) if isinstance(entry, str) else format_value(entry)
 
 
 def summary_markdown(chapters: Sequence[Chapter]) -> str:

@@ -65,7 +65,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     """
     for compared in (*comparison.measures, *comparison.apart):
         for pair in compared.pairs:
-            yield [comparison.title, comparison.query_type, *_pair_cells(comparison, compared, pair)]
+            yield _row(comparison, compared, pair)
 
 
 def differences_csv(comparison: Comparison) -> str:
@@ -116,16 +116,14 @@ def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[s
 
 
 def _pairs_json(comparison: Comparison, compared: MeasureComparison) -> list[dict[str, object]]:
-    return [
-        dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
-    ]
+    rows = [_row(comparison, compared, pair) for pair in compared.pairs]
+    return [dict(zip(COLUMNS[4:], row[4:], strict=True)) for row in rows]
 
 
-def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
-    """The cells of COLUMNS from `measure` on."""
+def _row(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
     measure, beside = compared.measure, pair.balanced
     return [
-        *(printable(measure.name), measure.higher_is_better),
+        *(comparison.title, comparison.query_type, printable(measure.name), measure.higher_is_better),
         *_names(comparison, pair),
         *(pair.n, pair.n_expected, pair.mean_a, pair.mean_b, pair.difference),
         *(pair.interval.low, pair.interval.high, pair.ratio),
