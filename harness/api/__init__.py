@@ -179,14 +179,14 @@ def compare(
     """
     from harness.api.config_building import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
-    from harness.report.comparison.compare import ComparisonChoice, compare_runs
-    from harness.report.verdict.findings import evidence_that_ranks
+    from harness.report.comparison.compare import ComparisonChoice
+    from harness.report.verdict.findings import compare_runs
 
     others = _run_dirs(against, results)[:1] if against is not None else []
     choice = ComparisonChoice(as_names(measures), query_type, next(iter(others), None), margin)
     run_dirs = _run_dirs(runs, results)
     table = prices_of_runs([*run_dirs, *others], _path(prices))
-    return comparison_frame(compare_runs(run_dirs, table, choice, evidence_that_ranks))
+    return comparison_frame(compare_runs(run_dirs, table, choice))
 
 
 def verdicts(

@@ -9,7 +9,7 @@ from rich.console import Console
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
-from harness.report.comparison.compare import ComparisonChoice, compare_runs
+from harness.report.comparison.compare import ComparisonChoice
 from harness.report.comparison.output import (
     VoteCount,
     comparison_json,
@@ -18,7 +18,7 @@ from harness.report.comparison.output import (
     write_comparison,
 )
 from harness.report.terminal import plain
-from harness.report.verdict.findings import evidence_that_ranks
+from harness.report.verdict.findings import compare_runs
 from harness.store import RunDir, find_runs
 from harness.store.annotations import read_preferences
 from harness.store.run_lookup import is_being_written
@@ -51,7 +51,7 @@ def compare(
         return
     _refuse_running(runs, other)
     table = prices_of_runs([*runs, *other], prices)
-    comparison = compare_runs(runs, table, choice, evidence_that_ranks)
+    comparison = compare_runs(runs, table, choice)
     written = write_comparison(comparison, out) if out else None
     if as_json:
         value = {**comparison_json(comparison), "votes": [one.as_value() for one in votes]}

@@ -63,9 +63,7 @@ def _population(quantity: Quantity) -> str:
 
 
 def _with_half_width(quantity: Quantity, shown: str) -> str:
-    """`55 ± 9 %`, `0.53 ± 0.07`, `55 %`; `96 [80, 99] %` where the interval is lopsided, or where value and half
-    width would leave what both limits keep within 0 and 1.
-    """
+    """`55 ± 9 %`, `0.53 ± 0.07`; `96 [80, 99] %` if the interval is lopsided or ± would leave 0 to 1."""
     low, high = _finite(quantity.low), _finite(quantity.high)
     unit = " %" if quantity.unit == "± %" else ""
     if quantity.value is None or low is None or high is None:

@@ -92,9 +92,7 @@ def plotting() -> Iterator[NewFigure]:
 
 
 def settle(figure: Figure) -> None:
-    """Compute the layout once with SVG text sizes, then fix it: with any layout engine, even "none", matplotlib
-    would repeat the layout for every file.
-    """
+    """Compute the layout once with SVG text sizes, then fix it: matplotlib would repeat it for every file."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     if engine := figure.get_layout_engine():

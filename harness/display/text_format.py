@@ -34,9 +34,7 @@ def markdown(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def csv_name(text: str) -> str:
-    """`printable`, with an apostrophe in front of what a spreadsheet would take for a formula: at the start, and
-    after a semicolon, at which spreadsheets of many languages split a line.
-    """
+    """`printable`, with an apostrophe where a spreadsheet may see a formula: at the start and after semicolons."""
     return ";".join(map(write_cell, printable(text, 200).split(";")))
 
 

@@ -20,20 +20,16 @@ difference of shares in points.
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in a table with its interval, counts and format."""
-
     value: float | None
     """None: not measured or not applicable, never 0. Non-finite values are treated the same."""
     low: float | None = None
     high: float | None = None
     """Limits of the 95 % interval."""
     n: int | None = None
-    """Number of values it is based on, if shown."""
     of: int | None = None
     """Number of values there should be; for a count, the total."""
     unit: NumberForm = ""
     at_least: bool = False
-    """Whether it is a lower bound."""
     signed: bool = False
     """Whether it is a difference, shown with a plus sign if positive."""
     mark: str = ""

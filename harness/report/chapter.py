@@ -29,8 +29,6 @@ from harness.report.view import Group, load_groups
 from harness.statistics.prices import Prices
 from harness.store import RunDir
 
-_LONGEST_NOTE = 400
-
 
 @dataclass(frozen=True)
 class Chapter:
@@ -53,7 +51,6 @@ class Chapter:
         return f"{queries}{searched}{kept}: {shown}. Digest {printable(self.group.digest[:12])}."
 
     def tables(self) -> list[Table]:
-        """Of all sections, in order; no two share a name."""
         return [table for section in self.sections for table in section.content.tables]
 
     def section(self, key: str) -> Section | None:
@@ -73,9 +70,7 @@ def load_chapters(
     margin: float | None = None,
     published: Published | None = None,
 ) -> list[Chapter]:
-    """A chapter, without pictures, for each group of `load_groups`. `measure` ranks, `margin` is in points; None:
-    as the configs or the data set say.
-    """
+    """A chapter, without pictures, for each group of runs. `measure`, `margin` (points): None as configs say."""
     return [build_chapter(group, measure, margin, published) for group in load_groups(runs, prices)]
 
 
@@ -154,7 +149,7 @@ def _guarded(spec: SectionSpec) -> SectionSpec:
 
     def notes(group: Group) -> Iterable[str]:
         try:
-            return [printable(note, _LONGEST_NOTE) for note in spec.notes(group)]
+            return [printable(note, 400) for note in spec.notes(group)]
         except Exception as error:
             said = printable(f"{type(error).__name__}: {error}", 300)
             return [f"The notes of the plug-in '{spec.name}' could not be made ({said})."]

@@ -24,7 +24,6 @@ LIST = ".report.json"
 _LOCK = ".report.lock"
 _UNFINISHED = ".report.*.partial"
 _FOLDERS = ("figures", "tables")
-_PUBLISHING_S = 60.0
 _DELETE = "delete that report"
 
 
@@ -84,7 +83,7 @@ def _own_folder(out: Path) -> Iterator[Path]:
 
 
 def _locked(out: Path) -> AbstractContextManager[int]:
-    return exclusive(out / _LOCK, wait_s=_PUBLISHING_S)
+    return exclusive(out / _LOCK, wait_s=60.0)
 
 
 def _files_in(own: Path) -> set[str]:

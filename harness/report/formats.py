@@ -13,14 +13,13 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields, replace
 
-from harness.display import Entry, Section, Table, counted, file_name, format_value, printable
+from harness.display import Section, Table, counted, file_name, format_value, printable
 from harness.display.text_format import csv_name, markdown
 from harness.report.chapter import Chapter, what_differs
 from harness.report.view import Group
 from harness.statistics.run_frame import Aggregate
 
 COLUMNS = tuple(field.name for field in fields(Aggregate))
-_LONGEST = 600
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -61,10 +60,6 @@ _SPECIAL = {
 _NOT_IN_OT1 = "ÐÞðþ÷"
 _LINE = 92
 """Characters of a \\small line of an A4 page, roughly."""
-_LONG_NAME = 26
-_LONGEST_CELL = 200
-_LONGEST_TEXT = 2000
-_LONGEST_COMMAND = 100_000
 _FILES = """\
 Every number, with counts and intervals, is in `summary.csv`; `tables/` holds every table as CSV,
 Markdown and LaTeX. report.html explains the terms.
@@ -100,7 +95,6 @@ def summary_csv(groups: Sequence[Group]) -> str:
 
 
 def csv_text(lines: Iterable[Iterable[str]]) -> str:
-    """Lines of cells that are no formulas."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
@@ -132,7 +126,7 @@ def table_latex(table: Table) -> str:
 
 def latex(text: str) -> str:
     """`printable`, special characters as themselves, and a place to break after what joins the parts of a name."""
-    composed = unicodedata.normalize("NFC", printable(text, _LONGEST))
+    composed = unicodedata.normalize("NFC", printable(text, 600))
     safe = "".join(_SPECIAL[char] if char in _SPECIAL else _letter(char) for char in composed)
     # A bracket after the end of a row would be its option.
     safe = re.sub(r"^\[", "{[}", safe)
@@ -148,7 +142,7 @@ def _letter(char: str) -> str:
 
 def _columns(widths: Sequence[int], words: Sequence[bool]) -> tuple[str, int]:
     """The columns' kinds, and how many characters they take side by side."""
-    wrapped = [width > _LONG_NAME and is_words for width, is_words in zip(widths, words, strict=True)]
+    wrapped = [width > 26 and is_words for width, is_words in zip(widths, words, strict=True)]
     share = min(0.3, 0.9 / max(1, sum(wrapped)))
     kinds = [
         rf">{{\raggedright\arraybackslash}}p{{{share:.2f}\linewidth}}" if wraps else "l" if is_words else "r"
@@ -163,7 +157,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def table_markdown(table: Table) -> str:
-    """A file of its own: title, table, note."""
     return "\n".join([f"# {prose(table.title)}", "", *_body(table), ""])
 
 
@@ -182,7 +175,7 @@ def section_lines(section: Section) -> MarkdownLines:
             lines += [f"**{prose(table.title)}**", ""]
         lines += [*_body(table), ""]
     if content.code:
-        commands = [printable(line, _LONGEST_COMMAND) for line in content.code]
+        commands = [printable(line, 100_000) for line in content.code]
         # Tildes, more than any line has one after the other: none of them can close it.
         tildes = [len(found) + 1 for line in commands for found in re.findall("~+", line)]
         fence = "~" * max([3, *tildes])
@@ -192,20 +185,18 @@ def section_lines(section: Section) -> MarkdownLines:
 
 def prose(text: str) -> str:
     """A sentence that is nothing but its letters."""
-    return markdown(text, _LONGEST_TEXT)
+    return markdown(text, 2000)
 
 
 def _body(table: Table) -> MarkdownLines:
-    """Words to the left, numbers to the right."""
     rule = ["---" if words else "---:" for words in table.word_columns]
-    body = [[_cell(entry) for entry in line] for line in (table.header, *table.rows)]
+    # Only words can be taken for markup: numbers are ours.
+    body = [
+        [markdown(entry, 200) if isinstance(entry, str) else format_value(entry) for entry in line]
+        for line in (table.header, *table.rows)
+    ]
     note = ["", prose(table.note)] if table.note else []
     return [*(f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])), *note]
-
-
-def _cell(entry: Entry) -> str:
-    """Only words can be taken for markup: numbers are ours."""
-    return markdown(entry, _LONGEST_CELL) if isinstance(entry, str) else format_value(entry)
 
 
 def summary_markdown(chapters: Sequence[Chapter]) -> str:
@@ -230,7 +221,6 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
 
 
 def _measures(chapters: Sequence[Chapter]) -> MarkdownLines:
-    """What each measure is, in the words of its evaluator."""
     said = {
         name: chapter.group.known[name]
         for chapter in chapters

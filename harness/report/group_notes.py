@@ -14,12 +14,6 @@ from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
 
-_FEWEST_JUDGED = 10
-_BUSY = 20.0
-"""Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
-_OWN_KEYS = {"system", "dataset", "imported"}
-"""Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
-
 
 def document_notes(frame: Frame) -> list[str]:
     """For queries that share documents: what the interval of a mean covers."""
@@ -35,13 +29,14 @@ def document_notes(frame: Frame) -> list[str]:
 
 def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
     """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
-    busy = {label: load for label, load in foreign.items() if load is not None and load >= _BUSY}
+    busy = [
+        f"{printable(label)} {load:.0f} %" for label, load in foreign.items() if load is not None and load >= 20
+    ]
     if not busy:
         return []
-    shown = ", ".join(f"{printable(label)} {load:.0f} %" for label, load in busy.items())
     return [
         "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
-        f"{shown} on average."
+        f"{', '.join(busy)} on average."
     ]
 
 
@@ -84,10 +79,7 @@ def scored_by(evaluation: EvaluationRecord) -> str:
 
 
 def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColumns]]) -> list[str]:
-    """Judges that gave every answer of a group the same value; `scored`: the evaluations and scores of each run.
-
-    Imputed values are not the judge's, and binary metrics may well be constant.
-    """
+    """Judges that gave every answer of a group the same value; `scored`: evaluations and scores of each run."""
     given: dict[tuple[str, str], list[float]] = {}
     for evaluations, scores in scored:
         asking = [one for one in evaluations if "judge" in one.models]
@@ -97,7 +89,7 @@ def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColum
             given.setdefault((owners[name], name), []).extend(values)
     constant: dict[tuple[str, int], list[str]] = {}
     for (evaluator, measure), values in sorted(given.items()):
-        if len(values) >= _FEWEST_JUDGED and len({*values}) == 1:
+        if len(values) >= 10 and len({*values}) == 1:
             constant.setdefault((evaluator, len(values)), []).append(f"{printable(measure)} {values[0]:.3g}")
     return [
         f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "
@@ -150,7 +142,8 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
         played = {**manifest.models, **played}
     shared = []
     for manifest in manifests:
-        own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
+        # These make a run another one, and need no warning.
+        own = {key: of for key, of in manifest.identity.items() if key not in {"system", "dataset", "imported"}}
         if not manifest.is_imported:
             own["models"] = {**played, **own.get("models", {})}
         if _model_is_unnamed(manifest):

@@ -23,10 +23,7 @@ _LONGEST_NAME = 60
 
 
 def run_labels(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -> list[str]:
-    """One label for each run, in order: the user's name for it, or else that of `labels`, or both if several runs
-    have the name. If the runs searched several versions of a folder of documents, also the version. `others`: see
-    `parameter_labels`.
-    """
+    """The user's name of each run, else that of `labels`, or both, and the version of its documents."""
     identities, beside = ([manifest.identity for manifest in some] for some in (manifests, others))
     plain, names = parameter_labels(identities, beside), [printable(m.name) for m in manifests]
     found = []
@@ -37,9 +34,7 @@ def run_labels(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -
 
 
 def labels(identities: Sequence[Identity]) -> list[str]:
-    """One label for each run: the name of its system and, if several runs have it, as few of the parameters as
-    distinguish them (`naive top_k=4`).
-    """
+    """The system of each run and, if several have it, as few parameters as distinguish them (`naive top_k=4`)."""
     return _distinct(parameter_labels(identities))
 
 

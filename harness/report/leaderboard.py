@@ -82,7 +82,6 @@ def _metric(title: str) -> _Column:
 
 
 def _unranked(one: Standing) -> Entry:
-    """With its number of queries, which is not that of the score."""
     return Quantity(one.unranked.value, n=one.n_unranked, unit="± %") if one.unranked else None
 
 

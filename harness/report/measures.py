@@ -69,9 +69,7 @@ def instead_of(
     known: Mapping[str, Measure],
     evaluate: str = "rag-harness evaluate RUN",
 ) -> str:
-    """A hint for a metric of which these runs have no value. `held`: metrics and costs of which they have one;
-    `evaluate`: the command that scores them.
-    """
+    """A hint for a metric without values. `held`: what has some; `evaluate`: the command that scores."""
     measure = known.get(wanted)
     if measure is None:
         near, *_ = (*get_close_matches(wanted, [*held, *known], n=1), None)

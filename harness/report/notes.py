@@ -32,18 +32,11 @@ _MINOR = (
 )
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
-_WHOLE = 0.9995
-"""Share of the contexts that is shown as 100 %."""
-_FEWEST_SHOWN = 0.9
-"""Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
-the model is shown nothing.
-"""
 
 _FEWER_TOKENS = (
     "a server counted less than half of the tokens that were sent: it cuts long texts, or does not count cached "
     "tokens (docs/models.md)."
 )
-_MOST_QUESTIONS = 200
 
 
 def run_notes(
@@ -74,7 +67,6 @@ def run_notes(
 
 
 def how_to_finish(is_running: bool) -> str:
-    """What to do about an unfinished run."""
     return "It is still running: wait until it ends." if is_running else "Run it again to resume."
 
 
@@ -161,7 +153,7 @@ def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
     generator = run.manifest().model("generator")
     if generator.get("provider") == "none" or not scores.by_measure:
         return
-    rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
+    rows = itertools.islice(run.iter_sample(), 200)
     if language := foreign_language(" ".join([row.query.text, *row.reference.answers]) for row in rows):
         yield (
             f"Most questions and answers seem to be in {language}. Abstentions, yes and no, and dates are read in "
@@ -294,7 +286,8 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -
         if column.facts.shares_read:
             shares.setdefault(owner.get(measure, measure), []).extend(column.facts.shares_read)
     for evaluator, read in sorted(shares.items()):
-        part = [share for share in read if share < _WHOLE]
+        # From there on 100 % is shown.
+        part = [share for share in read if share < 0.9995]
         if part:
             yield (
                 f"{printable(evaluator)}: its judge was shown a part of the contexts in {len(part):,} of "
@@ -315,7 +308,8 @@ def lacks_evidence(rows: Iterable[SampleRow]) -> str:
     """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
     answerable = [row.reference for row in rows if not is_null(row.reference)]
     shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
-    if shown >= _FEWEST_SHOWN * len(answerable):
+    # For the other queries the model is shown nothing.
+    if shown >= 0.9 * len(answerable):
         return ""
     return (
         f"Of {counted(len(answerable), 'answerable query', 'answerable queries')} {shown:,} have evidence in "

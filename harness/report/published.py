@@ -33,7 +33,6 @@ DATA_SET = "data set"
 """The condition that decides whether values may be subtracted: the name of a data set here, if it is the same."""
 _MOST_BYTES = 1 << 20
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]+")
-_LARGEST = 1e15
 _COLUMNS = ("item", "page", "row", "column", "value", "measure", "query_type", "system", "parameters")
 
 
@@ -99,7 +98,7 @@ def read_published(name: str) -> Published:
 
 def _value(cells: Mapping[str, str], place: str) -> PublishedValue:
     value = float(cells["value"]) if _NUMBER.fullmatch(cells["value"]) else math.nan
-    if not abs(value) < _LARGEST:
+    if not abs(value) < 1e15:
         raise ConfigError(f"{place}: {printable(cells['value'])!r} is no number", "correct the column `value`")
     parameters = dict(part.split("=", 1) for part in cells["parameters"].split() if "=" in part)
     others = {name: cells[name] for name in _COLUMNS if name not in {"value", "parameters"}}

@@ -58,7 +58,6 @@ def count(n: int) -> Quantity:
 
 
 def part(n: int, of: int) -> ValueGroup:
-    """`200 of 200`."""
     return ValueGroup((count(n), count(of)), " of ")
 
 

@@ -3,25 +3,18 @@ its place in the file; counts of failures, retries and tokens; samples, which ru
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple
 
-from harness.core.records import OWN_MODELS, REASONING, Cost, Prediction, RunRecord, Step
+from harness.core.records import OWN_MODELS, REASONING, Prediction, RunRecord, Step
 from harness.display import printable
 from harness.evaluators.answer_normalisation import abstains
 from harness.statistics.cost import called_roles
 from harness.statistics.run_frame import Frame
 from harness.store import CompressedByKey, RecordKey, Records, RunDir, SampleRow
-from harness.store.compressed_memory import CompressedRecords
-
-ANSWER_CHARS = 400
-"""Of an answer in a list; its details have more."""
-_MOST_KINDS = 4
-_LONGEST_REASON = 160
 
 # What became of a query, one bit each, since its repeats may differ.
 ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
@@ -44,78 +37,51 @@ def samples_of(runs: Sequence[RunDir]) -> list[Sample]:
 
 
 class Brief(NamedTuple):
+    """What is kept of a record."""
+
     place: int
     """What `RunDir.records_at` finds it by."""
     status: int
     answer: str | None
 
 
-class Briefs(Mapping[RecordKey, Brief]):
-    """Of the records that count, as numbers in columns."""
+class Briefs(CompressedByKey[RecordKey, Brief]):
+    """Of the records that count."""
 
-    def __init__(self, attempts: Attempts) -> None:
-        """`attempts`: the records; call `add` once for each that is put there."""
-        self._numbers = attempts.numbers
-        self._places, self._statuses, self._said = array("q"), array("B"), array("B")
-        self._attempts: list[int] = []
-        self._answers: CompressedRecords[str | None] = CompressedRecords(str | None)
+    def __init__(self) -> None:
+        super().__init__(Brief)
+        self._statuses: dict[RecordKey, int] = {}
 
-    def add(self, brief: Brief, attempt: int) -> None:
-        self._attempts.append(attempt)
-        self._places.append(brief.place)
-        self._statuses.append(brief.status)
-        self._said.append(brief.answer is not None)
-        self._answers.append(brief.answer)
-
-    def __getitem__(self, key: RecordKey) -> Brief:
-        number = self._numbers[key]
-        return Brief(self._places[number], self._statuses[number], self._answers[number])
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._numbers
-
-    def __iter__(self) -> Iterator[RecordKey]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def attempt(self, key: RecordKey) -> int | None:
-        """Which attempt counts so far; None: there was none."""
-        number = self._numbers.get(key)
-        return None if number is None else self._attempts[number]
+    def put(self, key: RecordKey, record: Brief, *, counts: bool = True) -> None:
+        super().put(key, record, counts=counts)
+        if counts:
+            self._statuses[key] = record.status
 
     def status(self, key: RecordKey) -> int:
-        """The status without the answer; `MISSING` without a record."""
-        number = self._numbers.get(key)
-        return MISSING if number is None else self._statuses[number]
+        """`MISSING` without a record."""
+        return self._statuses.get(key, MISSING)
 
     def is_answered(self, key: RecordKey) -> bool:
         """Whether there is a prediction, with a text or without."""
         return self.status(key) in {ANSWERED, ABSTAINED}
 
-    def has_answer(self, key: RecordKey) -> bool:
-        number = self._numbers.get(key)
-        return number is not None and bool(self._said[number])
-
-    def place(self, key: RecordKey) -> int:
-        return self._places[self._numbers[key]]
-
 
 def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
     """Every attempt without its texts: they are nearly all of a record, and only the explorer reads them again."""
     attempts: Attempts = CompressedByKey(RunRecord)
-    briefs = Briefs(attempts)
+    briefs = Briefs()
+    latest: dict[RecordKey, int] = {}
     for place, record in run.iter_placed_records():
         key = intern(record.query_id), record.repeat
-        earlier = briefs.attempt(key)
+        counts = record.attempt > latest.get(key, -1)
+        if counts:
+            latest[key] = record.attempt
         kept = _without_texts(record.prediction)
-        counts = earlier is None or record.attempt > earlier
         attempts.put(key, record.model_copy(update={"prediction": kept}), counts=counts)
         answer = record.prediction.answer if record.prediction else None
-        if answer is not None and len(answer) > ANSWER_CHARS:
-            answer = answer[: ANSWER_CHARS - 1] + "…"
-        briefs.add(Brief(place, _status(record), answer), record.attempt)
+        if answer is not None and len(answer) > 400:
+            answer = answer[:399] + "…"
+        briefs.put(key, Brief(place, _status(record), answer), counts=counts)
     return attempts, briefs
 
 
@@ -166,39 +132,38 @@ class RecordCounts:
 
     @property
     def why_failed(self) -> str:
-        kinds = self.failures.most_common(_MOST_KINDS)
+        kinds = self.failures.most_common(4)
         shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
-        first = printable(self.first_failure, _LONGEST_REASON)
-        return f"{shown}; the first: {first or 'no message'}" if shown else ""
+        return f"{shown}; the first: {printable(self.first_failure, 160) or 'no message'}" if shown else ""
 
     @classmethod
     def of(cls, records: Records, frame: Frame) -> RecordCounts:
         """Of these, those of queries and repeats outside the frame included."""
         counts = cls()
         for (query_id, repeat), record in records.items():
-            counts._add(record, query_id in frame.query_types and 0 <= repeat < frame.repeats)
+            if query_id in frame.query_types and 0 <= repeat < frame.repeats:
+                counts._add_asked(record)
+            counts._add(record)
         return counts
 
-    def _add(self, record: RunRecord, is_asked: bool) -> None:
+    def _add_asked(self, record: RunRecord) -> None:
+        self.n_asked += 1
+        self.n_asked_failed += record.status != "ok"
+        if record.failure:
+            self.first_failure = self.first_failure if self.failures else record.failure.message
+            self.failures[record.failure.kind] += 1
+
+    def _add(self, record: RunRecord) -> None:
+        cost, trace = record.cost, record.prediction.trace if record.prediction else ()
         self.n += 1
         self.n_retried += record.attempt > 1
         self.n_failed += record.status != "ok"
         self.n_timeouts += record.status == "timeout"
-        if is_asked:
-            self.n_asked += 1
-            self.n_asked_failed += record.status != "ok"
-            if record.failure:
-                self.first_failure = self.first_failure if self.failures else record.failure.message
-                self.failures[record.failure.kind] += 1
-        trace = record.prediction.trace if record.prediction else ()
         self.n_reasoned += any(step.name == REASONING for step in trace)
         if record.status == "ok":
-            self.n_replayed += record.cost.replayed_calls > 0
-            self.n_cached += record.cost.cached_texts > 0 and not record.cost.replayed_calls
-        self.n_unsplit += record.cost.wall_s is not None and record.cost.throttled_s is None
-        self._add_usage(record.cost)
-
-    def _add_usage(self, cost: Cost) -> None:
+            self.n_replayed += cost.replayed_calls > 0
+            self.n_cached += cost.cached_texts > 0 and not cost.replayed_calls
+        self.n_unsplit += cost.wall_s is not None and cost.throttled_s is None
         self.roles |= called_roles(cost)
         own = cost.usage.get(OWN_MODELS)
         self.n_own += own is not None

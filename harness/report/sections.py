@@ -46,15 +46,12 @@ QUESTIONS = {
 """Key -> question that a reader asks after the verdict. The page shows each folded, with its sections."""
 ANCHORS = frozenset({"explorer", "failed", "headline", "main", "status", "terms", "theme", "top", *QUESTIONS})
 """Ids of the page that sections must not use."""
-_FINE = "Nothing: every run finished, every query was answered and every score was computed."
 _OTHERS = "Other measures"
 S = TypeVar("S")
 
 
 @dataclass(frozen=True)
 class Reported:
-    """What a section is made from."""
-
     group: Group
     findings: Findings
     published: Published | None = None
@@ -112,12 +109,13 @@ def _draw_answer(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]
 
 def _notes(reported: Reported) -> Content:
     notes = reported.findings.verdict.caveats
-    return Content(paragraphs=() if notes else (_FINE,), items=notes)
+    fine = "Nothing: every run finished, every query was answered and every score was computed."
+    return Content(paragraphs=() if notes else (fine,), items=notes)
 
 
 def _significance(reported: Reported) -> Content:
-    group, findings = reported.group, reported.findings
-    return Content(items=statistics_lines(group, findings), tables=statistics_tables(findings))
+    lines = statistics_lines(reported.group, reported.findings)
+    return Content(items=lines, tables=statistics_tables(reported.findings))
 
 
 def _judges(reported: Reported) -> Content:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.core.hashing import flatten
@@ -13,6 +12,7 @@ from harness.report.figures.marks import RunStyle, alt_of, interval_of, n_of, st
 from harness.report.labels import labels
 from harness.report.quantities import (
     cost_quantity,
+    count,
     listed_apart,
     not_compared,
     population,
@@ -35,66 +35,45 @@ from harness.store.run_labels import determining, short_keys
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEWEST = 3
 BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
+_DRAWN_COSTS = {"tokens": "tokens a query", "latency_s_p50": "latency p50, s"}
 
-Flat = Mapping[str, Any]
 Curve = list[tuple[float, Aggregate]]
 """The swept value and the mean of each run."""
-_LOG_FROM = 8.0
-"""Largest over smallest value from which on a parameter is drawn by its logarithm."""
 
 
-class SweepPoint(NamedTuple):
-    value: float
-    view: RunView
-
-
-@dataclass(frozen=True)
-class SweepLine:
-    """Runs that are alike but for the swept parameter."""
-
-    name: str
-    points: tuple[SweepPoint, ...]
-    """By value, ascending."""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """One parameter over its values, a line for each system or setting of the others."""
+class Sweep(NamedTuple):
+    """Runs that are alike but for one number."""
 
     parameter: str
     """Its shortest unmistakable name, such as `top_k`."""
-    lines: tuple[SweepLine, ...]
-
-    @property
-    def values(self) -> list[float]:
-        return sorted({point.value for line in self.lines for point in line.points})
+    lines: Mapping[str, list[tuple[float, RunView]]]
+    """By system, or setting of the other parameters: the runs by value, ascending."""
 
 
 def find_sweeps(group: Group) -> list[Sweep]:
-    """Every numeric parameter that alone tells at least `_FEWEST` runs apart, in the order of their names."""
+    """Every numeric parameter that alone tells at least three runs apart, in the order of their names."""
     flat = [flatten(determining(view.manifest.identity)) for view in group.views]
     keys = sorted({key for own in flat for key, value in own.items() if _is_number(value)})
     short = short_keys(keys, flat)
-    found = [(short[key], _lines(group, flat, key)) for key in keys]
-    return [Sweep(parameter, lines) for parameter, lines in found if lines]
+    found = (Sweep(short[key], _lines(group, flat, key)) for key in keys)
+    return [sweep for sweep in found if sweep.lines]
 
 
-def _lines(group: Group, flat: Sequence[Flat], key: str) -> tuple[SweepLine, ...]:
-    alike: dict[str, list[SweepPoint]] = {}
+def _lines(group: Group, flat: Sequence[Mapping[str, Any]], key: str) -> dict[str, list[tuple[float, RunView]]]:
+    alike: dict[str, list[tuple[float, RunView]]] = {}
     for view, own in zip(group.views, flat, strict=True):
         if _is_number(own.get(key)):
             rest = repr(sorted((name, repr(value)) for name, value in own.items() if name != key))
-            alike.setdefault(rest, []).append(SweepPoint(float(own[key]), view))
-    curves = [
-        sorted(points, key=lambda point: point.value)
+            alike.setdefault(rest, []).append((float(own[key]), view))
+    lines = [
+        sorted(points, key=lambda point: point[0])
         for points in alike.values()
-        if len({point.value for point in points}) >= _FEWEST
+        if len({value for value, _ in points}) >= 3
     ]
-    curves.sort(key=lambda points: points[0].view.position)
-    names = labels([_without(points[0].view.manifest.identity, key.split(".")) for points in curves])
-    return tuple(SweepLine(name, tuple(points)) for name, points in zip(names, curves, strict=True))
+    lines.sort(key=lambda points: points[0][1].position)
+    names = labels([_without(points[0][1].manifest.identity, key.split(".")) for points in lines])
+    return dict(zip(names, lines, strict=True))
 
 
 def _without(tree: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -111,47 +90,41 @@ def _is_number(value: object) -> bool:
 def sweep_tables(group: Group, findings: Findings) -> list[Table]:
     """A table for each swept parameter, then the best run for each budget; nothing without a sweep."""
     sweeps = find_sweeps(group)
-    if not sweeps:
-        return []
-    swept = {point.view for sweep in sweeps for line in sweep.lines for point in line.points}
-    return [
-        *(_sweep_table(group, findings, sweep) for sweep in sweeps),
-        *budget_tables(findings, [view for view in group.views if view in swept]),
-    ]
+    swept = {view for sweep in sweeps for points in sweep.lines.values() for _, view in points}
+    tables = [_sweep_table(group, findings, sweep) for sweep in sweeps]
+    return [*tables, *budget_tables(findings, [view for view in group.views if view in swept])]
 
 
 def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
     score = f"{findings.measure or 'score'} [95 % CI]"
+    header = ("runs", sweep.parameter, score, "n", "tokens a query", "latency p50, s", "USD a query", "index, s")
     return Table(
         name=f"sweep_{file_name(sweep.parameter)}",
         title=f"Over {sweep.parameter}",
-        header=(
-            *("runs", sweep.parameter, score, "n", "tokens a query", "latency p50, s"),
-            *("USD a query", "index, s", "index"),
+        header=(*header, "index"),
+        rows=tuple(
+            _point_row(group, findings, name, *point) for name, points in sweep.lines.items() for point in points
         ),
-        rows=tuple(_point_row(group, findings, line, point) for line in sweep.lines for point in line.points),
         note=f"Means as in the leaderboard, {findings.weighed}. An index is built once for all runs whose index "
         "parameters are the same.",
     )
 
 
-def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
-    view, row = point.view, findings.rows[point.view]
+def _point_row(group: Group, findings: Findings, name: str, value: float, view: RunView) -> tuple[Entry, ...]:
+    row = findings.rows[view]
     aside = why_not_ranked(view, group.scored_otherwise(findings.measure) if findings.measure else ())
     is_cost = row is not None and row.measure in COSTS
     mean = cost_quantity(row, interval=True) if is_cost else share(row)
     spent = ("tokens", "latency_s_p50", "usd")
-    costs = [cost_quantity(view.row_beside(name, row), mark=self_reported_mark(view, name)) for name in spent]
+    costs = [cost_quantity(view.row_beside(cost, row), mark=self_reported_mark(view, cost)) for cost in spent]
     index = view.run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
-    named = f"{line.name} ({aside})" if aside else line.name
-    return (named, quantity_of(point.value), mean, population(row), *costs, index_seconds(view), built)
+    named = f"{name} ({aside})" if aside else name
+    return (named, quantity_of(value), mean, population(row), *costs, index_seconds(view), built)
 
 
 def budget_tables(findings: Findings, views: Sequence[RunView]) -> list[Table]:
-    """For each cost: those of `views` that are better than all cheaper ones, each with the cheapest that is as
-    good; none that only looks cheap. Costs are in the mix in which the answers are.
-    """
+    """For each cost: runs that are better than all cheaper ones, each with the cheapest that is as good."""
     if findings.ranking.ranked is None:
         return []
     tables = (_budget_table(findings, findings.ranking.ranked, views, cost) for cost in BUDGETS)
@@ -199,10 +172,7 @@ def _frontier(
 
 
 def _budget_row(
-    findings: Findings,
-    compared: MeasureComparison,
-    costs: Mapping[RunView, float],
-    affordable: Sequence[RunView],
+    findings: Findings, compared: MeasureComparison, costs: Mapping[RunView, float], affordable: Sequence[RunView]
 ) -> tuple[Entry, ...]:
     best, entrants = affordable[-1], findings.ranking.entrants
     places = [entrants.index(view) for view in affordable]
@@ -211,7 +181,7 @@ def _budget_row(
         quantity_of(costs[best]),
         best.label,
         share(findings.rows[best]),
-        Quantity(len(affordable), unit="count"),
+        count(len(affordable)),
         Quantity(chosen.mean, unit="share") if chosen and len(places) > 1 else None,
     )
     prices = [costs.get(view) for view in entrants]
@@ -223,21 +193,15 @@ def _budget_row(
     return (*entries, named, share(findings.rows[alike]), quantity_of(costs[alike]))
 
 
-_COSTS = {"tokens": "tokens a query", "latency_s_p50": "latency p50, s"}
-
-
 def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """For each swept parameter: quality, tokens and latency over its values, a line for each system."""
     panels = _panels(group, findings)
-    return [
-        drawing for sweep in find_sweeps(group) for drawing in _draw(group, findings, sweep, panels, new_figure)
-    ]
+    drawn = (_draw(group, findings, sweep, panels, new_figure) for sweep in find_sweeps(group))
+    return [drawing for drawing in drawn if drawing]
 
 
 def _panels(group: Group, findings: Findings) -> dict[str, str]:
-    """Measure -> title: the one that ranks and the first main one of another evaluator, and costs, if any run has
-    a value.
-    """
+    """Measure -> title: what ranks, the first main metric of another evaluator, and costs, if a run has some."""
     quality = []
     if findings.measure is not None:
         compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()
@@ -245,7 +209,7 @@ def _panels(group: Group, findings: Findings) -> dict[str, str]:
         owner = group.owner(findings.measure)
         quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
     scored = [name for name in quality if any(view.value(name) is not None for view in group.views)]
-    costs = {cost: title for cost, title in _COSTS.items() if any(view.value(cost) for view in group.views)}
+    costs = {cost: title for cost, title in _DRAWN_COSTS.items() if any(view.value(cost) for view in group.views)}
     return {name: group.display_name(name) for name in scored} | costs
 
 
@@ -259,33 +223,32 @@ def _why_left_out(group: Group, view: RunView, measure: str) -> str:
 
 def _draw(
     group: Group, findings: Findings, sweep: Sweep, panels: Mapping[str, str], new_figure: NewFigure
-) -> Iterator[Drawing]:
-    """Nothing if no run has a value. Means are in the mix of the leaderboard."""
+) -> Drawing | None:
+    """None if no run has a value. Means are in the mix of the leaderboard."""
     curves: dict[str, dict[str, Curve]] = {measure: {} for measure in panels}
     left_out: dict[str, str] = {}
     for measure, curve in curves.items():
-        for line in sweep.lines:
-            curve[line.name] = []
-            for value, view in line.points:
+        for name, points in sweep.lines.items():
+            curve[name] = []
+            for value, view in points:
                 row = findings.row_of(view, measure)
                 if why := _why_left_out(group, view, measure):
                     left_out[view.label] = why
                 elif row is not None and row.mean is not None:
-                    curve[line.name].append((value, row))
+                    curve[name].append((value, row))
     if not any(rows for curve in curves.values() for rows in curve.values()):
-        return
+        return None
+    values = sorted({value for points in sweep.lines.values() for value, _ in points})
     figure = new_figure(figsize=(WIDTH_IN, 2.7), layout="constrained")
-    for axes, (measure, title) in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-    ):
+    every = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (measure, title) in zip(every, panels.items(), strict=True):
         for at, (name, rows) in enumerate(curves[measure].items()):
             _draw_curve(axes, name, style_of(at), rows, measure)
         axes.set_title(title, fontsize=8)
         axes.set_xlabel(sweep.parameter, color=GREY)
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
-        values = sweep.values
-        if values[0] > 0 and values[-1] / values[0] >= _LOG_FROM:
+        if values[0] > 0 and values[-1] / values[0] >= 8:
             axes.set_xscale("log")
         axes.set_xticks(values, [number(value) for value in values])
         axes.minorticks_off()
@@ -294,7 +257,7 @@ def _draw(
     measure = next(iter(panels))
     found = {name: rows for name, rows in curves[measure].items() if rows}
     n = n_of(row for rows in found.values() for _, row in rows)
-    yield Drawing(
+    return Drawing(
         stem=f"sweep_{file_name(sweep.parameter)}",
         title=f"What {sweep.parameter} changes",
         caption=f"Means over {sweep.parameter} (n = {n}, {findings.weighed}); the bands are 95 % "
@@ -322,4 +285,4 @@ def _draw_curve(axes: Axes, name: str, look: RunStyle, rows: Curve, measure: str
 def _shown(row: Aggregate, measure: str) -> str:
     """A mean with its interval and n; costs with `≥` if not everything was counted."""
     shown = format_value(cost_quantity(row, interval=True))
-    return f"{shown}, n = {n_of([row])}" if measure in _COSTS else tip_of(row)
+    return f"{shown}, n = {n_of([row])}" if measure in _DRAWN_COSTS else tip_of(row)

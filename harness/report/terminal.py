@@ -25,14 +25,10 @@ from harness.store.run_lookup import with_typed_names
 
 WIDTH = 100
 _GAP = 2
-_FIRST_SHARE = 0.4
 _FEWEST, _LONGEST_WORD = 8, 16
 """Characters that a column of words has, if there are so many; up to 16 so that no word is broken."""
 _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
-_MOST_NOTES = 3
 _LONGEST_NOTE = 148
-_LEAST_OF_NOTE = 60
-"""Of the sentences before a long last one."""
 BRIEF_WIDTH = 80
 _INTERVALS = "± and [ ]: 95 % intervals"
 _LEGEND = {"seconds": "seconds: median of a question", "tokens": "tokens: mean of a question"}
@@ -178,11 +174,9 @@ def print_notes(
     left_out: Sequence[str] = (),
     runs: Sequence[RunDir] = (),
 ) -> None:
-    """The first notes that weaken a number, about two lines each, and what `--full` shows besides; `full`: all of
-    them in full. `runs`: those that commands in the notes name.
-    """
+    """The first notes that weaken a number, cut to two lines; `full`: all. `runs`: those that commands name."""
     notes = [with_typed_names(note, runs) for note in notes]
-    shown = notes if full else [_cut(note) for note in notes if not weakens_nothing(note)][:_MOST_NOTES]
+    shown = notes if full else [_cut(note) for note in notes if not weakens_nothing(note)][:3]
     for note in shown:
         said, command = _command_apart(note, width - _GAP)
         lines = plain(said, "yellow").wrap(console, max(_FEWEST, width - _GAP))
@@ -208,7 +202,8 @@ def _cut(note: str) -> str:
     said, stop, remedy = note.rpartition(". ")
     if not stop or len(note) <= _LONGEST_NOTE:
         return printable(note, _LONGEST_NOTE)
-    return f"{printable(f'{said}.', max(_LEAST_OF_NOTE, _LONGEST_NOTE - len(remedy) - 1))} {remedy}"
+    # Of the sentences before a long last one.
+    return f"{printable(f'{said}.', max(60, _LONGEST_NOTE - len(remedy) - 1))} {remedy}"
 
 
 def fits(table: Table, width: int) -> bool:
@@ -271,7 +266,7 @@ class _Grid:
         """Numbers are not broken. Headings and words wrap, and long words are folded."""
         heading = max(map(cell_len, self.header[place].split()), default=1)
         if place == 0:
-            return max(1, min(self._longest(0), int(width * _FIRST_SHARE)))
+            return max(1, min(self._longest(0), int(width * 0.4)))
         if place in self.words:
             word = max((cell_len(word) for row in self.rows for word in row[place].split()), default=1)
             return min(self._longest(place), max(_FEWEST, heading, min(word, _LONGEST_WORD)))

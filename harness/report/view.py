@@ -93,11 +93,10 @@ class RunView:
     race: RaceRecord | None = None
     is_running: bool = False
     position: int = 0
-    """In its group: it looks the same in every figure."""
 
     @property
     def left_race_after(self) -> int | None:
-        """After how many queries a race asked it no further; None: it did not leave one."""
+        """After how many queries it was eliminated from a race; None: it was not."""
         drops = self.race.dropped if self.race else ()
         return next((drop.after for drop in drops if drop.run_id == self.manifest.run_id), None)
 
@@ -105,11 +104,11 @@ class RunView:
         return self._by_key.get((measure, query_type))
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
-        """The row of that measure in the mix of query types in which another one is, if there is one in that."""
+        """The row of a measure in the mix of query types of another one, else overall."""
         return self.row_in(other.query_type if other else OVERALL, measure)
 
     def row_in(self, mix: str, measure: str) -> Aggregate | None:
-        """The row of that measure in a mix of query types, or overall if it has none in that."""
+        """In a mix of query types, else overall."""
         row = self.row(measure, mix)
         return row if row is not None and row.mean is not None else self.row(measure)
 
@@ -127,7 +126,6 @@ class RunView:
 
     @property
     def n_expected(self) -> int:
-        """(query, repeat) pairs that the run is to answer."""
         return len(self.frame.query_types) * self.frame.repeats
 
     @property
@@ -140,7 +138,8 @@ class RunView:
         return any(self.briefs.status((query_id, repeat)) == status for repeat in range(self.frame.repeats))
 
     def has_answer(self, query_id: str) -> bool:
-        return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
+        found = (self.briefs.get((query_id, repeat)) for repeat in range(self.frame.repeats))
+        return any(brief and brief.answer is not None for brief in found)
 
     @cached_property
     def abstains_on(self) -> str:
@@ -204,7 +203,6 @@ class RunView:
         return bool(self.manifest.baseline)
 
     def n_labelled(self, measure: Measure, label: ScoreLabel) -> int:
-        """Number of its answers in a category of the metric."""
         return self.labelled.get(measure.name, {}).get(label.name, 0)
 
     @property
@@ -238,7 +236,6 @@ class Group:
 
     @property
     def key(self) -> str:
-        """Tells it from other groups: the same queries may be asked with a generator and without."""
         return self.digest[:12] if self.has_answers else f"{self.digest[:12]}-retrieval"
 
     @property
@@ -270,19 +267,19 @@ class Group:
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
         """Ids of runs that were scored otherwise than most: by another judge, version, parameters or weights."""
-        if measure in self._otherwise:
-            return self._otherwise[measure]
-        held = [view for view in self.views if view.values.get(measure)]
-        able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
-        able = [one for one in able if one.values[measure].is_covered]
-        ways = Counter(one.way(measure) for one in able or held)
-        most = next(iter(ways.most_common(1)), ("", 0))[0]
-        self._otherwise[measure] = frozenset(one.run.run_id for one in held if one.way(measure) != most)
-        return self._otherwise[measure]
+        return self._otherwise.get(measure, frozenset())
 
     @cached_property
     def _otherwise(self) -> dict[str, frozenset[str]]:
-        return {}
+        found = {}
+        for measure in {name for view in self.views for name in view.values}:
+            held = [view for view in self.views if view.values.get(measure)]
+            able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
+            ways = Counter(one.way(measure) for one in able if one.values[measure].is_covered)
+            ways = ways or Counter(one.way(measure) for one in held)
+            most = next(iter(ways.most_common(1)), ("", 0))[0]
+            found[measure] = frozenset(one.run.run_id for one in held if one.way(measure) != most)
+        return found
 
     @property
     def query_types(self) -> list[str]:
@@ -352,8 +349,8 @@ def load_views(runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir] 
     named = run_labels([run.manifest() for run in runs], [run.manifest() for run in others])
     with collector_paused():
         samples = samples_of(runs)
-        every = zip(runs, named, samples, strict=True)
-        return tuple(replace(_load_view(*one, prices), position=position) for position, one in enumerate(every))
+        every = enumerate(zip(runs, named, samples, strict=True))
+        return tuple(_load_view(*one, prices, position) for position, one in every)
 
 
 @contextmanager
@@ -368,7 +365,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunView:
+def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices, position: int) -> RunView:
     frame, (answers, briefs) = Frame.of(run, sample.values()), read_briefly(run)
     manifest, evaluations = run.manifest(), run.evaluations()
     ranges = value_ranges(known_measures(evaluations))
@@ -376,8 +373,7 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     scores = read.fitting(briefs.is_answered)
     resources = load_resources(path) if (path := run.resources_path()) else None
     aggregates = aggregate_scores(frame, scores, ranges=ranges)
-    models = manifest.models
-    costs = query_scores(frame, answers.values(), models, prices)
+    costs = query_scores(frame, answers.values(), manifest.models, prices)
     rows = (
         *aggregates,
         *run_costs(run, frame, answers.all, costs, prices),
@@ -409,4 +405,5 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         spent=answers_spent(answers.all),
         race=run.race(),
         is_running=is_being_written(run),
+        position=position,
     )

@@ -22,8 +22,6 @@ from harness.report.sections import Reported
 from harness.report.tables.runs import changed_settings
 
 PAGE = "report.html"
-_PAGE_BYTES = 14_800_000
-"""Maximum size of the page: contexts, traces and explanations beyond it are left out."""
 _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 _HEAD = """\
@@ -92,7 +90,8 @@ def _winner_config(chapter: Chapter) -> str | None:
 
 def _page(chapters: Sequence[Chapter]) -> str:
     """Explorers get the room that everything else leaves, in equal parts."""
-    room = _PAGE_BYTES - len(page_html(chapters, {}).encode())
+    # Maximum size of the page: contexts, traces and explanations beyond it are left out.
+    room = 14_800_000 - len(page_html(chapters, {}).encode())
     explorers = {
         number: build_explorer(chapter.group, f"g{number}", max(0, room) // len(chapters))
         for number, chapter in enumerate(chapters)

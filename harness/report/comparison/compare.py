@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +16,6 @@ from harness.report.comparison.runs import (
     comparable_pairs,
     comparison_notes,
     drawn_queries,
-    finished_runs,
-    load_compared,
     shared_queries,
     unpaired_pairs,
 )
@@ -27,7 +25,6 @@ from harness.report.notes import REPEATED
 from harness.report.view import RunView
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
-from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS, QueryValues
 from harness.statistics.recommendation import Lead
 from harness.store import RunDir, name_for
@@ -35,9 +32,7 @@ from harness.store import RunDir, name_for
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
 
-RankedBy = Callable[[Sequence[RunView]], str]
-"""The metric by which a report ranks runs, where that is not the first one that they share; else empty."""
-_NO_VALUES = QueryValues.of({}, frozenset())
+_EVALUATE = "run `rag-harness evaluate` on all of them with the same --set"
 
 
 @dataclass(frozen=True)
@@ -65,9 +60,7 @@ class Comparison:
     margin: float
     """In points: a run that is worse by less counts as good."""
     main: tuple[str, ...] = ()
-    """The metrics that matter most, in order: the one that ranks, those of the leaderboard's columns, and
-    costs.
-    """
+    """The metrics that matter most: the one that ranks, those of the leaderboard's columns, and costs."""
     apart: tuple[MeasureComparison, ...] = ()
     """The pairs with a baseline, corrected as a family of their own and without ranks."""
 
@@ -75,37 +68,8 @@ class Comparison:
         return self.runs[place].label
 
 
-def compare_runs(
-    runs: Sequence[RunDir],
-    prices: Prices,
-    choice: ComparisonChoice | None = None,
-    ranked_by: RankedBy | None = None,
-) -> Comparison:
-    """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
-    are left out, with a note. `ranked_by` finds the metric that comes first, unless `choice` names some.
-
-    ConfigError: fewer than two finished runs, an unfinished `against`, different data sets, no common query, or an
-    unknown metric or query type.
-    """
-    choice = choice or ComparisonChoice()
-    named = [*runs, choice.against] if choice.against else runs
-    loaded = load_compared(named, choice.query_type, prices)
-    finished = finished_runs(loaded, choice.against)
-    raced = [one.label for one in finished if one.run.race() is not None]
-    if raced:
-        what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
-        names = " ".join(name_for(one.run) for one in finished)
-        raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    first = ranked_by(finished) if ranked_by and not choice.measures and not choice.query_type else ""
-    found = compare_loaded(finished, choice, first)
-    left = [one.label for one in loaded if one not in finished]
-    return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
-
-
 def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
-    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold. `ranked_by`: the
-    metric that comes first; empty: the one that is named, else evidence found, else another that can rank.
-    """
+    """Compare runs in memory, over the queries they hold. `ranked_by`: the metric that comes first, if known."""
     against = None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
@@ -167,15 +131,11 @@ def _compared(
         if comparable:
             yield compare_measure(measure, comparable, drawn)
         elif wanted:
+            why, fix = "no two runs were scored in one way (version, parameters, models, weights)", _EVALUATE
             unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
             if measure.name in COSTS and unpriced:
-                what = f"'{printable(measure.name)}': {'; '.join(unpriced)}"
-                raise ConfigError(what, "leave it out of --measures")
-            raise ConfigError(
-                f"'{printable(measure.name)}': no two runs were scored in one way (version, parameters, models, "
-                "weights)",
-                "run `rag-harness evaluate` on all of them with the same --set",
-            )
+                why, fix = "; ".join(unpriced), "leave it out of --measures"
+            raise ConfigError(f"'{printable(measure.name)}': {why}", fix)
 
 
 def _select_measures(
@@ -205,7 +165,7 @@ def _select_measures(
     shown: list[PairedMeasure] = []
     repeated: dict[str, list[str]] = {}
     for name in common:
-        held = [run.values.get(name, _NO_VALUES) for run in runs]
+        held = [run.values.get(name, QueryValues.of({}, frozenset())) for run in runs]
         if name in COSTS and not any(any(own.values()) for own in held):
             continue
         one = paired(name, held, known)
@@ -214,9 +174,8 @@ def _select_measures(
             shown.append(one)
         else:
             repeated.setdefault(printable(twin.name), []).append(printable(one.name))
-    return shown, [
-        f"{REPEATED}{', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
-    ]
+    notes = [f"{REPEATED}{', '.join(them)} (the values of {of} in every run)." for of, them in repeated.items()]
+    return shown, notes
 
 
 def gap_of(
@@ -248,8 +207,7 @@ def _is_the_same(one: PairedMeasure, other: PairedMeasure) -> bool:
     """Whether they are the same values under two names; costs never count as the same."""
     if one.is_cost or other.is_cost or one.higher_is_better != other.higher_is_better:
         return False
-    runs = zip(one.runs, other.runs, strict=True)
-    return all(own.expected == its.expected and own == its for own, its in runs)
+    return all(own.expected == its.expected and own == its for own, its in zip(one.runs, other.runs, strict=True))
 
 
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:

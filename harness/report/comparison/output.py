@@ -37,8 +37,6 @@ DIFFERENCE_COLUMNS = (
     *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
     "better",
 )
-_BRIEF_WIDTH = 80
-_MOST_ROWS = 10
 _LEGEND = (
     "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
@@ -67,12 +65,22 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     """
     for compared in (*comparison.measures, *comparison.apart):
         for pair in compared.pairs:
-            yield [comparison.title, comparison.query_type, *_pair_cells(comparison, compared, pair)]
+            yield _row(comparison, compared, pair)
 
 
 def differences_csv(comparison: Comparison) -> str:
     """A row for each query on which the two runs of a pair have different values, without costs."""
-    return _csv((DIFFERENCE_COLUMNS, *_differences(comparison)))
+    lines: list[Iterable[object]] = [DIFFERENCE_COLUMNS]
+    for compared in (*comparison.measures, *comparison.apart):
+        measure, way = compared.measure, compared.measure.higher_is_better
+        for pair in compared.pairs if not measure.is_cost else ():
+            first, second = measure.runs[pair.a], measure.runs[pair.b]
+            types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
+            for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
+                a, b = first[query_id], second[query_id]
+                better = "" if way is None else "a" if (a > b) == way else "b"
+                lines.append([measure.name, *names, query_id, types[query_id], a, b, better])
+    return _csv(lines)
 
 
 def comparison_json(comparison: Comparison) -> dict[str, object]:
@@ -108,16 +116,14 @@ def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[s
 
 
 def _pairs_json(comparison: Comparison, compared: MeasureComparison) -> list[dict[str, object]]:
-    return [
-        dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
-    ]
+    rows = [_row(comparison, compared, pair) for pair in compared.pairs]
+    return [dict(zip(COLUMNS[4:], row[4:], strict=True)) for row in rows]
 
 
-def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
-    """The cells of COLUMNS from `measure` on."""
+def _row(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
     measure, beside = compared.measure, pair.balanced
     return [
-        *(printable(measure.name), measure.higher_is_better),
+        *(comparison.title, comparison.query_type, printable(measure.name), measure.higher_is_better),
         *_names(comparison, pair),
         *(pair.n, pair.n_expected, pair.mean_a, pair.mean_b, pair.difference),
         *(pair.interval.low, pair.interval.high, pair.ratio),
@@ -136,25 +142,13 @@ def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:
     return [name for one in runs for name in (printable(one.run.run_id, 200), one.label)]
 
 
-def _differences(comparison: Comparison) -> Iterator[list[object]]:
-    for compared in (*comparison.measures, *comparison.apart):
-        measure, way = compared.measure, compared.measure.higher_is_better
-        for pair in compared.pairs if not measure.is_cost else ():
-            first, second = measure.runs[pair.a], measure.runs[pair.b]
-            types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
-            for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
-                a, b = first[query_id], second[query_id]
-                better = "" if way is None else "a" if (a > b) == way else "b"
-                yield [measure.name, *names, query_id, types[query_id], a, b, better]
-
-
 def _csv(lines: Iterable[Iterable[object]]) -> str:
     return csv_text([csv_name(cell) if isinstance(cell, str) else exact(cell) for cell in line] for line in lines)
 
 
 def render_comparison(comparison: Comparison, console: Console, *, full: bool = False) -> None:
     """Print which run is better, and the main metrics; `full`: the pairs of every metric, and all notes."""
-    width = min(console.width, WIDTH if full else _BRIEF_WIDTH)
+    width = min(console.width, WIDTH if full else 80)
     console.print(plain(title_of(comparison), "dim"), width=width)
     console.print(plain(headline(comparison), "bold"), width=width)
     console.print()
@@ -216,9 +210,8 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
         return f"Inconclusive: {shortened(comparison.label(most))} has no value for {queries}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
-    if lead.difference:
-        shown = f"No significant difference: {first} is ahead of {second} by {by}"
-    else:
+    shown = f"No significant difference: {first} is ahead of {second} by {by}"
+    if not lead.difference:
         shown = f"No significant difference in {_title(compared)}: {first} and {second} have the same score"
     if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
         return f"{shown}. They are equally good within {comparison.margin:g} points."
@@ -233,25 +226,13 @@ def _title(compared: MeasureComparison) -> str:
 
 def _shown(comparison: Comparison) -> list[MeasureComparison]:
     held = {one.measure.name: one for one in comparison.measures if one.pairs}
-    return [held[name] for name in comparison.main if name in held][:_MOST_ROWS]
+    return [held[name] for name in comparison.main if name in held][:10]
 
 
 def _brief(comparison: Comparison) -> Table:
     if len(comparison.runs) == 2:
         names = [printable(comparison.label(place), 24) for place in (0, 1)]
-        better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}
-        pairs = [(one, one.pairs[0] if one.pairs[0].a == 0 else one.pairs[0].turned) for one in _shown(comparison)]
-        both = tuple(
-            (
-                _title(one),
-                _value(one, pair.mean_a),
-                _value(one, pair.mean_b),
-                _difference(one, *_gap(one, pair)),
-                f"{pair.n:,}",
-                f"{better[one.verdict(pair)]}{_here(pair)}",
-            )
-            for one, pair in pairs
-        )
+        both = tuple(_two_runs(one) for one in _shown(comparison))
         return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "queries", "better"), both)
     shown = [one for one in _shown(comparison) if one.measure.higher_is_better is not None]
     if not shown:
@@ -277,12 +258,20 @@ def _brief(comparison: Comparison) -> Table:
     return Table("metrics", "Metrics", header, rows)
 
 
-def _gap(compared: MeasureComparison, pair: ComparedPair) -> tuple[float, float | None, float | None]:
-    """The difference with the interval that a report shows of it: for new documents too, if the metric ranks."""
+def _two_runs(compared: MeasureComparison) -> tuple[Entry, ...]:
+    """The row of a metric: both means, and the difference with the interval that a report shows of it."""
+    pair = compared.pairs[0] if compared.pairs[0].a == 0 else compared.pairs[0].turned
     leads = leads_of(compared, pair.b)
-    if not leads:
-        return pair.difference, *pair.interval
-    return gap_of(compared, leads[0], pair.b, is_won=leads[0].is_shown)
+    gap = gap_of(compared, leads[0], pair.b, is_won=leads[0].is_shown) if leads else None
+    better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}[compared.verdict(pair)]
+    return (
+        _title(compared),
+        _value(compared, pair.mean_a),
+        _value(compared, pair.mean_b),
+        _difference(compared, *(gap or (pair.difference, *pair.interval))),
+        f"{pair.n:,}",
+        f"{better}{_here(pair)}",
+    )
 
 
 def _label(compared: MeasureComparison, base: int, place: int, *, is_won: bool) -> str:
@@ -315,7 +304,6 @@ class VoteCount:
     runs: tuple[str, str]
     names: tuple[str, str]
     preferred: tuple[int, int]
-    """How often each was the better one."""
     n_tie: int
 
     @property

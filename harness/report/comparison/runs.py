@@ -49,15 +49,13 @@ def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunVi
     """Those that have answered every query. ConfigError: fewer than two have, or `against` has not."""
     finished = [one for one in runs if one.is_finished]
     others = [one for one in runs if not one.is_finished]
-    needed = [one for one in others if against is not None and one.run.path.resolve() == against.path.resolve()]
-    if others and (needed or len(finished) < 2):
-        label = (needed or others)[0].label
-        raise ConfigError(
-            f"{label} is unfinished, and a comparison takes two finished runs"
-            if not needed
-            else f"{label}, the run to compare with, is unfinished, and only finished runs are compared",
-            "finish it: `rag-harness run` with the same config",
-        )
+    fix = "finish it: `rag-harness run` with the same config"
+    for one in others:
+        if against is not None and one.run.path.resolve() == against.path.resolve():
+            what = f"{one.label}, the run to compare with, is unfinished, and only finished runs are compared"
+            raise ConfigError(what, fix)
+    if others and len(finished) < 2:
+        raise ConfigError(f"{others[0].label} is unfinished, and a comparison takes two finished runs", fix)
     return finished
 
 
@@ -71,9 +69,7 @@ def refuse_unusable(view: RunView) -> None:
 
 
 def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQueries:
-    """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
-    asked in the same words and with the same reference. Raises ConfigError if there are none.
-    """
+    """Pair -> the queries that both were asked alike; with `against` only pairs with it. ConfigError: none."""
     pairs = list(itertools.combinations(range(len(runs)), 2))
     if against is not None:
         pairs = [(other, against) for other in range(len(runs)) if other != against]
@@ -109,9 +105,7 @@ def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
 
 
 def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQueries) -> SharedQueries:
-    """The pairs that were scored in the same way (see `RunView.way`) and may be compared by the metric. Of several
-    ways of scoring the most common one: scores of two judges cannot be ranked together.
-    """
+    """The pairs that may be compared by the metric, scored in one way; of several ways the most common."""
     ways = [run.way(measure) for run in runs]
     able = [not run.why_not_compared(measure) for run in runs]
     found: dict[str, dict[PairPlaces, frozenset[str]]] = {}
@@ -128,9 +122,7 @@ def comparison_notes(
     measures: Sequence[MeasureComparison],
     chosen: Collection[str],
 ) -> Iterator[str]:
-    """One sentence each: about all runs, then pairs, then single runs. `competing`: the pairs without a
-    baseline; `chosen`: the metrics that should be compared, some of which may be missing in `measures`.
-    """
+    """On all runs, then pairs, then runs. `competing`: pairs without a baseline; `chosen`: wanted metrics."""
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)

@@ -9,17 +9,7 @@ from functools import partial
 from typing import Literal
 
 from harness.core.records import RaceRecord
-from harness.display import (
-    Entry,
-    Quantity,
-    Rank,
-    Table,
-    ValueGroup,
-    counted,
-    file_name,
-    printable,
-    short_number,
-)
+from harness.display import Entry, Quantity, Rank, Table, ValueGroup, counted, file_name, printable, short_number
 from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
@@ -39,11 +29,7 @@ LEFT_TO_FILES = frozenset({"A", "B", "balanced", "A / B", "p", "p by document", 
 BESIDES = " (not the metric that ranks)"
 _AS_GOOD = {"a": "A", "b": "B", "both": "both", "neither": "neither", None: None}
 _Column = tuple[str, Callable[[ComparedPair], Entry]]
-_HOLDS = {
-    (True, True): "yes",
-    (False, True): "on these documents only",
-    (False, False): "no",
-}
+_HOLDS = {(True, True): "yes", (False, True): "on these documents only", (False, False): "no"}
 _ENDS = {
     "queries": "no query was left",
     "budget": "the budget was exhausted",
@@ -71,9 +57,7 @@ def difference(compared: MeasureComparison, pair: ComparedPair) -> Quantity:
 
 
 def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> WhichAsGood | None:
-    """Which of the two is shown to be worse than the other by less than `margin` points, by the interval of the
-    difference. None if the metric has no direction or no range, or without an interval.
-    """
+    """Which is shown to be worse by less than `margin` points; None without direction, range or interval."""
     way, span = compared.measure.higher_is_better, compared.measure.span
     low, high = pair.interval
     if way is None or span is None or low is None or high is None:

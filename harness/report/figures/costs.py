@@ -21,21 +21,10 @@ from harness.report.view import Group, RunView
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
-_MOST_DOTS = 600
-"""In one figure: beyond that they are a smear, and a page's worth of bytes."""
 _SHORTEST_S = 1e-3
 _WORTH_SHOWING_S = 0.01
-_BAR = 0.62
 _NAME_LETTERS = 26
-_SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_LETTER_IN = 0.065
-"""How wide a figure of `LETTERS_PT` is."""
-_NAMES_IN = 1.5
-"""Approximate width of the names and the gaps between panels."""
 _EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
-_PANELS = (1.5, 1.0)
-_SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
 
 
 def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
@@ -47,7 +36,8 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     ]
     names, ratios = marks.names_of(group.views, _NAME_LETTERS), (2.2, 1.0) if waited else (1.0,)
     figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.3, ratios=ratios)
-    has_dots = sum(len(view.latencies) for view in group.views) <= _MOST_DOTS
+    # More dots are a smear, and a page's worth of bytes.
+    has_dots = sum(len(view.latencies) for view in group.views) <= 600
     _distributions(panels[0], group.views, has_dots=has_dots)
     if waited:
         _throttling(panels[1], group.views)
@@ -108,7 +98,7 @@ def _distributions(axes: Axes, views: Sequence[RunView], *, has_dots: bool) -> N
 
 
 def _quantiles(axes: Axes, values: Sequence[float], height: int, look: RunStyle, name: str) -> None:
-    p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, _SHOWN))
+    p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95)))
     axes.plot([p5, p95], [height, height], color=look.color, linewidth=1.0)
     box: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.55, "solid_capstyle": "butt"}
     (middle,) = axes.plot([p25, p75], [height, height], color=look.color, **box)
@@ -165,8 +155,6 @@ _INDEX_PARTS = (
     _Part("input, to build the index", PALETTE[2], "\\\\\\", "index_input_tokens"),
     _Part("output", PALETTE[1], "---", "index_output_tokens"),
 )
-_USD_OF_QUERY = (_Part("query", PALETTE[0], "", "usd"),)
-_USD_OF_INDEX = (_Part("index", PALETTE[2], "\\\\\\", "index_usd"),)
 
 
 def draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
@@ -181,9 +169,11 @@ def draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
         f"US dollars by the price table. Left: of one query, mean and 95 % CI ({n_usd}). Right: of "
         "the index, whoever paid for it. No number: a model has no price."
     )
+    of_query = [_Part("query", PALETTE[0], "", "usd")]
+    of_index = [_Part("index", PALETTE[2], "\\\\\\", "index_usd")]
     return [
         *_two_panels(group, "tokens", "tokens", _QUERY_PARTS, _INDEX_PARTS, "Tokens", tokens, new_figure),
-        *_two_panels(group, "usd", "USD", _USD_OF_QUERY, _USD_OF_INDEX, "Dollars", dollars, new_figure),
+        *_two_panels(group, "usd", "USD", of_query, of_index, "Dollars", dollars, new_figure),
     ]
 
 
@@ -201,9 +191,9 @@ def _two_panels(
     if not any(view.value(name) for view in group.views for name in (measure, f"index_{measure}")):
         return
     names = marks.names_of(group.views, _NAME_LETTERS)
-    figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.26, ratios=_PANELS)
-    used = _bars(panels[0], _SHARES[0], group.views, of_query, measure)
-    used += _bars(panels[1], _SHARES[1], group.views, of_index, f"index_{measure}")
+    figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.26, ratios=(1.5, 1.0))
+    used = _bars(panels[0], 0.6, group.views, of_query, measure)
+    used += _bars(panels[1], 0.4, group.views, of_index, f"index_{measure}")
     of_sum = " of the sum" if len(of_query) > 1 else ""
     panels[0].set_xlabel(f"{unit} a query (mean, 95 % CI{of_sum})", fontsize=8)
     panels[1].set_xlabel(f"{unit} of the index, once", fontsize=8)
@@ -225,7 +215,7 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
             continue
         for part in parts:
             if value := part.of(view):
-                (bar,) = axes.barh(height, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
+                (bar,) = axes.barh(height, value, 0.62, left=end, color=part.color, hatch=part.hatch, **_EDGE)
                 whole = cost_quantity(view.row(part.plus))
                 amount = bare(replace(whole, value=value)) if whole else NOTHING
                 tell(bar, f"{marks.name_of(view)}, {part.name}: {amount}")
@@ -250,8 +240,9 @@ def _print_nothing(axes: Axes, row: float) -> None:
 
 def _leave_room(axes: Axes, highest: float, share: float, letters: int) -> None:
     """Limits from 0 so that `letters` fit right of `highest`; `share`: of the figure's width, the panel's."""
-    width_in = (WIDTH_IN - _NAMES_IN) * share
-    axes.set_xlim(0, highest / max(0.3, 1 - (letters + 1) * _LETTER_IN / width_in) if highest > 0 else 1)
+    # Names and gaps between panels take about 1.5 inches, a letter of `LETTERS_PT` 0.065.
+    width_in = (WIDTH_IN - 1.5) * share
+    axes.set_xlim(0, highest / max(0.3, 1 - (letters + 1) * 0.065 / width_in) if highest > 0 else 1)
     _name_ticks(axes)
     if highest > 0:
         axes.locator_params(axis="x", nbins=max(2, round(width_in * 2)))
@@ -274,12 +265,13 @@ def compact(value: float) -> str:
         return f"{value:.0e}"
     if abs(value) < 1e4:
         return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
-    size, letter = next((size, letter) for size, letter in _SIZES if abs(value) >= size)
+    sizes = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+    size, letter = next((size, letter) for size, letter in sizes if abs(value) >= size)
     return f"{value / size:.4g}{letter}"
 
 
 def _spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
     """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
-    costs = ((view.label, cost_of(view, measure)) for view in views)
-    said = ((label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs)
-    return [f"{label} {amount}." for label, amount in said]
+    costs = [(view.label, cost_of(view, measure)) for view in views]
+    told = [f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured" for _, one in costs]
+    return [f"{label} {amount}." for (label, _), amount in zip(costs, told, strict=True)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from rich.cells import cell_len
 
 from harness.display import NOTHING, NumberForm, Quantity, format_value
 from harness.display.number_format import bare
@@ -22,17 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Yellow is too weak on white for a dot or a line.
-_COLORS = PALETTE[:-1]
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_LINESTYLES = ("-", "--", ":", "-.")
 LETTERS_PT = 7
 _LONGEST_ALT = 270
-_QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
-@dataclass(frozen=True)
-class RunStyle:
+class RunStyle(NamedTuple):
     """How a run is drawn; marker and line style distinguish it without colours."""
 
     color: str
@@ -42,7 +36,8 @@ class RunStyle:
 
 def style_of(position: int) -> RunStyle:
     """Of the run at that position in its group, 0 first; colour and marker together first repeat after 63 runs."""
-    looks = (_COLORS, _MARKERS, _LINESTYLES)
+    # Yellow, the last colour, is too weak on white for a dot or a line.
+    looks = (PALETTE[:-1], ("o", "s", "^", "D", "v", "P", "X", "<", ">"), ("-", "--", ":", "-."))
     return RunStyle(*(kind[position % len(kind)] for kind in looks))
 
 
@@ -66,8 +61,7 @@ def name_of(view: RunView) -> str:
 
 def cells(text: str) -> int:
     """How wide the widest line is, in letters; a Chinese character is as wide as two."""
-    lines = text.splitlines() or [""]
-    return max(sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line) for line in lines)
+    return max(map(cell_len, text.splitlines() or [""]))
 
 
 def wrapped(name: str, width: int = 32) -> str:
@@ -161,7 +155,6 @@ def counted_in(views: Iterable[RunView]) -> str:
 
 
 def queries_of(views: Iterable[RunView], rows: Iterable[Aggregate | None]) -> str:
-    """`n = 22 queries`, `n = 44 answers`."""
     return f"n = {n_of(rows)} {counted_in(views)}"
 
 
@@ -224,7 +217,7 @@ def extremes(title: str, runs: Sequence[RunView], measure: str, query_type: str 
     values = [(row.mean, printable(label, 40)) for row, label in rows if row is not None and row.mean is not None]
     if not values:
         return ""
-    low, high = min(values, key=itemgetter(0)), max(values, key=itemgetter(0))
+    low, high = min(values, key=lambda one: one[0]), max(values, key=lambda one: one[0])
     if low[0] == high[0]:
         return f"{title}: {low[0]:.2f}{' each' if len(values) > 1 else ''}."
     return f"{title}: {low[0]:.2f} ({low[1]}) to {high[0]:.2f} ({high[1]})."
@@ -232,25 +225,22 @@ def extremes(title: str, runs: Sequence[RunView], measure: str, query_type: str 
 
 @dataclass(frozen=True)
 class Scale:
-    """The axis of one measure: shares in per cent, what lies between 0 and 1 so, anything else as it comes."""
+    """The axis of one measure. Of an unknown metric its values tell whether it lies between 0 and 1."""
 
     measure: str
     name: str
-    """As a sentence calls it."""
     is_share: bool
     is_unit: bool
 
     @classmethod
     def of(cls, group: Group, measure: str) -> Scale:
-        """From the definition of the metric; for an unknown metric, from its values."""
         known = group.known.get(measure)
         values = [value for view in group.views if (value := view.value(measure)) is not None]
         bounded = known.range == (0.0, 1.0) if known and known.range else False
         is_share = known.is_share if known else False
         inside = bool(values) and min(values) >= 0 and max(values) <= 1 and measure not in COSTS
-        return cls(
-            measure, group.display_name(measure), is_share, is_share or bounded or (known is None and inside)
-        )
+        is_unit = is_share or bounded or (known is None and inside)
+        return cls(measure, group.display_name(measure), is_share, is_unit)
 
     @property
     def label(self) -> str:
@@ -278,6 +268,6 @@ class Scale:
         if not self.is_unit:
             axes.locator_params(axis="x", nbins=5)
             return
-        places = _QUARTERS[::every]
+        places = (0, 0.25, 0.5, 0.75, 1)[::every]
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks(places, [f"{100 * place:.0f}" if self.is_share else f"{place:g}" for place in places])

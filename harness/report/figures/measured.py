@@ -4,7 +4,7 @@ cutoff k), and bars of kinds where a metric sorts answers."""
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.display import Drawing, format_value, printable
@@ -23,36 +23,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-_MOST_CURVES = 6
-_MOST_RUNS_WITH_ALL = 5
-_MAIN_ROWS = 2
-_CURVES_BESIDE = 3
-_SPREAD = 0.3
-"""Part of the distance between two points over which the dots of the runs are spread."""
-_BAR = 0.66
 _KEY_LETTERS = 95
-_ROOM = 0.055
-"""Share of the width that a count needs to fit into its segment."""
-# Without black, which hatches use. The last kind (unknown) is grey.
-_COLORS = tuple(colour for colour in PALETTE if colour != "#000000")
-_HATCHES = ("", "////")
-
 _VALUE = "value (95 % CI)"
 _UNIT = (0.0, 1.0)
 _NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
-_COUNT_IN = 0.65
-"""Width of "145 of 150" beside a panel."""
-_NARROWEST_IN = 1.0
 
 Placed = Sequence[tuple[Measure, Panel]]
+Curves = Mapping[str, Sequence[tuple[float, str]]]
+"""Title -> the place on the axis and the measure of each point, ascending."""
 Limits = tuple[float, float]
 
 
 class _Subplot(NamedTuple):
     title: str
     measure: str
-    row: str = ""
-    """Heading of the row of panels that it belongs to."""
+    row: str
+    """Heading of the row of panels that it belongs to; empty: none."""
 
     @property
     def headings(self) -> list[str]:
@@ -61,12 +47,6 @@ class _Subplot(NamedTuple):
     @property
     def named(self) -> str:
         return ": ".join(self.headings)
-
-
-class Curve(NamedTuple):
-    title: str
-    points: tuple[tuple[float, str], ...]
-    """(place on the axis, measure), ascending."""
 
 
 def draw_measured(group: Group, names: Sequence[str], new_figure: NewFigure) -> list[Drawing]:
@@ -91,16 +71,16 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         return None
     curved = [(measure, panel) for measure, panel in placed if panel.curve]
     curves = _curves(curved)
-    if 1 < len(runs) <= _MOST_CURVES and any(len(curve.points) > 1 for curve in curves):
+    if 1 < len(runs) <= 6 and any(len(points) > 1 for points in curves.values()):
         drawn = _draw_curves(new_figure, runs, curves, printable(figure.along))
         shown, subplots = curved, _subplots(runs, curved)
-        rows = [view.row(curve.points[-1][1]) for curve in curves for view in runs]
+        rows = [view.row(points[-1][1]) for points in curves.values() for view in runs]
         how = f"Marker: mean; upright line: 95 % interval; {marks.queries_of(runs, rows)}."
     else:
         subplots = every
         headings = list(dict.fromkeys(subplot.row for subplot in every))
-        if len(runs) > _MOST_RUNS_WITH_ALL:
-            subplots = [subplot for subplot in every if subplot.row in headings[:_MAIN_ROWS]]
+        if len(runs) > 5:
+            subplots = [subplot for subplot in every if subplot.row in headings[:2]]
         shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
         lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
         limits = _limits_of(runs, subplots, zoomed=figure.zoomed)
@@ -136,33 +116,37 @@ def _subplots(runs: Sequence[RunView], placed: Placed) -> list[_Subplot]:
     ]
 
 
-def _curves(placed: Placed) -> list[Curve]:
+def _curves(placed: Placed) -> Curves:
     found: dict[str, dict[float, str]] = {}
     for measure, panel in placed:
         title = f"{panel.curve} ({panel.row})" if panel.row else panel.curve
         found.setdefault(printable(title), {})[panel.at] = measure.name
-    return [Curve(title, tuple(sorted(points.items()))) for title, points in found.items()]
+    return {title: sorted(points.items()) for title, points in found.items()}
 
 
-def _draw_curves(new_figure: NewFigure, runs: Sequence[RunView], curves: Sequence[Curve], along: str) -> Figure:
+def _draw_curves(new_figure: NewFigure, runs: Sequence[RunView], curves: Curves, along: str) -> Figure:
     """A panel for each curve, three beside each other or, of four, two; `along`: what their points lie along."""
-    columns = 2 if len(curves) == 4 else min(_CURVES_BESIDE, len(curves))
+    columns = 2 if len(curves) == 4 else min(3, len(curves))
     figure, panels = marks.panel_grid(new_figure, len(curves), columns, 0.6, 1.75)
-    handles = [_draw_curve(axes, runs, curve) for axes, curve in zip(panels, curves, strict=True)]
+    drawn = zip(panels, curves.items(), strict=True)
+    handles = [_draw_curve(axes, runs, title, points) for axes, (title, points) in drawn]
     marks.legend(figure, handles[0], [marks.name_of(view) for view in runs], 105, handlelength=2.4)
     figure.supxlabel(along, fontsize=8)
     figure.supylabel(_VALUE, fontsize=8)
     return figure
 
 
-def _draw_curve(axes: Axes, runs: Sequence[RunView], curve: Curve) -> list[Line2D]:
+def _draw_curve(
+    axes: Axes, runs: Sequence[RunView], title: str, points: Sequence[tuple[float, str]]
+) -> list[Line2D]:
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
+    every = [(place, view.row(measure)) for view in runs for place, (_, measure) in enumerate(points)]
     for nth, view in enumerate(runs):
         look = marks.style_of(view.position)
-        shift = min(0.09, _SPREAD / len(runs)) * (nth - (len(runs) - 1) / 2)
-        rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
-        known = [(x, row) for x, row in rows if row is not None and row.mean is not None]
+        shift = min(0.09, 0.3 / len(runs)) * (nth - (len(runs) - 1) / 2)
+        own = every[nth * len(points) : (nth + 1) * len(points)]
+        known = [(place + shift, row) for place, row in own if row is not None and row.mean is not None]
         for x, row in known:
             if limits := marks.interval_of(row):
                 axes.plot([x, x], limits, color=look.color, linewidth=0.8)
@@ -171,18 +155,15 @@ def _draw_curve(axes: Axes, runs: Sequence[RunView], curve: Curve) -> list[Line2
         (line,) = axes.plot(xs, means, linewidth=1.1, markersize=4, clip_on=False, **style)
         # A line without a point is nowhere, and would take all the room there is.
         line.set_in_layout(bool(xs))
-        points = zip(curve.points, rows, strict=True)
-        told = [f"{at:g}: {marks.tip_of(row)}" for (at, _), (_, row) in points if row]
+        told = [f"{points[place][0]:g}: {marks.tip_of(row)}" for place, row in own if row]
         tell(line, f"{marks.name_of(view)}: {'; '.join(told)}")
         lines.append(line)
-    axes.set_xticks(range(len(curve.points)), [f"{at:g}" for at, _ in curve.points])
-    axes.set_xlim(-0.4, len(curve.points) - 0.6)
-    drawn = [found.mean for view in runs for _, measure in curve.points if (found := view.row(measure))]
-    if all(mean is None or 0 <= mean <= 1 for mean in drawn):
+    axes.set_xticks(range(len(points)), [f"{at:g}" for at, _ in points])
+    axes.set_xlim(-0.4, len(points) - 0.6)
+    if all(row is None or row.mean is None or 0 <= row.mean <= 1 for _, row in every):
         marks.unit_ticks(axes, "y")
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
-    n = marks.n_of(view.row(measure) for view in runs for _, measure in curve.points)
-    axes.set_title(f"{curve.title}, n = {n}", fontsize=8)
+    axes.set_title(f"{title}, n = {marks.n_of(row for _, row in every)}", fontsize=8)
     return lines
 
 
@@ -227,9 +208,9 @@ def _kinds_bar(axes: Axes, height: int, view: RunView, measure: Measure, labels:
         if not n or not count:
             continue
         width = count / n
-        (segment,) = axes.barh(height, width, _BAR, left=start, **_style(measure, label))
+        (segment,) = axes.barh(height, width, 0.66, left=start, **_style(measure, label))
         tell(segment, f"{marks.name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
-        if width >= _ROOM:
+        if width >= 0.055:  # otherwise the count does not fit into its segment
             box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
             text = axes.text(start + width / 2, height, f"{count:,}", ha="center", va="center", bbox=box)
             text.set_fontsize(LETTERS_PT)
@@ -240,9 +221,11 @@ def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
     """The same in every report: by the label's place among those of its measure."""
     names = [one.name for one in measure.labels]
     n = names.index(label.name) if label.name in names else len(names)
-    last = n >= len(names) - 1
-    colour = GREY if last else _COLORS[n % len(_COLORS)]
-    hatch = "" if last else _HATCHES[n // len(_COLORS) % len(_HATCHES)]
+    # Without black, which hatches use. The last kind (unknown) is grey.
+    colours = [colour for colour in PALETTE if colour != "#000000"]
+    is_last = n >= len(names) - 1
+    colour = GREY if is_last else colours[n % len(colours)]
+    hatch = "////" if not is_last and n // len(colours) % 2 else ""
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
 
 
@@ -291,13 +274,13 @@ def _panel(axes: Axes, runs: Sequence[RunView], panel: _Subplot, limits: Limits,
     axes.set_title(title, fontsize=8)
 
 
+def _same_n(rows: Sequence[Aggregate | None]) -> bool:
+    return all(rows) and len({population(row) for row in rows}) == 1
+
+
 def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, RunView]]) -> None:
     marks.dot_rows(axes, rows, lambda row: format_value(population(row)), color=GREY)
     axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
-
-
-def _same_n(rows: Sequence[Aggregate | None]) -> bool:
-    return all(rows) and len({population(row) for row in rows}) == 1
 
 
 def _one_run(new_figure: NewFigure, view: RunView, panels: Sequence[_Subplot], limits: Limits) -> Figure:
@@ -325,7 +308,8 @@ def _fitting(runs: Sequence[RunView], panels: Sequence[_Subplot], beside: int, l
     suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
     columns = beside or suiting
     while True:
-        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * _COUNT_IN / 2
-        if width >= _NARROWEST_IN or columns <= 2:
+        # "145 of 150" is 0.65 inches wide.
+        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * 0.65 / 2
+        if width >= 1.0 or columns <= 2:
             return columns, max(10, int(width / _TITLE_LETTER_IN))
         columns = columns // 2 if beside else columns - 1

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,22 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH_IN = 3.9
-"""So that a phone shows it whole with letters of 9 pixels."""
-_NARROWEST = 5.0
-"""Minimum ratio of the ends of a logarithmic axis; with ticks at 1, 2 and 5 it shows at least two of them."""
-_MOST_NAMES = 9
 _LONGEST_NAME = 26
 _LETTERS_WIDE = 58
 """Letters of a key beside each other in a figure of HALF_IN."""
-_DIRECTIONS = tuple(
-    np.array((dx, dy))
-    for dx, dy in itertools.product((1, -1, 0.5, -0.5, 0), (0, 1, -1, 0.5, -0.5))
-    if max(abs(dx), abs(dy)) == 1
-)
-_GAPS_PT = (5, 9, 14, 20, 28, 38, 50, 66)
-_LEADER_FROM_PT = 9
-_MARKER_PT = 3.5
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
 """From where to where, both in units of the axes."""
@@ -84,8 +70,7 @@ class Extent(NamedTuple):
         return Quantity(self.value, low, high, at_least=self.at_least)
 
 
-@dataclass(frozen=True)
-class ScatterPoint:
+class ScatterPoint(NamedTuple):
     view: RunView
     x: Extent
     y: Extent
@@ -104,9 +89,7 @@ class ScatterPoint:
 def draw_pareto(
     group: Group, measure: str, new_figure: NewFigure, rows: Mapping[RunView, Aggregate | None] | None = None
 ) -> list[Drawing]:
-    """A metric against each cost that is not always 0. `rows`: the mean of each run; default: over all queries.
-    Unfinished runs are left out.
-    """
+    """A metric against each cost that is not always 0. `rows`: means of the runs; default: over all queries."""
     if measure in COSTS:
         return []
     ranked = rows or {view: view.row(measure) for view in group.views}
@@ -127,11 +110,7 @@ def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -
 
 
 def _draw(
-    group: Group,
-    new_figure: NewFigure,
-    scale: Scale,
-    ranked: Mapping[RunView, Aggregate | None],
-    price: _Price,
+    group: Group, new_figure: NewFigure, scale: Scale, ranked: Mapping[RunView, Aggregate | None], price: _Price
 ) -> Drawing | None:
     spent = {view: view.row_beside(price.measure, ranked[view]) for view in group.views}
     points = [
@@ -144,12 +123,13 @@ def _draw(
     known = group.known.get(scale.measure)
     lower = known is not None and not known.higher_is_better
     names = [f"{number}  {marks.wrapped(point.name, 56)}" for number, point in enumerate(points, start=1)]
-    needs_key = len(points) > _MOST_NAMES or any(marks.cells(point.name) > _LONGEST_NAME for point in points)
+    needs_key = len(points) > 9 or any(marks.cells(point.name) > _LONGEST_NAME for point in points)
     lines = -(-len(names) // marks.columns_of(names, _LETTERS_WIDE)) * (
         1 + max(name.count("\n") for name in names)
     )
     height = 3.0 + (0.1 + 0.14 * lines if needs_key else 0.0)
-    figure = new_figure(figsize=(_WIDTH_IN, height), layout="constrained")
+    # A phone shows this width whole with letters of 9 pixels.
+    figure = new_figure(figsize=(3.9, height), layout="constrained")
     axes = figure.subplots()
     _draw_points(axes, points)
     _dress(axes, points, scale, price)
@@ -192,7 +172,8 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
     lows, highs = [point.x.low for point in points], [point.x.high for point in points]
     if min(lows) > 0:
         wide = max(highs) / min(lows) > 200
-        spread = max(1.3, (_NARROWEST / (max(highs) / min(lows))) ** 0.5)
+        # The ends have at least the ratio 5, so that two of the ticks at 1, 2 and 5 are shown.
+        spread = max(1.3, (5.0 / (max(highs) / min(lows))) ** 0.5)
         axes.set_xscale("log")
         axes.set_xlim(min(lows) / spread, max(highs) * spread)
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1,) if wide else (1, 2, 5)))
@@ -275,14 +256,16 @@ def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Se
     to_pt = 72 / axes.figure.dpi
     room = Bbox(to_pt * axes.get_window_extent().get_points())
     centers = {place: np.asarray(axes.transData.transform(place)) * to_pt for place in names}
-    taken = [Bbox([center, center]).padded(_MARKER_PT) for center in centers.values()]
+    taken = [Bbox([center, center]).padded(3.5) for center in centers.values()]
     thin = [Bbox(np.sort(axes.transData.transform(line), axis=0) * to_pt).padded(0.5) for line in lines]
+    sides = itertools.product((1, -1, 0.5, -0.5, 0), (0, 1, -1, 0.5, -0.5))
+    directions = [np.array(side) for side in sides if max(map(abs, side)) == 1]
     for place, text in names.items():
         probe = axes.text(0, 0, text, fontsize=8)
         size = np.asarray(probe.get_window_extent().size) * to_pt + 1
         probe.remove()
         least = float("inf")
-        for gap, direction in itertools.product(_GAPS_PT, _DIRECTIONS):
+        for gap, direction in itertools.product((5, 9, 14, 20, 28, 38, 50, 66), directions):
             offset = direction * (size / 2 + gap)
             box = Bbox.from_bounds(*(centers[place] + offset - size / 2), *size)
             cost = gap + 1000 * box.count_overlaps(taken) + 12 * box.count_overlaps(thin)
@@ -290,7 +273,7 @@ def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Se
             if cost < least:
                 least, shift, best = cost, offset, box
         taken.append(best)
-        far = max(abs(shift) - size / 2) > _LEADER_FROM_PT
+        far = max(abs(shift) - size / 2) > 9
         line: dict[str, Any] = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 8}
         axes.annotate(text, place, shift, arrowprops=line if far else None, zorder=4, **style)

@@ -114,8 +114,8 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
         paused = "paused while other runs took their turn, or until the command was given again"
         said.append(f"dotted upright line: {paused if in_turns else 'the run was interrupted and resumed'}")
     tints = "; ".join(said)
-    unseen = view.resources.not_sampled if view.resources else ()
-    names = [title for key, (title, *_) in _WHOSE.items() if any(quantity.startswith(key) for quantity in unseen)]
+    unseen = tuple(view.resources.not_sampled) if view.resources else ()
+    names = [title for key, (title, *_) in _WHOSE.items() if any(one.startswith(key) for one in unseen)]
     missed = f" Not sampled, because it runs elsewhere or is not visible: {' and '.join(names)}." if names else ""
     caption = (
         f"CPU and RAM while the run was under way, {counted(n, 'sample')}"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MOST_PAIRS = 28
-_MOST_PANELS = 4
 _NAME_LETTERS = 30
 _COLOURS = {"a": PALETTE[0], "b": PALETTE[5], "tie": GREY, "differ": PALETTE[6]}
 _BEYOND_CHANCE = {
@@ -105,11 +103,11 @@ def _by_type(
 def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """A row for each pair, a panel for each main measure. Of too many pairs, those with the best run."""
     comparison = findings.ranking.comparison
-    measures = [one for one in comparison.measures if one.pairs][:_MOST_PANELS] if comparison else []
+    measures = [one for one in comparison.measures if one.pairs][:4] if comparison else []
     if comparison is None or not measures:
         return []
     against, first = "", None
-    if len(_pairs_of(measures)) > _MOST_PAIRS:
+    if len(_pairs_of(measures)) > 28:
         first = findings.ranking.order[0]
         measures = [_with(compared, first) for compared in measures]
         against = f" Of {len(comparison.shared):,} pairs, those with {comparison.label(first)}; the table has all."
@@ -157,10 +155,7 @@ def _pairs_of(measures: Sequence[MeasureComparison]) -> list[PairPlaces]:
 
 
 def _forest(
-    new_figure: NewFigure,
-    comparison: Comparison,
-    measures: Sequence[MeasureComparison],
-    first: int | None = None,
+    new_figure: NewFigure, comparison: Comparison, measures: Sequence[MeasureComparison], first: int | None = None
 ) -> Figure:
     """A panel for each of `measures`, a row for each of their pairs; `first`: the A of every pair, named once."""
     places = _pairs_of(measures)

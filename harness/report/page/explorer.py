@@ -11,41 +11,23 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
 import numpy as np
 
-from harness.core.records import Evidence
+from harness.core.records import Context, Cost, Evidence, RunRecord
 from harness.display import printable
-from harness.report.page.explorer_reading import (
-    NO_WORDS,
-    TEXT_CHARS,
-    UNIT,
-    AnswerKinds,
-    Detail,
-    RunReader,
-    ShownColumn,
-    ShownWords,
-    UnitDetails,
-    cut,
-)
+from harness.report.page.explorer_reading import UNIT, ContextPlaces, Detail, RunReader, ShownColumn, ShownWords
 from harness.report.records import Sample
 from harness.report.tables.scores import found_labels
 from harness.report.view import Group, collector_paused
 from harness.store import rows_by_id
 
-BUDGET_BYTES = 12_000_000
-_QUERY_CHARS = 2_000
-_GOLD_CHARS = 400
-_GOLD_ANSWERS = 20
-_LEVEL = 9
-_TEXTS_BYTES = 96_000
-"""Of one block of texts before it is packed: deflate looks back 32 kB, so that larger blocks gain little and cost
-the browser more when it wants one text of them."""
-_DOC_CHARS = 300
+_TEXT_CHARS = 20_000
+"""Of any text in the page."""
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 Block = tuple[str, str]
@@ -61,7 +43,7 @@ class Explorer:
     blocks: Sequence[Block]
 
 
-def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) -> Explorer:
+def build_explorer(group: Group, name: str, budget_bytes: int = 12_000_000) -> Explorer:
     """Every query of a group with the answers and scores of each run.
 
     `budget_bytes`: beyond so much base64, contexts, traces, times and explanations of the last queries are left
@@ -70,11 +52,11 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     sample = group.widest.sample if group.views else rows_by_id(())
     # Metrics that label answers, if any run has a label.
     sorting = [group.known[one] for one in group.measures if one in group.known and group.known[one].labels]
-    labelled = [(one, tuple(found_labels(group, one))) for one in sorting]
-    kinds = [AnswerKinds(one, labels) for one, labels in labelled if labels]
+    kinds = [(one, labels) for one in sorting if (labels := found_labels(group, one))]
     with collector_paused():
         readers = [RunReader(view, sample) for view in group.views]
-        runs = [reader.cells(kinds) for reader in readers]
+        bits = {measure.name: [label.name for label in labels] for measure, labels in kinds}
+        runs = [reader.cells(bits) for reader in readers]
         every = dict.fromkeys(name for view in group.views for name in view.scores.by_measure)
         columns = {name: ValueTable([reader.column(name) for reader in readers]) for name in every}
         tables = {name: table for name, table in columns.items() if table.has_scores}
@@ -85,48 +67,45 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
             own["block"] = f"{name}-m{number}" if tables[measure].has_values else ""
             if own["block"]:
                 values.append((own["block"], tables[measure].packed()))
-        core = _core(group, sample, runs, facts) | {"kinds": [one.as_json() for one in kinds]}
-        room = budget_bytes - len(pack_json(core)) - sum(len(text) for _, text in values)
-        details, detailed = _details(name, room, sample, names, readers)
+        core = _core(group, sample) | {"runs": runs, "measures": facts}
+        core["kinds"] = [
+            {
+                "name": printable(measure.name),
+                "title": printable(measure.display_name),
+                "labels": [[printable(label.title), printable(label.advice, 400)] for label in labels],
+            }
+            for measure, labels in kinds
+        ]
+        room = budget_bytes - len(_pack_json(core)) - sum(len(text) for _, text in values)
+        details, ids, detailed = Details(name, names), list(sample), len(sample)
+        for start in range(0, len(ids), UNIT):
+            gold = [row.reference.evidence for row in sample.at(ids[start : start + UNIT])]
+            if not details.add(gold, readers, start, room):
+                detailed = start
+                break
     core |= {"detailed": detailed, "texts": details.first_texts}
-    blocks = [(f"{name}-core", pack_json(core)), *values, *details.blocks]
-    blocks.append((f"{name}-docs", pack_json(details.documents)))
+    blocks = [(f"{name}-core", _pack_json(core)), *values, *details.blocks]
+    blocks.append((f"{name}-docs", _pack_json(details.documents)))
     context = {"name": name, "n_queries": len(sample), "n_runs": len(runs), "n_detailed": detailed}
     return Explorer(name, context, blocks)
 
 
-def _details(
-    name: str, room: int, sample: Sample, measures: Sequence[str], readers: Sequence[RunReader]
-) -> tuple[Details, int]:
-    """The details of as many queries as there is room for, and how many those are."""
-    details, ids = Details(name, measures), list(sample)
-    for start in range(0, len(ids), UNIT):
-        gold = [row.reference.evidence for row in sample.at(ids[start : start + UNIT])]
-        if not details.add(gold, [reader.details(start) for reader in readers], room):
-            return details, start
-    return details, len(ids)
-
-
-def _core(group: Group, sample: Sample, runs: Sequence[Detail], measures: Sequence[Detail]) -> Detail:
+def _core(group: Group, sample: Sample) -> Detail:
     types = sorted({row.reference.query_type for row in sample.values()})
     numbers = {query_type: number for number, query_type in enumerate(types)}
     # Number of queries of each type in the whole data set; empty if unknown.
     mix = group.widest.frame.drawn.type_mix if group.views else {}
     return {
         "unit": UNIT,
-        "cut": TEXT_CHARS,
+        "cut": _TEXT_CHARS,
         "types": [printable(query_type) for query_type in types],
         "mix": [mix.get(query_type, 0) for query_type in types],
         "queries": {
             "id": list(sample),
             "type": [numbers[row.reference.query_type] for row in sample.values()],
-            "text": [row.query.text[:_QUERY_CHARS] for row in sample.values()],
-            "gold": [
-                [one[:_GOLD_CHARS] for one in row.reference.answers[:_GOLD_ANSWERS]] for row in sample.values()
-            ],
+            "text": [row.query.text[:2_000] for row in sample.values()],
+            "gold": [[one[:400] for one in row.reference.answers[:20]] for row in sample.values()],
         },
-        "runs": list(runs),
-        "measures": list(measures),
     }
 
 
@@ -144,25 +123,17 @@ class ValueTable:
         shown = [None if isnan(value) else value for value in rounded.tolist()]
         self._cells = [(chr(one // len(shown)), shown[one % len(shown)]) for one in found.tolist()]
         self._codes = codes[:-1]
-
-    @property
-    def has_scores(self) -> bool:
-        return any(letter != "-" for letter, _ in self._cells)
-
-    @property
-    def has_values(self) -> bool:
-        return any(value is not None for _, value in self._cells)
-
-    @property
-    def is_binary(self) -> bool:
+        given = {value for _, value in self._cells} - {None}
+        self.has_scores = any(letter != "-" for letter, _ in self._cells)
+        self.has_values = bool(given)
+        self.is_binary = bool(given) and given <= {0, 1}
         """Whether every value, a mean over repeats, is 0 or 1."""
-        return self.has_values and all(value in {None, 0, 1} for _, value in self._cells)
 
     def packed(self) -> str:
         """The distinct cells as a line of JSON, then each place's number in as few bytes as possible."""
         raw = self._codes.astype("<u4").tobytes()
         width = max(1, ((len(self._cells) - 1).bit_length() + 7) // 8)
-        return pack(as_json(self._cells) + b"\n" + b"".join(raw[byte::4] for byte in range(width)))
+        return _pack(_as_json(self._cells) + b"\n" + b"".join(raw[byte::4] for byte in range(width)))
 
 
 def _ordered(group: Group, names: Iterable[str]) -> list[str]:
@@ -188,21 +159,23 @@ def _facts(group: Group, measure: str, table: ValueTable) -> Detail:
     }
 
 
-def pack(data: bytes) -> str:
+def _pack(data: bytes) -> str:
     """zlib (RFC 1950), as base64. The same zlib gives the same bytes; another build may not."""
-    return base64.b64encode(zlib.compress(data, _LEVEL)).decode("ascii")
+    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
 
-def pack_json(value: Any) -> str:
-    return pack(as_json(value))
+def _pack_json(value: Any) -> str:
+    return _pack(_as_json(value))
 
 
-def as_json(value: Any) -> bytes:
+def _as_json(value: Any) -> bytes:
     """Compact JSON in UTF-8. Half of a surrogate pair becomes a question mark."""
     return _encoded(value).encode("utf-8", errors="replace")
 
 
 class Details:
+    """The blocks of details, and the texts and documents that they refer to by number."""
+
     def __init__(self, name: str, measures: Sequence[str]) -> None:
         self.blocks: list[Block] = []
         self.first_texts: list[int] = []
@@ -217,13 +190,24 @@ class Details:
         self._units = 0
         self._size = 0
 
-    def add(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails], room: int) -> bool:
-        """Add the next unit; False, and nothing is added, if all details together would exceed `room` bytes."""
+    def add(self, gold: Sequence[Sequence[Evidence]], readers: Sequence[RunReader], start: int, room: int) -> bool:
+        """Add the unit from query `start` on; False, and nothing is added, beyond `room` bytes."""
         first_text, self._new_texts = len(self._texts), []
-        body = pack_json(self._encoded(gold, runs))
-        packed = [(first, pack(data)) for first, data in _in_blocks(self._new_texts, first_text)]
+        facts = [
+            [self._text([_cut(one.fact), "fact", [self._document(one.doc_id)]]) for one in dict.fromkeys(evidence)]
+            for evidence in gold
+        ]
+        runs = [
+            [[self._record(one, reader.places) for one in repeats] for repeats in reader.records(start)]
+            for reader in readers
+        ]
+        words = [reader.words(start) for reader in readers]
+        # Scores are grouped by metric, since similar neighbours compress better.
+        scores = [_column([score for own in words for score in own[name]]) for name in self._measures]
+        body = _pack_json({"gold": facts, "runs": runs, "scores": scores})
+        packed = [(first, _pack(data)) for first, data in _in_blocks(self._new_texts, first_text)]
         documents = list(self._documents)[len(self.documents) :]
-        size = len(body) + sum(len(text) for _, text in packed) + len(pack_json(documents))
+        size = len(body) + sum(len(text) for _, text in packed) + len(_pack_json(documents))
         if self._size + size > room:
             return False
         self._size += size
@@ -235,29 +219,27 @@ class Details:
         self._units += 1
         return True
 
-    def _encoded(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails]) -> Detail:
-        """The unit as JSON. Scores are grouped by metric, since similar neighbours compress better."""
-        facts = [
-            [
-                self._text([cut(item.fact, TEXT_CHARS), "fact", [self._document(item.doc_id)]])
-                for item in dict.fromkeys(evidence)
-            ]
-            for evidence in gold
-        ]
-        records = [[[self._record(one) for one in repeats] for repeats in run.records] for run in runs]
-        scores = [
-            _column([run.scores.get(name) or [NO_WORDS] * sum(map(len, run.records)) for run in runs])
-            for name in self._measures
-        ]
-        return {"gold": facts, "runs": records, "scores": scores}
+    def _record(self, record: RunRecord | None, places: ContextPlaces) -> Detail:
+        if record is None:
+            return {}
+        detail: Detail = {"cost": _cost(record.cost)}
+        if record.attempt > 1:
+            detail["attempt"] = record.attempt
+        if record.failure:
+            detail["failure"] = [record.failure.kind[:200], _cut(record.failure.message)]
+        if said := record.prediction:
+            if said.answer is not None:
+                detail["answer"] = _cut(said.answer)
+            detail["contexts"] = [self._context(one, places) for one in said.contexts]
+            detail["evidence"] = [self._context(one, places) for one in said.evidence]
+            detail["trace"] = [[step.name[:200], _cut(step.content)] for step in said.trace]
+        return detail
 
-    def _record(self, detail: Detail) -> Detail:
-        lists = {part: detail[part] for part in ("contexts", "evidence") if part in detail}
-        return {**detail, **{part: [self._context(*one) for one in own] for part, own in lists.items()}}
-
-    def _context(self, text: Any, kind: str, doc_ids: Sequence[str], score: float | None, place: str) -> list[Any]:
-        where = [place] if place else []
-        return [self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids], *where]), score]
+    def _context(self, context: Context, places: ContextPlaces) -> list[Any]:
+        where = places.describe(context)
+        documents = [self._document(doc_id) for doc_id in context.doc_ids]
+        number = self._text([_cut(context.text), context.kind, documents, *([where] if where else [])])
+        return [number, _rounded(context.score)]
 
     def _text(self, text: list[Any]) -> int:
         whole, about = text[0], (isinstance(text[0], str), text[1:])
@@ -266,31 +248,58 @@ class Details:
         known = len(self._texts)
         number = self._texts.setdefault(key.digest(), known)
         if number == known:
-            self._new_texts.append(as_json(text))
+            self._new_texts.append(_as_json(text))
         return number
 
     def _document(self, doc_id: str) -> int:
-        return self._documents.setdefault(doc_id[:_DOC_CHARS], len(self._documents))
+        return self._documents.setdefault(doc_id[:300], len(self._documents))
 
 
-def _column(runs: Sequence[Sequence[ShownWords]]) -> Detail:
+def _cost(cost: Cost) -> Detail:
+    return {
+        "latency_s": _rounded(cost.latency_s),
+        "wall_s": _rounded(cost.wall_s),
+        "throttled_s": _rounded(cost.throttled_s),
+        "stages": [[name[:200], _rounded(seconds)] for name, seconds in cost.stages_s.items()],
+        "usage": [
+            [role, usage.calls if usage.calls_are_known else None, usage.input_tokens, usage.output_tokens]
+            for role, usage in cost.usage.items()
+            if usage.is_used
+        ],
+        "unmetered": sum(usage.unmetered_calls for usage in cost.usage.values()),
+        "replayed": cost.replayed_calls,
+        "cached": cost.cached_texts,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.3g}")
+
+
+def _cut(text: str) -> str | list[Any]:
+    """The text, or [its first characters, how many more there are]."""
+    return text if len(text) <= _TEXT_CHARS else [text[:_TEXT_CHARS], len(text) - _TEXT_CHARS]
+
+
+def _column(scores: Sequence[ShownWords]) -> Detail:
     """One measure: a letter, a value and the number of an explanation for each record, and the explanations."""
     reasons: dict[str, int] = {}
-    found = [score for run in runs for score in run]
     return {
-        "status": "".join(status for status, _, _ in found),
-        "value": [None if value is None else float(f"{value:.4g}") for _, value, _ in found],
-        "why": [reasons.setdefault(why, len(reasons)) for _, _, why in found],
+        "status": "".join(status for status, _, _ in scores),
+        "value": [None if value is None else float(f"{value:.4g}") for _, value, _ in scores],
+        "why": [reasons.setdefault(why, len(reasons)) for _, _, why in scores],
         "reasons": list(reasons),
     }
 
 
-def _in_blocks(texts: Iterable[bytes], first: int) -> Iterable[tuple[int, bytes]]:
-    """(number of the first text, JSON list of texts) for each block."""
+def _in_blocks(texts: Iterable[bytes], first: int) -> Iterator[tuple[int, bytes]]:
+    """(number of the first text, JSON list of texts) for each block of about 96 kB before it is packed: deflate
+    looks back 32 kB, so that larger blocks gain little and cost the browser more when it wants one text of them.
+    """
     block: list[bytes] = []
     size = 0
     for data in texts:
-        if block and size + len(data) > _TEXTS_BYTES:
+        if block and size + len(data) > 96_000:
             yield first, b"[" + b",".join(block) + b"]"
             first, block, size = first + len(block), [], 0
         block.append(data)

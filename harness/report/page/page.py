@@ -46,17 +46,10 @@ if TYPE_CHECKING:
 _EXPLORER_JS = ("tools", "blocks", "verdicts", "facts", "query", "list", "start")
 _HERE = Path(__file__).parent
 _FEWEST_ANSWERED = 10
-_NARROW_PT = 400
-_READABLE_PX = 9.0
-"""No letter of a picture gets smaller: it scrolls sideways instead."""
-_LARGEST_PX = 1.5
-"""Of a point of a picture: beyond it letters would outgrow the text."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """The sections that answer one question, folded."""
-
     key: str
     title: str
     sections: list[Section]
@@ -126,9 +119,7 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[int, Explorer]) ->
 
 
 def opening_group(groups: Sequence[Group]) -> Group | None:
-    """Of those over the data set of the first one: answers, if all systems answered `_FEWEST_ANSWERED` queries;
-    otherwise the one with the most queries done by all systems.
-    """
+    """Of the first data set: answers, if all systems answered enough; else the group with most queries done."""
 
     def usefulness(group: Group) -> tuple[bool, int, bool]:
         systems = [view for view in group.views if not view.is_baseline] or group.views
@@ -230,7 +221,7 @@ def _environment() -> Environment:
         line=lambda text, longest=2000: printable(str(text)[: 4 * longest], longest),
         # A number and its percent sign stay on one line.
         unbroken=lambda text: text.replace(" %", "\u00a0%"),
-        is_narrow=lambda picture: picture.width_pt < _NARROW_PT,
+        is_narrow=lambda picture: picture.width_pt < 400,
         widths=_widths,
         value=lambda entry: bare(entry) if isinstance(entry, Quantity) else format_value(entry),
         value_details=lambda entry: value_details(entry) if isinstance(entry, Quantity) else "",
@@ -242,8 +233,10 @@ def _environment() -> Environment:
 
 
 def _widths(picture: Picture) -> str:
-    least = picture.width_pt * _READABLE_PX / picture.smallest_letters_pt
-    largest = max(picture.width_pt * _LARGEST_PX, least)
+    # No letter of a picture gets smaller: it scrolls sideways instead.
+    least = picture.width_pt * 9.0 / picture.smallest_letters_pt
+    # Of a point of a picture: beyond it letters would outgrow the text.
+    largest = max(picture.width_pt * 1.5, least)
     return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
 
 

@@ -36,13 +36,7 @@ THROTTLED = "mean seconds in which every open model call of a query waited for a
 _USED = ("model_calls", "input_tokens", "generator_input_tokens", "output_tokens", "cached_tokens", "usd")
 _WALL = ("wall_s_p50", "wall_s")
 _GB = 1e-9
-_LONGEST_ID = 200
 _REBUILT = "rebuilt"
-
-Used = tuple[Quantity | None, ...]
-_AT = (100, 1_000, 10_000)
-_REMARKS = {True: "", False: " (no significant difference)", None: " (not tested)"}
-"""Remark on two lines that do not cross."""
 
 
 def query_cost_table(group: Group) -> Table:
@@ -128,20 +122,20 @@ def phases_table(group: Group) -> Table:
     return Table("tokens_by_phase", title, header, rows, note=note, is_detail=True)
 
 
-def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
-    index = tuple(cost_quantity(view.row(f"index_{name}")) for name in _USED)
-    query = tuple(cost_of(view, name) for name in _USED)
+def _phases(view: RunView) -> Iterable[tuple[str, Sequence[Quantity | None], Entry]]:
+    index = [cost_quantity(view.row(f"index_{name}")) for name in _USED]
+    query = [cost_of(view, name) for name in _USED]
     n = population(view.row("input_tokens"))
     yield "index", index, ""
-    yield "all answers", tuple(_whole(view, view.row(name)) for name in _USED), n
+    yield "all answers", [_whole(view, view.row(name)) for name in _USED], n
     yield "a query", query, n
     if view.n_answered:
-        with_index = tuple(_shared(one, whole, view.n_answered) for one, whole in zip(query, index, strict=True))
+        with_index = [_shared(one, whole, view.n_answered) for one, whole in zip(query, index, strict=True)]
         yield "a query with the index", with_index, count(view.n_answered)
     judges = [evaluation.evaluator for evaluation in view.evaluations if evaluation.models]
     if judges:
         spent = [[view.value(f"{PREFIX}{evaluator}_{name}") for evaluator in judges] for name in _USED]
-        yield "judges", tuple(None if None in own else Quantity(sum(filter(None, own))) for own in spent), ""
+        yield "judges", [None if None in own else Quantity(sum(filter(None, own))) for own in spent], ""
 
 
 def _whole(view: RunView, row: Aggregate | None) -> Quantity | None:
@@ -192,7 +186,7 @@ def ledger_table(group: Group) -> Table | None:
         index = view.run.index()
         if index is None:
             continue
-        built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
+        built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, 200)
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
         used = [cost_quantity(view.row(f"index_{name}")) for name in names]
         texts = count(index.cost.embedded_texts + index.cost.cached_texts)
@@ -279,7 +273,7 @@ def break_even_tables(group: Group, findings: Findings) -> list[Table]:
 
 
 def _amortised_table(group: Group, costs: Sequence[_Costs], measure: str, unit: str) -> Table:
-    at = sorted({len(group.widest.frame.query_types), *_AT})
+    at = sorted({len(group.widest.frame.query_types), 100, 1_000, 10_000})
     rows = []
     for view, line, at_least, _ in costs:
         cells = [Quantity(line.amortised(n), *line.band(n), at_least=at_least) if line else None for n in at]
@@ -320,7 +314,8 @@ def _crossings_table(costs: Sequence[_Costs], measure: str, less: str, findings:
 
 
 def _cheaper(one: CostLine, other: CostLine, *, is_significant: bool | None) -> str:
-    span, remark = cheaper(one, other), _REMARKS[is_significant]
+    remark = {True: "", False: " (no significant difference)", None: " (not tested)"}[is_significant]
+    span = cheaper(one, other)
     if span is None:
         return f"never{remark}"
     if span.is_always:

@@ -79,9 +79,7 @@ def _told(value: object) -> str:
 
 
 def run_command(manifest: Manifest) -> str:
-    """`rag-harness run`, with --set for every key that differs from the defaults; for a config that is not valid
-    here, such as one of a missing plug-in, the command that shows it.
-    """
+    """`rag-harness run` with --set for what differs from the defaults; for an invalid config, `show`."""
     settings = changed_settings(manifest)
     if settings is None:
         return shlex.join(["rag-harness", "show", printable(manifest.run_id, _LONGEST_ID)])
@@ -92,9 +90,7 @@ def run_command(manifest: Manifest) -> str:
 
 
 def changed_settings(manifest: Manifest) -> dict[str, Any] | None:
-    """Dotted key -> value of the run's config, where it differs from the defaults or names system and data set;
-    None if the config is not valid here.
-    """
+    """Dotted key -> value that differs from the defaults or names system and data set; None: invalid here."""
     try:
         config = BenchConfig.model_validate(manifest.config)
     except ValidationError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from harness.core.records import Reference
 from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
 from harness.display.text_format import type_name
 from harness.evaluators.score_preconditions import is_null, why_not
@@ -55,7 +55,7 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
     """
     header = ("measure", *[printable(view.shown) for view in group.views])
     others = {measure: group.scored_otherwise(measure) for measure in measures}
-    refusals = _refusals_of(group, measures)
+    refusals = {measure: found for measure in measures if (found := _refusals_of(group, measure))}
     rows: list[tuple[Entry, ...]] = []
     for measure in measures:
         found = refusals.get(measure)
@@ -72,47 +72,38 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
     return Table(f"measures-{_stem(name)}", title, header, tuple(rows), note=" ".join(notes), is_long=True)
 
 
-@dataclass(frozen=True)
-class _Refusals:
-    """Answers to which a metric does not apply, above all refusals, in the complete runs of a group. A mean
-    without them is over different queries in each run, and a system gains by refusing what is hard.
-    """
+class _Refusals(NamedTuple):
+    """Answers to which a metric does not apply: without them a system gains by refusing what is hard."""
 
     measure: Measure
     views: Sequence[RunView]
+    """The complete runs that have it, scored in the same way."""
     applies: frozenset[str]
     """The queries to which the metric applies, whatever the answer."""
     refused: Mapping[str, frozenset[str]]
     """By run id: the answerable ones among them that were refused, and so have no value."""
 
 
-def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
-    """By metric: those that read answers, and that have no value for some answer of a run."""
-    found = {}
-    for name in names:
-        measure, others = group.known.get(name), group.scored_otherwise(name)
-        complete = [view for view in group.views if view.is_complete and name in view.values]
-        views = [view for view in complete if view.values[name] and view.run.run_id not in others]
-        if measure is None or "answer" not in measure.reads:
-            continue
-        if any(len(view.values[name].expected) < len(view.frame.query_types) for view in views):
-            one = _refusals(measure, views, (row.reference for row in group.widest.sample.values()))
-            if any(one.applies - view.values[name].expected for view in views):
-                found[name] = one
-    return found
-
-
-def _refusals(measure: Measure, views: Sequence[RunView], references: Iterable[Reference]) -> _Refusals:
+def _refusals_of(group: Group, name: str) -> _Refusals | None:
+    """Of a metric that reads answers, and has no value for some answer of a run; else None."""
+    measure, others = group.known.get(name), group.scored_otherwise(name)
+    if measure is None or "answer" not in measure.reads:
+        return None
+    views = [view for view in group.views if view.is_complete and view.values.get(name)]
+    views = [view for view in views if view.run.run_id not in others]
+    if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
+        return None
+    references = (row.reference for row in group.widest.sample.values())
     # Query id -> whether it has an answer.
     about = {one.query_id: not is_null(one) for one in references if not why_not(measure, one, RunFacts())}
-    refused, answerable = {}, {query_id for query_id, has_answer in about.items() if has_answer}
-    applies = frozenset().union(*(view.values[measure.name].expected for view in views))
+    applies, refused = frozenset[str]().union(*(view.values[name].expected for view in views)), {}
     for view in views:
-        unmeasured = [query_id for query_id in about if query_id not in view.values[measure.name].expected]
+        unmeasured = about.keys() - view.values[name].expected
         abstained = {query_id for query_id in unmeasured if view.became(query_id, ABSTAINED)}
         applies |= abstained
-        refused[view.run.run_id] = frozenset(abstained & answerable)
-    return _Refusals(measure, views, applies, refused)
+        refused[view.run.run_id] = frozenset(query_id for query_id in abstained if about[query_id])
+    is_partial = any(applies - view.values[name].expected for view in views)
+    return _Refusals(measure, views, applies, refused) if is_partial else None
 
 
 def _own(view: RunView, measure: str, found: _Refusals | None) -> Quantity | None:
@@ -167,7 +158,7 @@ def _covered(view: RunView, evaluator: str) -> Iterator[tuple[Entry, ...]]:
         not_applicable = view.n_expected - (row.n_expected if row else 0)
         alike.setdefault((*own, not_applicable), []).append(printable(name))
     for (scored, imputed, failed, not_applicable), names in alike.items():
-        counts = [count(one) for one in (scored, imputed, failed, not_applicable)]
+        counts = map(count, (scored, imputed, failed, not_applicable))
         shown = ", ".join(names)
         if len(names) > _MOST_NAMED:
             shown = f"{', '.join(names[: _MOST_NAMED - 1])} and {len(names) - _MOST_NAMED + 1:,} more"
@@ -234,8 +225,8 @@ def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
 def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:
     """The labels that any run has, in the metric's order; then unknown ones, by name."""
     given = {name for view in group.views for name in view.labelled.get(measure.name, {})}
+    unknown = sorted(given - {label.name for label in measure.labels})
     known = [label for label in measure.labels if label.name in given]
-    unknown = sorted(given - {label.name for label in known})
     return [*known, *(ScoreLabel(name, name, "") for name in unknown)]
 
 

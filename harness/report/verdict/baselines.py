@@ -19,13 +19,7 @@ from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.paired_comparison import compare_measure
 from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
-from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate, Frame
-
-_LONGEST_ANSWER = 26
-_LOW = 0.7
-"""Share of answers right with the gold evidence, below which the model is named as the limit."""
-_FEWEST_RIGHT = 2
-"""A constant answer must be right this often: where all answers differ, each is right once."""
+from harness.statistics.run_frame import OVERALL, Aggregate, Frame
 
 
 @dataclass(frozen=True)
@@ -66,9 +60,8 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[RunView]) -> Bas
         if view.is_baseline and not view.fails_too_often and has_values(view, measure)
         if not why_not_comparable(view, measure) and view.way(measure) == entrants[0].way(measure)
     ]
-    given = {view: sees_gold(view.manifest) for view in runs}
-    blind = [_of_run(view, measure) for view in runs if given[view] is False]
-    seeing = [_of_run(view, measure) for view in runs if given[view] is True and not view.why_no_ceiling]
+    blind = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) is False]
+    seeing = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) and not view.why_no_ceiling]
     lower = _best(group, measure, [*([constant] if constant else []), *blind])
     upper = _best(group, measure, seeing)
     headroom = _lead(group, measure, upper.values, lower.values) if lower and upper else None
@@ -79,24 +72,22 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[RunView]) -> Bas
     return Baselines(constant, lower, upper, headroom)
 
 
-def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
+def baseline_row(baseline: Baseline, mix: str) -> Aggregate | None:
     rows = {row.query_type: row for row in baseline.rows}
-    return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
+    return rows.get(mix) or rows.get(OVERALL)
 
 
 def model_limit(
-    group: Group, measure: str, baselines: Baselines, entrants: Sequence[RunView], *, natural: bool
+    group: Group, measure: str, baselines: Baselines, entrants: Sequence[RunView], mix: str
 ) -> ModelLimit | None:
-    """The share of answers that are right with the gold evidence, if that is low, and further from 100 % than the
-    best system is from it.
-    """
+    """The share right with the gold evidence, if low and further from 100 % than from the best system."""
     upper, known = baselines.upper, group.known.get(measure)
-    row = baseline_row(upper, natural=natural) if upper and known and known.is_share else None
+    row = baseline_row(upper, mix) if upper and known and known.is_share else None
     if upper is None or row is None or row.mean is None or row.n_expected < FEWEST:
         return None
     rows = [view.row_beside(measure, row) for view in entrants]
     best = max((one.mean for one in rows if one and one.mean is not None), default=0.0)
-    if max(row.mean, best) >= _LOW or 1 - row.mean <= row.mean - best:
+    if max(row.mean, best) >= 0.7 or 1 - row.mean <= row.mean - best:
         return None
     return ModelLimit(upper.label, group.display_name(measure), row.mean)
 
@@ -139,10 +130,11 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     ids = [query_id for query_id in view.sample if query_id in applies]
     references = [view.sample[query_id].reference for query_id in ids]
     found = known.constant(references, query_weights(view.frame, ids, applies))
-    if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
+    # Where all answers differ, each is right once.
+    if found is None or sum(value > 0 for value in found.values) < 2:
         return None
     values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))
-    label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
+    label = f"always '{printable(found.answer, 26)}'"
     return Baseline(label, values, means_over(view.frame, measure, known.ends, values, applies))
 
 

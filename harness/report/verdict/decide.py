@@ -14,7 +14,7 @@ from harness.report.notes import UNFINISHED_NOTE, how_to_finish
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
 from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line, natural_mix, standings
+from harness.report.verdict.standings import Line, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Standing, Verdict
 from harness.report.view import Group, RunView
@@ -29,10 +29,6 @@ from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
-_MOSTLY_WORDING = 0.5
-"""Score of a constant answer, from 0 to 1, above which a word metric says little about facts."""
-_OFTEN_LABELLED = 0.1
-"""As a share of the answers of a run."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -44,6 +40,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     view = ranking.entrants[choice.place] if choice.recommends else None
     shown = tuple(standings(group, lines, ranking, choice))
     lower = baselines.lower if bounded == ranking.measure else None
+    applies = frozenset[str]().union(*(one.values[ranking.measure].expected for one in ranking.entrants))
     verdict = replace(
         without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
@@ -52,7 +49,9 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
         unranked_title=group.display_name(ranking.instead_of) if ranking.instead_of else "",
-        n_unanswerable=_n_unanswerable(ranking),
+        n_unanswerable=sum(
+            is_null(row.reference) and one not in applies for one, row in group.widest.sample.items()
+        ),
         margin=ranking.margin,
         lower_baseline=lower.label if lower else "",
         recommended=view.label if view else None,
@@ -61,7 +60,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         at_most_worse=_at_most_worse(ranking, choice, shown),
         cheaper=_much_cheaper(ranking, choice),
         tie_break=tie_break(ranking, choice),
-        model_limit=model_limit(group, bounded, baselines, ranking.entrants, natural=natural_mix(ranking)),
+        model_limit=model_limit(group, bounded, baselines, ranking.entrants, ranking.mix),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
         is_ceiling=is_ceiling(ranking),
@@ -71,13 +70,6 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     )
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
-
-
-def _n_unanswerable(ranking: Ranking) -> int:
-    """Queries without an answer in the documents to which the metric applies in no ranked run."""
-    applies = frozenset().union(*(view.values[ranking.measure].expected for view in ranking.entrants))
-    rows = ranking.group.widest.sample.items()
-    return sum(is_null(row.reference) and query_id not in applies for query_id, row in rows)
 
 
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
@@ -148,11 +140,11 @@ def weaknesses(group: Group) -> Iterator[str]:
 
 
 def _labelled(group: Group) -> Iterator[str]:
-    """For each category with a note the run with the most answers in it, if that is a tenth of them."""
+    """For each category with a note the run with the most answers in it, if that is a tenth of its answers."""
     for measure in group.known.values():
         for label in (one for one in measure.labels if one.note):
             n, view = max(((one.n_labelled(measure, label), one) for one in group.views), key=lambda each: each[0])
-            if n and n >= _OFTEN_LABELLED * view.n_answered:
+            if n and n >= 0.1 * view.n_answered:
                 yield f"{shortened(view.label)}: {n:,} of {counted(view.n_answered, 'answer')} {label.note}."
 
 
@@ -188,7 +180,6 @@ def _is_above(ranking: Ranking, view: RunView, lower: Baseline) -> bool:
 
 
 def _is_worst_throughout(compared: MeasureComparison) -> bool:
-    """Whether every run has the worst possible mean; False if that is not known."""
     ends, way = compared.measure.ends, compared.measure.higher_is_better
     if ends is None or way is None:
         return False
@@ -250,10 +241,8 @@ def _choice_of_race(ranking: Ranking) -> Choice:
     race = ranking.race
     runs = [view.manifest.run_id for view in ranking.entrants]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
-    if race is None or not left:
-        return Choice(ranking.order[0], Outcome.LEADING)
-    if race.ended != "decided":
-        return Choice(left[0], Outcome.LEADING)
+    if race is None or not left or race.ended != "decided":
+        return Choice(left[0] if left else ranking.order[0], Outcome.LEADING)
     if len(left) == 1:
         return Choice(left[0], Outcome.CLEAR_WINNER)
     return Choice(_cheapest(left, ranking.costs[1], left[0]), Outcome.EQUALLY_GOOD, frozenset(left))
@@ -286,9 +275,7 @@ def _probability(ranking: Ranking, choice: Choice) -> float | None:
 
 
 def _at_most_worse(ranking: Ranking, choice: Choice, shown: Sequence[Standing]) -> float | None:
-    """How far the best run may be behind another one, by the intervals of the leaderboard, and for new documents
-    where those are of these alone; None if another run is recommended.
-    """
+    """How far the best run may be behind another, by the leaderboard; None: another one is recommended."""
     if not choice.recommends or choice.place != ranking.order[0]:
         return None
     is_cost = ranking.ranked is not None and ranking.ranked.measure.higher_is_better is False
@@ -381,7 +368,8 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 
 def _shared_wording(verdict: Verdict) -> Iterator[str]:
     constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
-    if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
+    # Above that a word metric says little about facts.
+    if constant and not verdict.is_share and constant.value > 0.5:
         yield (
             f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "
             "these questions share most of their words, so read some of them."

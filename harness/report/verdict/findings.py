@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.core.errors import ConfigError
+from harness.report.comparison.compare import Comparison, ComparisonChoice, compare_loaded
+from harness.report.comparison.runs import finished_runs, load_compared
 from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.report.verdict.baselines import Baseline, Baselines, baseline_row, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import Line, natural_mix, shown_rows, why_not_ranked
+from harness.report.verdict.standings import Line, shown_rows, why_not_ranked
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics.run_frame import Aggregate
+from harness.statistics.prices import Prices
+from harness.statistics.run_frame import NATURAL, Aggregate
+from harness.store import RunDir, name_for
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Findings:
     @property
     def weighed(self) -> str:
         """How `rows` count the queries."""
-        is_natural = natural_mix(self.ranking)
+        is_natural = self.ranking.mix == NATURAL
         return "types weighed as in the whole data set" if is_natural else "each query counting the same"
 
     def row_of(self, view: RunView, measure: str) -> Aggregate | None:
@@ -79,7 +84,28 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     return Findings(verdict, ranking, baselines, rows)
 
 
-def evidence_that_ranks(views: Sequence[RunView]) -> str:
+def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: ComparisonChoice | None = None) -> Comparison:
+    """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
+    are left out, with a note. The metric that ranks comes first, unless `choice` names some.
+
+    ConfigError: fewer than two finished runs, an unfinished `against`, different data sets, no common query, or an
+    unknown metric or query type.
+    """
+    choice = choice or ComparisonChoice()
+    loaded = load_compared([*runs, choice.against] if choice.against else runs, choice.query_type, prices)
+    finished = finished_runs(loaded, choice.against)
+    raced = [one.label for one in finished if one.run.race() is not None]
+    if raced:
+        what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
+        names = " ".join(name_for(one.run) for one in finished)
+        raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
+    first = "" if choice.measures or choice.query_type else _evidence_that_ranks(finished)
+    found = compare_loaded(finished, choice, first)
+    left = [one.label for one in loaded if one not in finished]
+    return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
+
+
+def _evidence_that_ranks(views: Sequence[RunView]) -> str:
     """The retrieval metric that ranks, because baselines show that answers cannot; empty elsewhere."""
     groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
     if len(groups) > 1 or not any(one.is_baseline for one in views):
@@ -97,7 +123,7 @@ def _lines(ranking: Ranking, rows: Mapping[RunView, Aggregate | None], constant:
     views = [*ranked, *sorted(left, key=lambda view: (not view.is_complete, view.is_baseline))]
     found = [Line(view.label, view, rows[view]) for view in views]
     if constant is not None:
-        row = baseline_row(constant, natural=natural_mix(ranking))
+        row = baseline_row(constant, ranking.mix)
         others = ranking.group.scored_otherwise(ranking.measure)
         n_above = next((at for at, view in enumerate(views) if why_not_ranked(view, others)), len(found))
         found.insert(n_above, Line(constant.label, None, row))

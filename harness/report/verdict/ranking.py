@@ -25,9 +25,6 @@ from harness.statistics.recommendation import Lead, leads_of, ranked_places
 from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 from harness.store import Manifest, RunDir, find_runs
 
-_NOTICED_S = 0.1
-"""Seconds per query below which a difference in latency does not matter to a user."""
-
 
 @dataclass(frozen=True)
 class Ranking:
@@ -69,6 +66,14 @@ class Ranking:
     def ranked(self) -> MeasureComparison | None:
         return self.by(self.measure)
 
+    @cached_property
+    def mix(self) -> str:
+        """`NATURAL` if means are in the natural mix of query types, else `OVERALL`."""
+        if self.ranked is not None:
+            return NATURAL if self.ranked.mix == "natural" else OVERALL
+        rows = [view.row(self.measure, NATURAL) for view in self.entrants or self.group.views]
+        return NATURAL if any(rows) and all(row is None or row.mean is not None for row in rows) else OVERALL
+
     @property
     def race(self) -> RaceRecord | None:
         """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
@@ -79,9 +84,7 @@ class Ranking:
 
     @cached_property
     def order(self) -> list[int]:
-        """The places of all entrants, the best mean first; of equal means first the run with more answers right,
-        see `answers`, then the cheaper one.
-        """
+        """The places by mean, the best first; of equal ones that with more answers right, then the cheaper."""
         if self.ranked is None:
             return list(range(len(self.entrants)))
         compared, (_, right) = self.ranked, self.answers
@@ -96,9 +99,7 @@ class Ranking:
 
     @cached_property
     def answers(self) -> tuple[str, list[float]]:
-        """Where retrieval ranks: the metric of answers that decides between equal means, and its mean for each
-        run. An empty name and zeros if the runs have none in common.
-        """
+        """Where retrieval ranks: the metric of answers that decides between equal means, and its means."""
         known, views = self.group.known, self.entrants
         if self.measure in known and "answer" not in known[self.measure].reads:
             for name in candidates_to_rank(self.instead_of or self.group.ranking.name, (), known):
@@ -120,9 +121,7 @@ class Ranking:
 
     @cached_property
     def beaten(self) -> frozenset[int]:
-        """Runs that are significantly worse than the best: all of them if it has won, otherwise those that are so
-        with Holm's correction for all pairs, for new documents too.
-        """
+        """Runs that are significantly worse; if the best has not won, with Holm's correction for new documents."""
         if self.is_won:
             return frozenset(lead.place for lead in self.leads)
         shown = (lead.place for lead in self.leads if lead.is_shown and lead.place not in self.worse_here)
@@ -130,9 +129,7 @@ class Ranking:
 
     @cached_property
     def worse_here(self) -> frozenset[int]:
-        """Runs that are significantly worse than the best on these documents, with Holm's correction for all
-        pairs, and not shown to be so on new ones. Empty if the best has won.
-        """
+        """Runs that are significantly worse than the best, with Holm's correction, on these documents only."""
         if self.is_won:
             return frozenset()
         pairs = {lead.place: self.pair_with_best(lead.place) for lead in self.leads if lead.is_shown_here}
@@ -158,13 +155,12 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The first cost that is known of the best run and of all that are not beaten, and its mean for each run;
-        None if it is unknown or must not be compared. Too small differences in latency are ignored.
-        """
+        """The first cost that is known of all leading runs, and its means; None: unknown or not comparable."""
         for cost, means in self._costs:
             own = [mean for place in self.leading if (mean := means[place]) is not None]
             known = [mean for mean in means if mean is not None]
-            noticed = _NOTICED_S if cost == "latency_s" else 0.0
+            # A user does not notice less than a tenth of a second.
+            noticed = 0.1 if cost == "latency_s" else 0.0
             if len(own) == len(self.leading) and len(known) > 1 and max(known) - min(known) > noticed:
                 return cost, means
         return "", [None] * len(self.entrants)
@@ -183,15 +179,12 @@ class Ranking:
         return found
 
     def _row(self, view: RunView, measure: str) -> Aggregate | None:
-        """In the mix of query types of the comparison if there is one, else over all queries."""
-        mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
-        return view.row(measure, mix) or view.row(measure)
+        """In the mix of query types of the comparison if it has that, else over all queries."""
+        return view.row(measure, self.mix) or view.row(measure)
 
     @cached_property
     def earlier_looks(self) -> set[int]:
-        """Sizes of the smaller samples within this one over which two of the systems or more have finished runs,
-        or had them before the runs went on.
-        """
+        """Sizes of smaller samples within this one over which two of the systems or more have finished runs."""
         if len(self.entrants) < 2:
             return set()
         own = {view.run.path.resolve() for view in self.group.views}
@@ -203,9 +196,8 @@ class Ranking:
                         seen.setdefault(digest, {})[system] = size
         reached = [reach for view in self.entrants if (reach := view.run.reach())]
         grown = Counter(size for reach in reached for size in reach.looks)
-        return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
-            size for size, n in grown.items() if n > 1
-        }
+        sizes = {size for systems in seen.values() if len(systems) > 1 for size in systems.values()}
+        return sizes | {size for size, n in grown.items() if n > 1}
 
     @property
     def anytime_p(self) -> float | None:
@@ -256,9 +248,7 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Those of the leaderboard's columns and the first metric of each other evaluator, if every run has it and at
-    least two were scored in the same way.
-    """
+    """The leaderboard's columns and the first metric of each other evaluator, if every run has it."""
     chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}

@@ -11,11 +11,9 @@ from harness.report.labels import shortened
 from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 
-_LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
 _CHEAPEST = {"usd": "costs the least", "tokens": "uses the fewest tokens", "latency_s": "is the fastest"}
 _LESS = {"usd": "costs less", "tokens": "uses fewer tokens", "latency_s": "is faster"}
-_A_CENT = 0.01
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
 _OFTEN = 0.1
@@ -27,7 +25,9 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
-        return _no_choice(verdict)
+        nothing = f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
+        alone = "Only baselines were run. Run a system to compare with them."
+        return alone if verdict.outcome == Outcome.ONLY_BASELINES else nothing
     if verdict.outcome in _UNSETTLED:
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
@@ -64,27 +64,21 @@ def _repair(verdict: Verdict) -> str:
 
 
 def _not_above_baseline(verdict: Verdict) -> str:
-    lower, own = name(verdict.lower_baseline), _recommended(verdict)
+    lower = name(verdict.lower_baseline)
     if few_beside_baseline(verdict):
         best, n = name(verdict.recommended or ""), counted(verdict.n_questions, "question")
-        use = f"Use {best} for now ({scored(verdict, own)}): {n} cannot show that it is better than {lower}."
-        return _repair(verdict) or use
+        score = scored(verdict, _recommended(verdict))
+        return _repair(verdict) or f"Use {best} for now ({score}): {n} cannot show that it is better than {lower}."
     floor = _standing_of(verdict, verdict.lower_baseline)
     shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
     return f"No system is shown to be better than {lower}{shown}, which needs no documents."
 
 
-def _no_choice(verdict: Verdict) -> str:
-    if verdict.outcome == Outcome.ONLY_BASELINES:
-        return "Only baselines were run. Run a system to compare with them."
-    return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
-
-
 def _unsettled(verdict: Verdict) -> str:
-    best, own = name(verdict.recommended or ""), _recommended(verdict)
-    score = scored(verdict, own)
     if said := _repair(verdict):
         return said
+    best, own = name(verdict.recommended or ""), _recommended(verdict)
+    score = scored(verdict, own)
     if verdict.outcome == Outcome.INCONCLUSIVE:
         most = max(verdict.standings, key=lambda one: one.n_missing)
         missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
@@ -199,9 +193,7 @@ def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
 
 
 def _difference(verdict: Verdict) -> str:
-    """The lead over the next run, or the gap to the best one; and a cheaper alternative. None where values are
-    missing, which count as the worst.
-    """
+    """The lead over the next run, or the gap to the best; and a cheaper one. None with missing values."""
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return ""
     own = _recommended(verdict)
@@ -295,7 +287,7 @@ def _more(verdict: Verdict) -> str:
     if more.available == 0:
         return f"{said}{': write more' if more.are_own else ', but the data set has no more'}."
     takes = [duration(more.minutes)] if more.minutes else []
-    if more.usd and more.usd >= _A_CENT:
+    if more.usd and more.usd >= 0.01:
         takes.append(f"${more.usd:,.2f}" if more.usd < 10 else f"${short_number(more.usd)}")
     if takes:
         said += f" ({', '.join(takes)})"
@@ -305,9 +297,7 @@ def _more(verdict: Verdict) -> str:
 
 
 def _stopped(verdict: Verdict) -> str:
-    """What to do where a budget ended the runs; empty if none did, or if the result is settled. Each command has
-    the minutes of its budget anew; dollars and tokens are counted together.
-    """
+    """What to do where a budget ended the runs. Each command has its minutes anew; dollars add up."""
     if not verdict.n_left or verdict.outcome not in {*_UNSETTLED, Outcome.MODEL_CANNOT_ANSWER}:
         return ""
     more = "" if verdict.stopped_by == "minutes" else f" with a larger --set budget.{verdict.stopped_by}=N"
@@ -365,7 +355,7 @@ def size_of(verdict: Verdict) -> str:
 
 
 def name(label: str) -> str:
-    return shortened(label, _LONGEST_NAME)
+    return shortened(label, 40)
 
 
 def scored(verdict: Verdict, standing: Standing | None) -> str:

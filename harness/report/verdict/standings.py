@@ -19,7 +19,7 @@ from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
-from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
+from harness.statistics.run_frame import OVERALL, Aggregate
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
@@ -33,24 +33,14 @@ class Line(NamedTuple):
     row: Aggregate | None
 
 
-def natural_mix(ranking: Ranking) -> bool:
-    """Whether means are in the natural mix of query types."""
-    if ranking.ranked is not None:
-        return ranking.ranked.mix == "natural"
-    rows = [view.row(ranking.measure, NATURAL) for view in ranking.entrants or ranking.group.views]
-    return any(rows) and all(row is None or row.mean is not None for row in rows)
-
-
 def shown_rows(ranking: Ranking) -> dict[RunView, Aggregate | None]:
-    """The mean of each run: of one that was compared, over the queries of the comparison, with the worst possible
-    value for each missing one.
-    """
-    mix = NATURAL if natural_mix(ranking) else OVERALL
-    return {view: _shown(ranking, view, mix) for view in ranking.group.views}
+    """The mean of each run; of compared ones over common queries, with the worst value for missing ones."""
+    return {view: _shown(ranking, view) for view in ranking.group.views}
 
 
-def _shown(ranking: Ranking, view: RunView, mix: str) -> Aggregate | None:
-    own, compared = view.row(ranking.measure, mix) or view.row(ranking.measure), ranking.ranked
+def _shown(ranking: Ranking, view: RunView) -> Aggregate | None:
+    own = view.row(ranking.measure, ranking.mix) or view.row(ranking.measure)
+    compared = ranking.ranked
     known = ranking.group.known.get(ranking.measure)
     ends = (0.0, inf) if ranking.measure in COSTS else known.ends if known else None
     if view not in ranking.entrants or compared is None or not compared.n_common:
@@ -66,7 +56,7 @@ def _shown(ranking: Ranking, view: RunView, mix: str) -> Aggregate | None:
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
-    return next(row for row in rows if row.query_type == mix)
+    return next(row for row in rows if row.query_type == ranking.mix)
 
 
 def why_not_ranked(view: RunView, others: Collection[str] = ()) -> str:
@@ -128,7 +118,7 @@ def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status,
     row, view = line.row, line.view
     if view is None:
         return Standing(line.label, "", status, why, score=_mean(row), n=row.n_expected if row else 0)
-    mix = NATURAL if ranking is not None and natural_mix(ranking) else OVERALL
+    mix = ranking.mix if ranking else OVERALL
     unranked = view.row_in(mix, ranking.instead_of) if ranking and ranking.instead_of else None
     columns, repeats = {}, max(1, view.frame.repeats)
     for measure in group.columns:

@@ -18,9 +18,7 @@ def is_ceiling(ranking: Ranking, least: int = FEWEST) -> bool:
 
 
 def fewer_right(ranking: Ranking) -> frozenset[int]:
-    """Where the leading runs retrieve everything: those with fewer answers right than the best of them, by more
-    than the margin. No lower cost makes up for that.
-    """
+    """Where the leading runs retrieve everything: those with fewer answers right, beyond the margin."""
     name, right = ranking.answers
     if not name or not is_ceiling(ranking, 1):
         return frozenset()

@@ -187,9 +187,7 @@ class Verdict:
     probability: float | None = None
     """That the recommended run is within the margin of the best one."""
     at_most_worse: float | None = None
-    """How far it may be behind another run, in the unit of the metric: the largest limit of the intervals in
-    `standings`, and of those for new documents where they show others. None: unknown, or not at all.
-    """
+    """How far it may be behind another run, in the unit of the metric. None: unknown, or not at all."""
     cheaper: Cheaper | None = None
     tie_break: TieBreak | None = None
     model_limit: ModelLimit | None = None

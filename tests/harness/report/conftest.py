@@ -102,15 +102,12 @@ def build_run(results: Path, plan: RunPlan) -> RunDir:
 
 
 def _manifest(plan: RunPlan) -> Manifest:
+    system = {"name": plan.system, "version": "1", "index": {"chunk_size": 1200}, "answer": dict(plan.answer)}
+    dataset = {"name": plan.dataset, "subset": "default", "digest": plan.digest}
     identity = {
         "schema": 1,
-        "dataset": {"name": plan.dataset, "subset": "default", "digest": plan.digest},
-        "system": {
-            "name": plan.system,
-            "version": "1",
-            "index": {"chunk_size": 1200},
-            "answer": dict(plan.answer),
-        },
+        "dataset": dataset,
+        "system": system,
         "models": {"generator": dict(plan.generator), "embedder": MINILM},
         "seed": 0,
         "repeats": plan.repeats,
@@ -125,9 +122,7 @@ def _manifest(plan: RunPlan) -> Manifest:
         identity=identity,
         config=dict(plan.config) if plan.config is not None else config.model_dump(mode="json"),
         dataset={
-            "name": plan.dataset,
-            "subset": "default",
-            "digest": plan.digest,
+            **dataset,
             "n_queries": sum(plan.types.values()),
             "n_documents": 609,
             "type_mix": {name: MULTIHOP.get(name, 1) for name in plan.types},
@@ -151,12 +146,9 @@ def _sample(plan: RunPlan) -> list[SampleRow]:
         gold = "Insufficient information." if query_type.startswith("null") else "Yes"
         for number in range(count):
             query_id = f"{query_type}-{number:03d}"
+            reference = Reference(query_id=query_id, query_type=query_type, answers=(gold,))
             query = Query(query_id=query_id, text=plan.question.format(query_id))
-            rows.append(
-                SampleRow(
-                    query=query, reference=Reference(query_id=query_id, query_type=query_type, answers=(gold,))
-                )
-            )
+            rows.append(SampleRow(query=query, reference=reference))
     return rows
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
-from report_groups import csv_rows, group_of, printed, scored
+from records import known
+from report_groups import chapter_of, csv_rows, group_of, printed, scored
 from report_groups import right as right_of
 
 from harness.core.errors import ConfigError
-from harness.display import Quantity, Rank, Table
-from harness.report.comparison import compare
+from harness.core.records import Usage
+from harness.display import Quantity, Rank, Table, format_value
+from harness.report.chapter import Chapter
 from harness.report.comparison.compare import Comparison, ComparisonChoice
 from harness.report.comparison.output import (
     COLUMNS,
@@ -27,7 +29,8 @@ from harness.report.comparison.output import (
     write_comparison,
 )
 from harness.report.comparison.tables import comparison_tables
-from harness.report.verdict.findings import evidence_that_ranks, find
+from harness.report.verdict import findings
+from harness.report.verdict.findings import find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -40,19 +43,17 @@ def right(count: int, n: int = 40) -> Sequence[Value]:
     return right_of(count, n)
 
 
+def rows_of(comparison: Comparison) -> list[dict[str, str]]:
+    return csv_rows(comparison_csv(comparison))
+
+
 def compare_runs(runs: Sequence[RunDir], choice: ComparisonChoice | None = None) -> Comparison:
-    return compare.compare_runs(runs, load_prices(), choice, evidence_that_ranks)
+    return findings.compare_runs(runs, load_prices(), choice)
 
 
 def three_runs(results: Path) -> list[RunDir]:
-    return [
-        write_run(results, ScoredRun(system=name, scores={"accuracy": right(count)}, latency_s=seconds))
-        for name, count, seconds in (
-            ("naive", 30, (2.0, 3.0)),
-            ("kg", 34, (2.0, 3.0)),
-            ("community", 20, (8.0, 9.0)),
-        )
-    ]
+    two = scored(results, {"naive": right(30), "kg": right(34)}, latency_s=(2.0, 3.0))
+    return [*two, *scored(results, {"community": right(20)}, latency_s=(8.0, 9.0))]
 
 
 def shown(comparison: Comparison, width: int = 100, *, terminal: bool = False) -> str:
@@ -60,7 +61,6 @@ def shown(comparison: Comparison, width: int = 100, *, terminal: bool = False) -
 
 
 def table_of(comparison: Comparison, name: str) -> Table:
-    """A table of the comparison, whoever renders it."""
     return next(table for table in comparison_tables(comparison) if table.name == name)
 
 
@@ -108,13 +108,10 @@ def test_the_files_and_the_json_hold_every_pair_and_are_the_same_bytes_each_time
     assert (one["test"], one["p"], one["family"], one["result"]) == ("mcnemar", "0.125", "3", "tie")
     assert (rows[1]["result"], rows[1]["higher_is_better"]) == ("a", "true")
     pair = comparison.measures[0].pairs[0]
-    values = (pair.ratio, pair.detectable, *pair.interval, pair.p_holm)
     told = [float(one[name]) for name in ("ratio", "detectable", "ci_low", "ci_high", "p_holm")]
-    assert told == pytest.approx(list(values))
-    keys = ("measure", "query_id", "value_a", "value_b", "better")
-    assert [tuple(row[key] for key in keys) for row in differing[:4]] == [
-        ("accuracy", f"q{number:03d}", "0", "1", "b") for number in range(30, 34)
-    ]
+    assert told == pytest.approx([pair.ratio, pair.detectable, *pair.interval, pair.p_holm])
+    shown = [[row[key] for key in ("query_id", "value_a", "value_b", "better")] for row in differing[:4]]
+    assert shown == [[f"q{number:03d}", "0", "1", "b"] for number in range(30, 34)]
     (held,) = json.loads(json.dumps(comparison_json(comparison), allow_nan=False))["measures"]
     assert [pair["result"] for pair in held["pairs"]] == ["tie", "a", "a"]
     assert [entry["ranks"] for entry in held["ranking"]] == [[1, 2], [1, 2], [3, 3]]
@@ -155,7 +152,7 @@ LACKING = ScoredRun(queries=["q1", "q2"], replayed=2, input_tokens=None)
         ),
     ],
 )
-def test_what_cannot_be_compared_is_one_line(
+def test_runs_that_cannot_be_compared_are_refused_in_one_line(
     tmp_path: Path, plans: Sequence[ScoredRun], measures: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
@@ -174,43 +171,32 @@ def test_a_missing_score_counts_as_the_worst_and_is_a_note(tmp_path: Path) -> No
     assert (pair.n, pair.mean_a, pair.mean_b) == (4, 0.5, 1.0)
 
 
-def test_a_measure_that_applies_to_few_queries_expects_only_those(tmp_path: Path) -> None:
+def test_queries_without_a_value_leave_their_pairs(tmp_path: Path) -> None:
     scores: dict[str, list[Value]] = {"hallucination_rate": [1.0, 0.0, NOT_APPLICABLE, NOT_APPLICABLE]}
-    runs = scored(tmp_path, {"naive": scores, "kg": scores})
+    runs = scored(tmp_path / "few", {"naive": scores, "kg": scores})
     (one,) = compare_runs(runs, ComparisonChoice(("hallucination_rate",))).measures
     assert (one.pairs[0].n, one.pairs[0].n_expected) == (2, 2)
     assert one.measure.higher_is_better is False
-
-
-def test_a_few_latencies_that_were_not_measured_leave_their_pairs(tmp_path: Path) -> None:
-    runs = [
-        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(4, 40)}, replayed=replayed))
-        for name, replayed in (("naive", 2), ("kg", 0))
-    ]
+    runs = scored(tmp_path, {"naive": right(4)}, replayed=2) + scored(tmp_path, {"kg": right(4)})
     (one,) = compare_runs(runs, ComparisonChoice(("latency_s",))).measures
     assert (one.pairs[0].n, one.pairs[0].n_expected) == (38, 40)
 
 
 def test_a_measure_that_repeats_another_is_named_and_not_repeated(tmp_path: Path) -> None:
-    scores = {"accuracy": right(3, 8), "zz_f1": right(5, 8), "zz_f1_again": right(5, 8)}
+    same = dict.fromkeys(("accuracy", "em", "token_f1", "hallucination_rate"), right(3, 8))
+    scores = {**same, "zz_f1": right(5, 8), "zz_f1_again": right(5, 8)}
     runs = scored(tmp_path, {"naive": scores, "kg": scores})
     comparison = compare_runs(runs)
-    assert [one.measure.name for one in comparison.measures][:3] == ["accuracy", "zz_f1", "latency_s"]
+    # Equal values that count in different ways are two.
+    names = [one.measure.name for one in comparison.measures]
+    assert names[:4] == ["accuracy", "hallucination_rate", "zz_f1", "latency_s"]
+    assert "Not repeated: em, token_f1 (the values of accuracy in every run)." in comparison.notes
     assert "Not repeated: zz_f1_again (the values of zz_f1 in every run)." in comparison.notes
     wanted = ("zz_f1_again", "zz_f1")
     assert tuple(one.measure.name for one in compare_runs(runs, ComparisonChoice(wanted)).measures) == wanted
 
 
-def test_equal_values_are_one_measure_unless_they_count_in_different_ways(
-    tmp_path: Path,
-) -> None:
-    scores = dict.fromkeys(("accuracy", "em", "token_f1", "hallucination_rate"), right(3, 8))
-    comparison = compare_runs(scored(tmp_path, {"naive": scores, "kg": scores}))
-    assert "Not repeated: em, token_f1 (the values of accuracy in every run)." in comparison.notes
-    assert {"accuracy", "hallucination_rate"} <= {one.measure.name for one in comparison.measures}
-
-
-def test_a_measure_that_nobody_knows_has_no_direction(tmp_path: Path) -> None:
+def test_an_unknown_measure_has_no_direction(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": {"mystery": right(35)}, "kg": {"mystery": right(10)}})
     comparison = compare_runs(runs, ComparisonChoice(("mystery",)))
     assert "No direction known" in shown(comparison)
@@ -231,11 +217,8 @@ def test_with_one_run_to_compare_with_each_run_is_compared_with_it_alone(tmp_pat
     naive, kg, community = three_runs(tmp_path)
     for named in ([kg, community], [naive, kg, community]):
         comparison = compare_runs(named, ComparisonChoice(("accuracy",), against=naive))
-        pairs = comparison.measures[0].pairs
-        assert [(comparison.label(pair.a), comparison.label(pair.b)) for pair in pairs] == [
-            ("kg", "naive"),
-            ("community", "naive"),
-        ]
+        pairs = [(comparison.label(pair.a), comparison.label(pair.b)) for pair in comparison.measures[0].pairs]
+        assert pairs == [("kg", "naive"), ("community", "naive")]
         assert "each against naive" in shown(comparison)
 
 
@@ -247,19 +230,11 @@ def test_fewer_than_two_runs_are_no_comparison(tmp_path: Path) -> None:
 
 
 def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Path) -> None:
-    runs = [
-        write_run(
-            tmp_path,
-            ScoredRun(
-                system=name,
-                digest=name * 10,
-                queries=[f"q{number}" for number in numbers],
-                scores={"accuracy": right(3, len(numbers))},
-                texts={"q5": f"asked by {name}"},
-            ),
-        )
-        for name, numbers in (("naive", range(8)), ("kg", range(4, 10)))
-    ]
+    runs = []
+    for name, numbers in (("naive", range(8)), ("kg", range(4, 10))):
+        ids, texts = [f"q{number}" for number in numbers], {"q5": f"asked by {name}"}
+        plan = ScoredRun(name, {"accuracy": right(3, len(ids))}, queries=ids, texts=texts, digest=name * 10)
+        runs.append(write_run(tmp_path, plan))
     comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
     assert comparison.measures[0].pairs[0].n == 3
     (note,) = [note for note in comparison.notes if "samples" in note]
@@ -269,16 +244,9 @@ def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Pat
     )
 
 
-def test_no_line_is_wider_than_the_console_or_100_columns(tmp_path: Path) -> None:
-    runs = [*three_runs(tmp_path), write_run(tmp_path, ScoredRun(system="kg" * 40, scores={"accuracy": right(8)}))]
-    comparison = compare_runs(runs)
-    for width in (70, 100, 200):
-        assert max(len(line) for line in shown(comparison, width).splitlines()) <= min(width, 100)
-
-
-def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
+def test_numbers_that_round_to_zero_have_no_sign(tmp_path: Path) -> None:
     runs = scored(tmp_path, {"naive": right(9, 13), "kg": right(4, 13)})
-    (row,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
+    (row,) = rows_of(compare_runs(runs, ComparisonChoice(("accuracy",))))
     assert row["ci_low"] == "0"
     for named in (runs, runs[::-1]):
         text = shown(compare_runs(named, ComparisonChoice(("accuracy",))))
@@ -287,19 +255,9 @@ def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
 
 
 def test_markup_and_control_characters_of_names_are_only_text(tmp_path: Path) -> None:
-    runs = [
-        write_run(
-            tmp_path,
-            ScoredRun(
-                system=f"{EVIL}{number}",
-                scores={f"={EVIL}": right(count)},
-                types=(EVIL,),
-                queries=[f"={EVIL}{place}" for place in range(40)],
-            ),
-        )
-        for number, count in enumerate((39, 5))
-    ]
-    comparison = compare_runs(runs)
+    scores = {f"{EVIL}{number}": {f"={EVIL}": right(count)} for number, count in enumerate((39, 5))}
+    ids = [f"={EVIL}{place}" for place in range(40)]
+    comparison = compare_runs(scored(tmp_path, scores, types=(EVIL,), queries=ids))
     text = shown(comparison, terminal=True)
     assert "[bold red]x[/]" in " ".join(text.split())
     files = [comparison_csv(comparison), differences_csv(comparison)]
@@ -312,7 +270,7 @@ def row_of_documents(results: Path, cites: Sequence[str]) -> dict[str, str]:
     """Of a run that is right on the queries 0, 4, 8, ... against one that never is."""
     every_fourth = [float(number % 4 == 0) for number in range(40)]
     runs = scored(results, {"naive": every_fourth, "kg": right(0)}, cites=cites)
-    (row,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",)))))
+    (row,) = rows_of(compare_runs(runs, ComparisonChoice(("accuracy",))))
     return row
 
 
@@ -327,18 +285,16 @@ def test_a_result_says_for_which_documents_it_holds(tmp_path: Path) -> None:
     assert (row["result"], row["population"], row["p_clusters"]) == ("a", "queries", "")
 
 
-def test_types_count_as_they_are_mixed_in_the_data_set_with_the_balanced_difference_beside_it(
-    tmp_path: Path,
-) -> None:
+def test_types_count_as_in_the_data_set_with_the_balanced_difference_beside_it(tmp_path: Path) -> None:
     alternating = [float(number % 2) for number in range(80)]
     scores = {"naive": alternating, "kg": [1.0 - value for value in alternating]}
     runs = scored(tmp_path, scores, types=("even", "odd"), type_mix={"even": 100, "odd": 900})
     comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
-    (row,) = csv_rows(comparison_csv(comparison))
+    (row,) = rows_of(comparison)
     assert (row["mean_a"], row["mean_b"], row["difference"]) == ("0.9", "0.1", "0.8")
     assert (row["mix"], row["test"], row["balanced_difference"], row["result"]) == ("natural", "flips", "0", "a")
     assert "balanced" in table_of(comparison, "pairs-accuracy").header
-    (one_type,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), query_type="odd"))))
+    (one_type,) = rows_of(compare_runs(runs, ComparisonChoice(("accuracy",), query_type="odd")))
     assert (one_type["difference"], one_type["test"]) == ("1", "mcnemar")
 
 
@@ -360,21 +316,22 @@ def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     ("a", "b", "margin", "expected"),
     [(62, 61, 5.0, "both"), (62, 61, 0.5, "neither"), (110, 60, 5.0, "a"), (60, 110, 5.0, "b")],
 )
-def test_as_good_within_the_margin_is_what_the_interval_rules_out(
+def test_as_good_means_that_the_interval_excludes_a_larger_difference(
     tmp_path: Path, a: int, b: int, margin: float, expected: str
 ) -> None:
     runs = scored(tmp_path, {"naive": right(a, 200), "kg": right(b, 200)})
-    (row,) = csv_rows(comparison_csv(compare_runs(runs, ComparisonChoice(("accuracy",), margin=margin))))
+    (row,) = rows_of(compare_runs(runs, ComparisonChoice(("accuracy",), margin=margin)))
     assert (float(row["margin"]), row["as_good"]) == (margin, expected)
 
 
-def test_of_seconds_nobody_knows_what_a_point_is(tmp_path: Path) -> None:
+def test_a_margin_in_points_says_nothing_about_seconds(tmp_path: Path) -> None:
+    scores = {"accuracy": right(40)}
     runs = [
-        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0] * 40}, latency_s=(1.0, seconds)))
-        for name, seconds in (("naive", 2.0), ("kg", 3.0))
+        write_run(tmp_path, ScoredRun(name, scores, latency_s=(1.0, s)))
+        for name, s in (("naive", 2.0), ("kg", 3.0))
     ]
     comparison = compare_runs(runs, ComparisonChoice(("latency_s",)))
-    (row,) = csv_rows(comparison_csv(comparison))
+    (row,) = rows_of(comparison)
     assert row["as_good"] == ""
     assert "within" not in shown(comparison)
 
@@ -384,21 +341,188 @@ EVIDENCE = "fact_Recall@4000c"
 
 def test_the_metric_that_ranks_in_a_report_comes_first(tmp_path: Path) -> None:
     searched = [
-        ScoredRun(
-            system=name, scores={"missed_evidence": right(40 - found), EVIDENCE: right(found)}, measure="accuracy"
-        )
-        for name, found in (("naive", 30), ("kg", 34))
+        ScoredRun(name, {"missed_evidence": right(40 - n), EVIDENCE: right(n)}, measure="accuracy")
+        for name, n in (("naive", 30), ("kg", 34))
     ]
     keys: dict[str, Any] = {"gold": ("No", "No", "Yes", "a", "b", "No", "Yes", "c"), "cites": ("d1", "d2")}
     answered = [
-        ScoredRun(system="naive", scores={"accuracy": right(2, 8), EVIDENCE: right(1, 8)}, **keys),
-        ScoredRun(system="kg", scores={"accuracy": right(1, 8), EVIDENCE: right(8, 8)}, **keys),
-        ScoredRun(
-            system="gold", scores={"accuracy": right(4, 8)}, baseline="It is given the gold evidence.", **keys
-        ),
+        ScoredRun("naive", {"accuracy": right(2, 8), EVIDENCE: right(1, 8)}, **keys),
+        ScoredRun("kg", {"accuracy": right(1, 8), EVIDENCE: right(8, 8)}, **keys),
+        ScoredRun("gold", {"accuracy": right(4, 8)}, baseline="It is given the gold evidence.", **keys),
     ]
     for name, plans in (("searched", searched), ("answered", answered)):
         runs = [write_run(tmp_path / name, plan) for plan in plans]
         compared, group = compare_runs(runs), group_of(*runs)
         assert compared.main[0] == compared.measures[0].measure.name == find(group).measure == EVIDENCE
     assert len(compare_runs(runs, ComparisonChoice(("accuracy",))).measures) == 1
+
+
+# The pairs of a report and of a comparison are the same; baselines and failing runs change none of them.
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunDir]:
+    """Four systems; of some queries of each but the first a score failed."""
+    found = []
+    for place, name in enumerate(("naive", "kg", "community", "recursive")):
+        f1: list[Value] = [(query * (place + 3) % 11) / 11 for query in range(40)]
+        scores: dict[str, list[Value]] = {
+            "accuracy": [float(query % (place + 2) > 0) for query in range(40)],
+            "hallucination_rate": [float(query % 5 > place) for query in range(40)],
+            "token_f1": [*[FAILED] * (6 * place), *f1[6 * place :]],
+        }
+        found.append(write_run(tmp_path, ScoredRun(name, scores, input_tokens=100 + 50 * place)))
+    return found
+
+
+def pair_tables(chapter: Chapter) -> dict[str, Table]:
+    """Measure -> the report's table of all its pairs."""
+    names = [one.measure.name for one in known(chapter.findings.ranking.comparison).measures]
+    section = known(chapter.section("significance"))
+    tables = {table.name: table for table in section.content.tables}
+    assert {f"pairs-{name}" for name in names} == tables.keys() - {"significance", "leads"}
+    return {name: tables[f"pairs-{name}"] for name in names}
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "hallucination_rate", "token_f1"])
+def test_the_pairs_of_a_report_are_those_of_a_comparison(runs: list[RunDir], measure: str) -> None:
+    chapter = chapter_of(*runs, measure=measure)
+    pairs = {one.measure.name: one.pairs for one in known(chapter.findings.ranking.comparison).measures}
+    compared = compare_runs(runs, ComparisonChoice(tuple(pairs)))
+    assert measure in pairs
+    assert {name: len(own) for name, own in pairs.items()} == dict.fromkeys(pair_tables(chapter), 6)
+    assert pairs == {one.measure.name: one.pairs for one in compared.measures}
+
+
+def test_the_matrix_shows_the_same_differences_as_the_pairs(runs: list[RunDir]) -> None:
+    chapter = chapter_of(*runs)
+    matrix = next(table for table in chapter.tables() if table.name == "significance")
+    cells = {
+        f"{row[0]}, {name}": cell for row in matrix.rows for name, cell in zip(matrix.header, row, strict=True)
+    }
+    table = pair_tables(chapter)["accuracy"]
+    pairs = {str(row[0]): row[table.header.index("A - B [CI]")] for row in table.rows}
+    assert len(pairs) == 6
+    assert pairs == {pair: cells[pair] for pair in pairs}
+
+
+BASELINE = "Shown to read the others by."
+FREE = {"generator": Usage(calls=1, input_tokens=1)}
+COSTS = ("tokens", "latency_s", "wall_s", "input_tokens", "output_tokens", "usd")
+
+
+def systems(results: Path, *counts: int) -> list[RunDir]:
+    return scored(results, {f"s{number}": right(count) for number, count in enumerate(counts)})
+
+
+def baselines(results: Path) -> list[RunDir]:
+    return scored(results, {"closed-book": right(3), "gold": right(39)}, baseline=BASELINE)
+
+
+def ranks_of(comparison: Comparison, measure: str) -> dict[object, object]:
+    (table,) = [table for table in comparison_tables(comparison) if table.name == f"ranks-{measure}"]
+    return {row[0]: row[1] for row in table.rows}
+
+
+def failing_run(results: Path, n_failed: int) -> RunDir:
+    """It takes nearly nothing, and of 40 queries the first fail."""
+    values = [*[IMPUTED] * n_failed, *right(40 - n_failed)[n_failed:]]
+    return scored(results, {"failing": values}, usage=FREE)[0]
+
+
+def test_costs_of_a_run_that_fails_too_often_are_not_compared(tmp_path: Path) -> None:
+    runs = [*systems(tmp_path, 30, 34), failing_run(tmp_path, 8)]
+    comparison = compare_runs(runs)
+    by_cost = [row for row in rows_of(comparison) if row["measure"] in COSTS]
+    assert {(row["system_a"], row["system_b"]) for row in by_cost} == {("s0", "s1")}
+    assert {row["family"] for row in by_cost} == {"1"}
+    assert ranks_of(comparison, "tokens") == {"s0": Rank(1, 2), "s1": Rank(1, 2), "failing": None}
+    # What it got right is compared as ever.
+    assert len([row for row in rows_of(comparison) if row["measure"] == "accuracy"]) == 3
+    why = "failing failed too often for its costs to be compared."
+    assert why in comparison.notes
+    assert why not in compare_runs(runs, ComparisonChoice(("accuracy",))).notes
+    with pytest.raises(ConfigError, match="'tokens': failing failed too often"):
+        compare_runs([runs[0], runs[2]], ComparisonChoice(("accuracy", "tokens")))
+
+
+def test_costs_of_a_run_that_mostly_abstains_are_not_compared(tmp_path: Path) -> None:
+    no = "Insufficient information."
+    for name, said in (("most", (no, no, "Yes")), ("half", (no, "Yes"))):
+        refusing = scored(tmp_path / name, {"refusing": right(0)}, usage=FREE, said=said)
+        comparison = compare_runs([*systems(tmp_path / name, 30), *refusing])
+        assert ("tokens" in {one.measure.name for one in comparison.measures}) is (name == "half")
+        noted = any(note.startswith("refusing abstained on ") for note in comparison.notes)
+        assert noted is (name == "most")
+
+
+def test_failures_are_counted_among_the_queries_that_are_compared(tmp_path: Path) -> None:
+    kinds = ("inference_query", "null_query")
+    failed: list[Value] = [IMPUTED, 1.0] * 4
+    scores = {name: [*own, *right(32, 32)] for name, own in (("s0", right(8, 8)), ("failing", failed))}
+    runs = scored(tmp_path, scores, types=kinds)
+    for kind, is_compared in (("inference", False), ("null", True), (None, False)):
+        measures = {one.measure.name for one in compare_runs(runs, ComparisonChoice(query_type=kind)).measures}
+        assert ("tokens" in measures) == is_compared, kind
+
+
+def test_baselines_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34, 20), baselines(tmp_path)
+    alone, beside = compare_runs(runs), compare_runs([marks[0], *runs, marks[1]])
+    told = ("system_a", "system_b", "measure", "n", "p", "p_holm", "ci_low", "ci_high", "family", "result")
+    competing = [row for row in rows_of(beside) if row["apart"] == "false"]
+    assert [[row[name] for name in told] for row in competing] == [
+        [row[name] for name in told] for row in rows_of(alone)
+    ]
+    by_accuracy = ranks_of(beside, "accuracy")
+    assert {name: by_accuracy.pop(name) for name in ("closed-book", "gold")} == {"closed-book": None, "gold": None}
+    assert by_accuracy == ranks_of(alone, "accuracy")
+
+
+def test_pairs_with_a_baseline_stand_apart_in_a_family_of_their_own(tmp_path: Path) -> None:
+    comparison = compare_runs([*systems(tmp_path, 26, 34), *baselines(tmp_path)], ComparisonChoice(("accuracy",)))
+    apart = [row for row in rows_of(comparison) if row["apart"] == "true"]
+    baselines_of = {(row["system_a"], row["system_b"]) for row in apart}
+    assert baselines_of == {(a, b) for a in ("s0", "s1") for b in ("closed-book", "gold")} | {
+        ("closed-book", "gold")
+    }
+    assert {row["family"] for row in apart} == {"5"}
+    assert [table.name for table in comparison_tables(comparison)][-1] == "apart-pairs-accuracy"
+    assert comparison.notes[0].startswith("closed-book, gold are baselines")
+    value = json.loads(json.dumps(comparison_json(comparison)))
+    assert [len(value["measures"][0]["pairs"]), *(len(one["pairs"]) for one in value["apart"])] == [1, 5]
+    assert "gold" in differences_csv(comparison)
+
+
+def test_a_baseline_has_its_mean_in_the_ranking_and_a_note_on_its_sample(tmp_path: Path) -> None:
+    gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, baseline=BASELINE, digest="e" * 64)
+    runs = [*systems(tmp_path, 26, 34), write_run(tmp_path, gold)]
+    comparison = compare_runs(runs, ComparisonChoice(("accuracy",)))
+    (one,) = json.loads(json.dumps(comparison_json(comparison)))["measures"]
+    means = {row["system"]: (row["mean"], row["ranks"]) for row in one["ranking"]}
+    assert means["gold"] == (39 / 40, None)
+    assert means["s0"] == (26 / 40, [2, 2])
+    assert any("s0 and gold were made over other samples" in note for note in comparison.notes)
+    assert not any("gold was scored in another way" in note for note in comparison.notes)
+
+
+def test_baselines_are_compared_like_systems_if_no_two_systems_are_named(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34), baselines(tmp_path)
+    for named, choice in (
+        ([runs[0], *marks], ComparisonChoice(("accuracy",))),
+        (runs, ComparisonChoice(("accuracy",), against=marks[1])),
+    ):
+        comparison = compare_runs(named, choice)
+        assert comparison.apart == ()
+        assert {row["apart"] for row in rows_of(comparison)} == {"false"}
+        assert not any("stand apart" in note for note in comparison.notes)
+
+
+def test_a_comparison_of_two_runs_shows_the_interval_of_the_leaderboard(tmp_path: Path) -> None:
+    cites = ["a", "b", "b", "c", "d", "d"]
+    pair = scored(tmp_path, {"naive": right(11, 18), "kg": right(14, 18)}, cites=cites)
+    (behind,) = [one.behind for one in chapter_of(*pair).findings.verdict.standings if one.system == "naive"]
+    assert behind is not None
+    shown = printed(lambda console: render_comparison(compare_runs(pair), console))
+    gap = Quantity(behind.value, behind.low, behind.high, unit="points", signed=True)
+    assert format_value(gap) in shown

@@ -53,23 +53,18 @@ def test_a_text_that_two_systems_retrieved_is_stored_once(tmp_path: Path) -> Non
 
 
 def test_a_text_is_shown_up_to_20_000_characters_and_says_how_many_more_there_are(tmp_path: Path) -> None:
-    runs = [Answers("kg", records({"q1": Said(answer="a" * 20_003, contexts=(context("x" * 1_000_000),))}))]
+    # Two that begin alike and are as long are one.
+    texts = (context("x" * 1_000_000), context("x" * 999_999 + "y"), context("x" * 20_002))
+    runs = [Answers("kg", records({"q1": Said(answer="a" * 20_003, contexts=texts)}))]
     explorer = explorer_of(tmp_path, [Asked("q1")], runs)
-    assert loaded(explorer, "t0") == [[["x" * 20_000, 980_000], "passage", [0]]]
+    assert loaded(explorer, "t0") == [[["x" * 20_000, left], "passage", [0]] for left in (980_000, 2)]
     assert loaded(explorer, "d0")["runs"][0][0][0]["answer"] == ["a" * 20_000, 3]
     assert len(loaded(explorer, "core")["runs"][0]["answers"][0]) == 400
 
 
-def test_two_long_texts_that_begin_alike_and_are_as_long_are_told_apart_by_nothing_a_reader_sees(
-    tmp_path: Path,
-) -> None:
-    texts = [context("x" * 30_000 + end) for end in ("a", "b", "cc")]
-    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", records({"q1": Said(contexts=tuple(texts))}))])
-    assert [text[1] for text, _, _ in loaded(explorer, "t0")] == [10_001, 10_002]
-
-
 def test_the_values_of_a_measure_are_means_over_repeats_in_the_order_of_runs_and_queries(tmp_path: Path) -> None:
     answered = {("q1", repeat): record("q1", Said(), repeat) for repeat in (0, 1)}
+    # A repeat that failed does not hide the value of another.
     scores = [score("q1", 1.0), score("q1", 0.0, repeat=1), score("q2", "failed"), score("q2", 1.0, repeat=1)]
     scores += [score("q3", "not_applicable", repeat=repeat) for repeat in (0, 1)]
     runs = [
@@ -82,24 +77,7 @@ def test_the_values_of_a_measure_are_means_over_repeats_in_the_order_of_runs_and
     assert loaded(explorer, "core")["runs"][0]["status"] == [1, 16, 16]
 
 
-def test_a_repeat_that_failed_hides_nothing_that_the_others_got_right(tmp_path: Path) -> None:
-    late = Failure(kind="timeout", message="late")
-    answered = {("q1", repeat): record("q1", Said() if repeat else late, repeat) for repeat in range(5)}
-    scores = [score("q1", 1.0 if repeat else "imputed", repeat=repeat) for repeat in range(5)]
-    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", answered, scores, repeats=5)])
-    assert cells(explorer, "accuracy") == [["s", 0.8]]
-
-
-def test_details_say_how_much_of_a_time_was_saved(tmp_path: Path) -> None:
-    one = record("q1", Said())
-    cost = one.cost.model_copy(update={"cached_texts": 3})
-    saved = {("q1", 0): one.model_copy(update={"cost": cost})}
-    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", saved)])
-    shown = loaded(explorer, "d0")["runs"][0][0][0]["cost"]
-    assert (shown["replayed"], shown["cached"]) == (1, 3)
-
-
-def test_a_status_holds_what_became_of_every_repeat(tmp_path: Path) -> None:
+def test_a_status_combines_the_outcomes_of_all_repeats(tmp_path: Path) -> None:
     said = {
         ("q1", 0): record("q1", Failure(kind="timeout", message="late"), 0),
         ("q1", 1): record("q1", Said("Insufficient information."), 1),
@@ -117,25 +95,18 @@ def test_a_measure_without_a_value_is_named_and_has_no_block(tmp_path: Path) -> 
     explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", records({"q1": Said()}), scores)])
     measures = loaded(explorer, "core")["measures"]
     assert [(one["name"], bool(one["block"])) for one in measures] == [("accuracy", True), ("kg_coverage", False)]
-    assert loaded(explorer, "d0")["scores"][1] == {
-        "status": "f",
-        "value": [None],
-        "why": [0],
-        "reasons": ["judge down"],
-    }
+    failed = {"status": "f", "value": [None], "why": [0], "reasons": ["judge down"]}
+    assert loaded(explorer, "d0")["scores"][1] == failed
 
 
-def test_accuracy_comes_first_and_a_measure_that_nobody_knows_last(tmp_path: Path) -> None:
+def test_accuracy_comes_first_and_an_unknown_measure_last(tmp_path: Path) -> None:
     scores = [score("q1", 0.5, name) for name in ("a stranger's", "token_f1", "hallucination_rate")]
     scores.append(score("q1", 1.0))
     explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", records({"q1": Said()}), scores)])
     measures = loaded(explorer, "core")["measures"]
-    assert [(one["name"], one["up"]) for one in measures] == [
-        ("accuracy", True),
-        ("hallucination_rate", False),
-        ("token_f1", True),
-        ("a stranger's", None),
-    ]
+    names = ["accuracy", "hallucination_rate", "token_f1", "a stranger's"]
+    assert [one["name"] for one in measures] == names
+    assert [one["up"] for one in measures] == [True, False, True, None]
 
 
 def test_where_the_room_ends_the_last_queries_lose_contexts_and_keep_answers_and_values(tmp_path: Path) -> None:
@@ -196,7 +167,7 @@ def placed(doc_id: str) -> Context:
     [
         (placed("oven.pdf"), True, False, ["page 2, Keys"]),
         (placed("other.pdf"), True, False, []),
-        (Context(text="Keys", doc_ids=("oven.pdf",)), True, False, []),
+        (context("Keys", "oven.pdf"), True, False, []),
         (placed("oven.pdf"), False, False, []),
         (placed("oven.pdf"), True, True, []),
     ],
@@ -246,9 +217,9 @@ def test_of_several_attempts_the_highest_counts_wherever_its_line_stands(
     assert len(answers.all) == len(list(run.iter_records()))
     for key, one in counting.items():
         assert (answers[key].attempt, answers[key].status) == (one.attempt, one.status)
-        assert run.records_at([briefs.place(key)]) == [one]
+        assert run.records_at([briefs[key].place]) == [one]
         answer = one.prediction.answer if one.prediction else None
-        assert briefs.has_answer(key) == (answer is not None)
+        assert (briefs[key].answer is None) == (answer is None)
         assert (briefs[key].answer or "")[:100] == (answer or "")[:100]
         if key[0].startswith("other"):
             assert briefs.status(key) == (ANSWERED if one.status == "ok" else ERROR)

@@ -46,7 +46,7 @@ def opened(folder: Path, open_file: OpenFile, answers: Answers) -> "Page":
         ("ValueError", 5, "F", "failed"),
     ],
 )
-def test_a_repeat_without_an_answer_stands_beside_what_the_others_got_right(
+def test_a_failed_repeat_is_shown_beside_the_score_of_the_others(
     tmp_path: Path, open_file: OpenFile, kind: str, n_failed: int, letter: str, words: str
 ) -> None:
     failed = Failure(kind=kind, message="no")

@@ -9,19 +9,17 @@ from typing import Any
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 from records import known
-from report_groups import chapter_of, drawn_in, group_of, scored
+from report_groups import chapter_of, drawn_in, group_of, scored, written
 
 from harness.display import Drawing, ValueGroup
 from harness.display.plotting import NewFigure, plotting
-from harness.registry import EVALUATORS
 from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
 from harness.report.figures.scores import draw_by_type
 from harness.report.leaderboard import bar_width
 from harness.report.tables.costs import resources_table
-from harness.report.view import Group, load_groups
-from harness.statistics.prices import load_prices
+from harness.report.view import Group
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -43,24 +41,21 @@ def measured(group: Group, new_figure: NewFigure) -> list[Drawing]:
     return draw_measured(group, list(group.known), new_figure)
 
 
-EVERY_KIND: tuple[Draw, ...] = (accuracy, measured, pareto)
 TYPES = ("inference_query", "null_query")
 HALF: Sequence[Value] = (1.0, 0.0, 1.0, 0.0)
 
 
 @pytest.fixture
 def grouped(tmp_path: Path) -> Callable[..., Group]:
+    """grouped(system=scores, ...): a group with a run for each system."""
     folders = (tmp_path / f"results-{number}" for number in count())
 
     def build(**scores: Mapping[str, Sequence[Value]]) -> Group:
-        """A group with a run for each system."""
         plans = [
-            ScoredRun(system=system, scores=own, types=TYPES, input_tokens=100 * 10**place)
+            ScoredRun(system, own, types=TYPES, input_tokens=100 * 10**place)
             for place, (system, own) in enumerate(scores.items())
         ]
-        folder = next(folders)
-        (group,) = load_groups([write_run(folder, plan) for plan in plans], load_prices())
-        return group
+        return written(next(folders), *plans)
 
     return build
 
@@ -99,17 +94,12 @@ def test_accuracy_is_sorted_and_each_run_keeps_its_look(grouped: Callable[..., G
     assert overall.alt.index("high 75.0") < overall.alt.index("low 25.0")
 
 
-@pytest.mark.parametrize("n_runs", [1, 7])
-def test_accuracy_by_type_has_a_panel_for_each_type_and_a_row_for_each_run(
-    grouped: Callable[..., Group], n_runs: int
-) -> None:
-    by_type = drawn(accuracy, grouped(**{f"s{n}": {"accuracy": HALF} for n in range(n_runs)}))["accuracy_by_type"]
+def test_accuracy_by_type_has_a_panel_for_each_type_and_a_row_for_each_run(grouped: Callable[..., Group]) -> None:
+    by_type = drawn(accuracy, grouped(**{f"s{n}": {"accuracy": HALF} for n in range(7)}))["accuracy_by_type"]
     panels = by_type.figure.axes
     assert [axes.get_title() for axes in panels] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
     for axes, mean in zip(panels, (1.0, 0.0, 0.5), strict=True):
-        assert [dots(axes, style_of(place).marker) for place in range(n_runs)] == [
-            [(mean, place)] for place in range(n_runs)
-        ]
+        assert [dots(axes, style_of(place).marker) for place in range(7)] == [[(mean, row)] for row in range(7)]
 
 
 def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(grouped: Callable[..., Group]) -> None:
@@ -122,11 +112,13 @@ def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(grouped: Call
     assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
 
 
-def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(grouped: Callable[..., Group]) -> None:
+def test_pareto_sums_tokens_and_leaves_dominated_runs_off_the_frontier(grouped: Callable[..., Group]) -> None:
     group = grouped(cheap={"accuracy": (0.0, 1.0)}, beaten={"accuracy": (0.0, 1.0)}, dear={"accuracy": (1.0, 1.0)})
     pictures = drawn(pareto, group)
     assert list(pictures) == ["pareto_tokens", "pareto_usd", "pareto_latency"]
+    assert pictures["pareto_tokens"].title == "Answers right against tokens per query"
     (axes,) = pictures["pareto_tokens"].figure.axes
+    assert axes.get_xlabel().startswith("tokens per query (input + output, all roles)")
     # 100 and 101 input tokens, 5 output tokens each.
     assert dots(axes, style_of(0).marker) == [(105.5, 0.5)]
     assert axes.get_xscale() == "log"
@@ -135,7 +127,7 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(grouped: Ca
     assert [float(x) for x in steps.get_xdata()][:-1] == [105.5, 105.5, 10005.5, 10005.5]
 
 
-def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
+def test_the_frontier_keeps_equals_and_drops_dearer_or_worse_points() -> None:
     places = [(1, 0.5), (1, 0.5), (1, 0.4), (2, 0.5), (3, 0.6), (4, 0.55)]
     view: Any = None
     points = [ScatterPoint(view, Extent(x, x, x), Extent(y, y, y), f"{n}") for n, (x, y) in enumerate(places)]
@@ -169,9 +161,7 @@ def test_a_failed_judgement_shows_in_the_coverage_and_no_panel_is_empty(grouped:
     assert {"1 of 2", "2"} <= set(texts(drawing))
 
 
-def test_one_run_has_a_row_for_each_measure(
-    grouped: Callable[..., Group],
-) -> None:
+def test_one_run_has_a_row_for_each_measure(grouped: Callable[..., Group]) -> None:
     scores = {"kg_multi_hop_faithfulness": (0.0, 0.5), "kg_measurable_faithfulness": (0.0, 1.0)}
     (drawing,) = drawn(measured, grouped(naive=scores)).values()
     (axes,) = drawing.figure.axes
@@ -179,35 +169,21 @@ def test_one_run_has_a_row_for_each_measure(
     assert dots(axes, style_of(0).marker) == [(0.25, 0.0)]
 
 
-@pytest.mark.parametrize("draw", EVERY_KIND)
-def test_nothing_is_drawn_where_no_run_has_a_value(draw: Draw, grouped: Callable[..., Group]) -> None:
+def test_nothing_is_drawn_where_no_run_has_a_value(grouped: Callable[..., Group]) -> None:
     measures = ("accuracy", "Hit@4", "ragas_faithfulness", "kg_direct_faithfulness", "bertscore_answer_f1")
-    assert drawn(draw, grouped(a=dict.fromkeys(measures, (FAILED, FAILED)), b={"other": HALF})) == {}
+    group = grouped(a=dict.fromkeys(measures, (FAILED, FAILED)), b={"other": HALF})
+    assert [drawn(draw, group) for draw in (accuracy, measured, pareto)] == [{}, {}, {}]
 
 
-def test_sixty_runs_look_different_without_a_word() -> None:
+def test_sixty_runs_look_different() -> None:
     looks = [(look.color, look.marker) for look in map(style_of, range(60))]
     assert len(set(looks)) == 60
 
 
-def test_an_alt_text_is_short_and_says_what_it_leaves_out() -> None:
+def test_an_alt_text_is_short_and_counts_left_out_sentences() -> None:
     said = alt_of(f"system-{number:02d}: {number} % of everything that was asked." for number in range(30))
     assert len(said) <= 300
     assert re.search(r"system-00.* 2\d more in the table\.$", said)
-
-
-def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
-    specs, refused = EVALUATORS.load_all()
-    assert refused == []
-    drawn_in: dict[str, set[str]] = {}
-    for spec in specs:
-        known = {measure.name: measure for measure in spec.measures(spec.params())}
-        for panel in (measure.panel for measure in known.values() if measure.panel):
-            named = {panel.repeats} - {""}
-            assert named <= known.keys(), spec.name
-            drawn_in.setdefault(panel.figure.stem, set()).add(spec.name)
-    assert {"retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
-    assert all(len(owners) == 1 for owners in drawn_in.values())
 
 
 SMALL = {"inference_query": 2, "null_query": 1}
@@ -222,7 +198,7 @@ SMALL = {"inference_query": 2, "null_query": 1}
         ({"naive": 40, "kg": 2, "community": 2}, ["blue (a is better)", "a tie"], ["vermilion"]),
     ],
 )
-def test_the_colours_of_differences_are_those_that_are_there(
+def test_a_caption_names_the_colours_that_are_there(
     tmp_path: Path, right: Mapping[str, int], named: Sequence[str], unnamed: Sequence[str]
 ) -> None:
     values = {name: [1.0] * count + [0.0] * (50 - count) for name, count in right.items()}
@@ -231,7 +207,7 @@ def test_the_colours_of_differences_are_those_that_are_there(
     assert [one for one in unnamed if one in caption] == []
 
 
-def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) -> None:
+def test_an_unfinished_run_is_drawn_last_and_is_no_extreme(tmp_path: Path) -> None:
     plans = [
         ScoredRun(system="kg", scores={"accuracy": [1.0] * 20}, types=("a", "b"), unfinished=16),
         ScoredRun(system="naive", scores={"accuracy": [1.0, 0.0] * 10}, types=("a", "b")),
@@ -252,18 +228,17 @@ def test_the_memory_of_the_machine_stands_in_gigabytes_and_in_percent(make_run: 
 
 
 def test_an_interruption_and_a_phase_are_named_where_they_are(make_run: MakeRun) -> None:
-    once = drawn_in(chapter_of(make_run(types=SMALL, sessions=(8,))), "resources")
-    twice = drawn_in(chapter_of(make_run(system="kg", types=SMALL, sessions=(8, 4))), "resources")
-    (whole,) = [one.caption for stem, one in once.items() if stem.startswith("resources--")]
-    (broken,) = [one.caption for stem, one in twice.items() if stem.startswith("resources--")]
+    def caption(**wishes: Any) -> str:
+        figures = drawn_in(chapter_of(make_run(types=SMALL, **wishes)), "resources")
+        (found,) = [one.caption for stem, one in figures.items() if stem.startswith("resources--")]
+        return found
+
+    whole, broken = caption(sessions=(8,)), caption(system="kg", sessions=(8, 4))
     assert "interrupted" not in whole
-    assert "dotted upright line: the run was interrupted" in broken
-    in_turns = {"schedule": "interleaved"}
-    turns = drawn_in(chapter_of(make_run(system="kg", types=SMALL, sessions=(8, 4), config=in_turns)), "resources")
-    assert not any("interrupted" in one.caption for one in turns.values())
     assert "Blue tint: the index is built; yellow tint: queries are answered" in whole
-    unbuilt = drawn_in(chapter_of(make_run(system="recursive", types=SMALL, sessions=(3,))), "resources")
-    (answering,) = [one.caption for stem, one in unbuilt.items() if stem.startswith("resources--")]
+    assert "dotted upright line: the run was interrupted" in broken
+    assert "interrupted" not in caption(system="kg", sessions=(8, 4), config={"schedule": "interleaved"})
+    answering = caption(system="recursive", sessions=(3,))
     assert "Yellow tint: queries are answered." in answering
     assert "index" not in answering
 
@@ -276,22 +251,11 @@ def test_repeats_are_counted_in_answers(make_run: MakeRun) -> None:
     assert "over n = 3 queries." in once["accuracy_overall"].caption
 
 
-def test_what_is_bought_is_said_by_its_name_and_not_by_its_axis(make_run: MakeRun) -> None:
-    figures = drawn_in(chapter_of(make_run(types=SMALL, sessions=())), "answer")
-    tokens = figures["pareto_tokens"]
-    assert tokens.title == "Answers right against tokens per query"
-    (axes,) = tokens.figure.axes
-    assert axes.get_xlabel().startswith("tokens per query (input + output, all roles)")
-
-
 def test_means_by_type_have_whole_per_cents_without_a_zero_behind_the_point(tmp_path: Path) -> None:
-    plans = [
-        ScoredRun(system="kg", scores={"accuracy": [1, 1, 1, 0, 1, 0, 1]}, types=("a_query", "b_query", "a_query"))
-    ]
-    figure = drawn_in(chapter_of(*(write_run(tmp_path, plan) for plan in plans)), "right-answers")[
-        "accuracy_by_type"
-    ]
-    assert [text.get_text() for axes in figure.figure.axes for text in axes.texts] == ["60", "100", "71.4"]
+    types = ("a_query", "b_query", "a_query")
+    run = write_run(tmp_path, ScoredRun("kg", {"accuracy": [1, 1, 1, 0, 1, 0, 1]}, types=types))
+    figure = drawn_in(chapter_of(run), "right-answers")["accuracy_by_type"].figure
+    assert [text.get_text() for axes in figure.axes for text in axes.texts] == ["60", "100", "71.4"]
 
 
 def test_a_sweep_of_runs_that_have_nothing_yet_draws_nothing(make_run: MakeRun) -> None:
@@ -303,11 +267,10 @@ def test_a_sweep_of_runs_that_have_nothing_yet_draws_nothing(make_run: MakeRun) 
 
 
 def test_bars_of_small_costs_are_as_wide_as_the_largest_of_them(tmp_path: Path) -> None:
-    plans = [
-        ScoredRun(system=name, scores={"accuracy": [1.0, 0.0]}, latency_s=(seconds,))
+    runs = [
+        write_run(tmp_path, ScoredRun(name, {"accuracy": [1.0, 0.0]}, latency_s=(seconds,)))
         for name, seconds in (("naive", 0.001), ("kg", 0.004))
     ]
-    runs = [write_run(tmp_path, plan) for plan in plans]
     verdict = chapter_of(*runs, measure="latency_s").findings.verdict
     bars = {one.system: bar_width(verdict, one.score.value) for one in verdict.standings if one.score}
     assert bars == {"naive": 25.0, "kg": 100.0}

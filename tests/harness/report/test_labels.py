@@ -53,17 +53,16 @@ def hostile(value: Any) -> dict[str, Any]:
         ([identity(top_k=4), identity()], ["naive top_k=4", "naive top_k=-"]),
         ([identity(rerank=True), identity(rerank=1)], ["naive rerank=true", "naive rerank=1"]),
         ([identity(prompt="a\n| b\x1b[31m"), identity(prompt="c")], ["naive prompt=a | b [31m", "naive prompt=c"]),
-        (
-            [identity(**hostile(1)), identity(**hostile(2))],
-            ["naive a [2Jb=1", "naive a [2Jb=2"],
-        ),
+        ([identity(**hostile(1)), identity(**hostile(2))], ["naive a [2Jb=1", "naive a [2Jb=2"]),
     ],
 )
-def test_runs_are_called_by_what_tells_them_apart(identities: list[dict[str, Any]], expected: list[str]) -> None:
+def test_labels_show_the_parameters_that_distinguish_runs(
+    identities: list[dict[str, Any]], expected: list[str]
+) -> None:
     assert labels(identities) == expected
 
 
-def test_what_a_sentence_calls_runs_of_a_sweep_over_several_parameters_tells_them_apart() -> None:
+def test_shortened_labels_of_a_sweep_over_several_parameters_differ() -> None:
     sweep = [
         identity(search=search, headings=headings, rerank=rerank, chunks_of_neighbours=1)
         for search in ("dense", "bm25", "hybrid")
@@ -73,11 +72,8 @@ def test_what_a_sentence_calls_runs_of_a_sweep_over_several_parameters_tells_the
     found = labels(sweep)
     assert "naive search=bm25 headings=true rerank=none" in found
     assert len({shortened(label) for label in found}) == len(sweep)
-    beyond = [identity(**{f"parameter_{number}": value for number in range(5)}) for value in "xy" * 1]
-    alike = labels(
-        [identity(a="p" * 20 + "1", b="q" * 30, c="r" * 20 + "1"), identity(a="p" * 20 + "2", b="s", c="r")]
-    )
-    assert len({shortened(label) for label in [*labels(beyond), *alike]}) == 4
+    long = [identity(a="p" * 20 + "1", b="q" * 30, c="r" * 20 + "1"), identity(a="p" * 20 + "2", b="s", c="r")]
+    assert len({shortened(label) for label in labels(long)}) == 2
 
 
 def test_values_that_look_alike_once_shortened_are_numbered() -> None:
@@ -97,10 +93,8 @@ def parsed(system: str, digest: str, **answer: Any) -> dict[str, Any]:
 
 
 def test_digests_of_weights_name_no_run_that_anything_else_tells_apart() -> None:
-    assert labels([parsed("kg", "a" * 64, top_k=4), parsed("kg", "b" * 64, top_k=8)]) == [
-        "kg top_k=4",
-        "kg top_k=8",
-    ]
+    two = [parsed("kg", "a" * 64, top_k=4), parsed("kg", "b" * 64, top_k=8)]
+    assert labels(two) == ["kg top_k=4", "kg top_k=8"]
     assert differences([parsed("kg", "a" * 64, top_k=4), identity("naive", top_k=8)]) == {"top_k": ["4", "8"]}
     first, second = labels([parsed("kg", "a" * 64), parsed("kg", "b" * 64)])
     assert first != second

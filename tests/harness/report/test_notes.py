@@ -31,13 +31,9 @@ def with_embedder(manifest: Manifest, embedder: dict[str, Any] | None) -> Manife
     return manifest.model_copy(update={"identity": {**manifest.identity, "models": models}})
 
 
-def test_a_model_that_a_system_never_calls_is_no_circumstance(make_run: MakeRun) -> None:
+def test_only_runs_that_call_a_model_must_call_the_same(make_run: MakeRun) -> None:
     naive = make_run().manifest()
     assert group_notes([with_embedder(naive, None), naive]) == []
-
-
-def test_those_who_call_it_must_call_the_same(make_run: MakeRun) -> None:
-    naive = make_run().manifest()
     (note,) = group_notes([with_embedder(naive, None), naive, with_embedder(naive, LARGE)])
     assert note.startswith("The runs differ in embedder.model (minilm, large), embedder.provider (minilm, openai)")
 
@@ -51,7 +47,7 @@ def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_oth
     assert "by up to 6 workers at once" in note
 
 
-def test_who_built_an_index_is_noted_after_what_weakens_a_number(make_run: MakeRun) -> None:
+def test_the_builder_of_an_index_is_noted_after_warnings_about_numbers(make_run: MakeRun) -> None:
     plans: list[dict[str, Any]] = [
         {"system": "kg", "reused_from": "demo--other"},
         {"notes": ("Rows are missing.",)},
@@ -69,11 +65,8 @@ def test_who_built_an_index_is_noted_after_what_weakens_a_number(make_run: MakeR
     [
         ("ใครเป็นผู้บริหารท่าเรือของเมืองหลวงและเมืองอื่นๆ {}", ["Thai"]),
         ("Кто управляет портом столицы и других городов? {}", ["Cyrillic"]),
-        ("Kto kieruje portem w {}?", ["another language"]),
         ("Wie is de burgemeester van {}?", ["another language"]),
         ("Wer leitet den Hafen von {}?", []),
-        ("¿Quién dirige el puerto de {}?", []),
-        ("Who manages {}?", []),
         ("{} harbour manager name", []),
         ("谁管理首都的港口和其他城市的港口和机场？ {}", []),
     ],
@@ -107,7 +100,7 @@ def imported(manifest: Manifest, name: str, model: dict[str, Any] | None = None)
     return manifest.model_copy(update={"identity": {**manifest.identity, "models": models, "imported": {}}})
 
 
-def test_what_an_import_is_called_is_no_model_in_which_runs_differ(make_run: MakeRun) -> None:
+def test_the_name_of_an_import_is_no_difference_between_models(make_run: MakeRun) -> None:
     naive = make_run().manifest()
     (note,) = group_notes([imported(naive, "alpha"), imported(naive, "bravo")])
     assert "--model" in note
@@ -129,9 +122,6 @@ def test_seconds_under_other_limits_of_calls_at_once_are_not_to_be_compared(make
     (note,) = group_notes([paced(), paced(requests_per_minute=60.0)])
     assert "requests_per_minute" in note
     assert group_notes([paced(), paced()]) == []
-
-
-def test_the_table_of_latencies_says_how_many_calls_could_be_open(make_run: MakeRun) -> None:
     (group,) = load_groups([make_run()], load_prices())
     table = known(latency_table(group))
     assert "Measured with max_concurrency 8 of the generator: other limits give other seconds." in table.note
@@ -162,13 +152,9 @@ def test_a_score_says_how_much_of_the_contexts_its_judge_read() -> None:
     score = Score(query_id="q", repeat=0, measure="grade", status="scored", value=1.0, explanation="5 of 5")
     assert score.said == "5 of 5"
     assert score.model_copy(update={"share_read": 0.554}).said == "5 of 5; 55 % of the contexts read"
-    assert score.model_copy(update={"share_read": 1.0, "explanation": ""}).said == "100 % of the contexts read"
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_a_share_is_one(share: float) -> None:
-    with pytest.raises(ValidationError, match="share_read"):
-        Score(query_id="q", repeat=0, measure="grade", status="scored", value=1.0, share_read=share)
+    for share in (-0.1, 1.1):
+        with pytest.raises(ValidationError, match="share_read"):
+            Score.model_validate({**score.model_dump(), "share_read": share})
 
 
 def test_a_machine_that_was_busy_with_something_else_is_noted_once(make_run: MakeRun) -> None:
@@ -182,7 +168,7 @@ def test_a_machine_that_was_busy_with_something_else_is_noted_once(make_run: Mak
     assert after.views[0].foreign_cpu == pytest.approx(34, abs=6)
 
 
-def test_what_differs_between_chapters_is_named(make_run: MakeRun) -> None:
+def test_differences_between_chapters_are_named(make_run: MakeRun) -> None:
     few = {"inference_query": 3}
     runs = [make_run(), make_run(generator={"provider": "none"}), make_run(types=few, digest="e" * 64)]
     named = [what_differs(load_chapters([runs[0], other], load_prices())) for other in runs[1:]]

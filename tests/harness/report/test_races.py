@@ -11,9 +11,8 @@ from report_groups import group_of, right
 
 from harness.core.errors import ConfigError
 from harness.core.records import RaceDrop, RaceGap, RaceRecord
-from harness.report.comparison.compare import compare_runs
 from harness.report.comparison.tables import statistics_lines
-from harness.report.verdict.findings import Findings, find
+from harness.report.verdict.findings import Findings, compare_runs, find
 from harness.report.verdict.types import Outcome
 from harness.report.view import Group
 from harness.statistics.prices import load_prices
@@ -37,19 +36,14 @@ def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) ->
     """The findings of these runs, of which those that `dropped` names left after 12 queries."""
     ids = {system: run.manifest().run_id for system, run in made.items()}
     gaps = [RaceGap(a=ids[left[0]], b=ids[other], low=keys.pop("low", -9.0), high=12.0) for other in left[1:]]
+    drops = [RaceDrop(run_id=ids[one], after=12, against=ids[left[0]], low=3.2, high=41.0) for one in dropped]
+    about: dict[str, Any] = {"measure": "accuracy", "margin": 5.0, "alpha": 0.05, "n_queries": N, "n_drawn": 90}
     race = RaceRecord(
-        measure="accuracy",
-        margin=5.0,
-        alpha=0.05,
-        n_queries=N,
-        n_drawn=90,
+        **{**about, "ended": "decided", **keys},
         entrants=tuple(ids.values()),
         left=tuple(ids[system] for system in left),
-        dropped=tuple(
-            RaceDrop(run_id=ids[system], after=12, against=ids[left[0]], low=3.2, high=41.0) for system in dropped
-        ),
+        dropped=tuple(drops),
         gaps=tuple(gaps),
-        **{"ended": "decided", **keys},
     )
     for system, run in made.items():
         done = known(run.done())
@@ -61,7 +55,7 @@ def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) ->
     return group, find(group)
 
 
-def test_a_decided_race_names_the_winner_and_who_was_eliminated(tmp_path: Path) -> None:
+def test_a_decided_race_names_the_winner_and_eliminated_systems(tmp_path: Path) -> None:
     _, found = raced(runs(tmp_path, "abc"), "a", "bc")
     assert (found.verdict.outcome, found.verdict.recommended) == (Outcome.CLEAR_WINNER, "a")
     assert found.verdict.systems("not ranked") == ["b", "c"]
@@ -69,23 +63,23 @@ def test_a_decided_race_names_the_winner_and_who_was_eliminated(tmp_path: Path) 
 
 
 def test_a_race_with_several_left_recommends_the_cheapest_of_them(tmp_path: Path) -> None:
-    _, found = raced(runs(tmp_path, "ab"), "ab", low=-4.0)
+    group, found = raced(runs(tmp_path, "ab"), "ab", low=-4.0)
     assert (found.verdict.outcome, found.verdict.recommended) == (Outcome.EQUALLY_GOOD, "a")
+    # No test or interval for a fixed sample is quoted beside it.
+    assert not any("four times out of five" in line for line in statistics_lines(group, found))
+    assert (found.verdict.at_most_worse, found.verdict.probability) == (None, None)
+    assert [one.behind for one in found.verdict.standings] == [None, None]
 
 
 @pytest.mark.parametrize("ended", ["queries", "budget", "broken"])
 def test_a_race_that_ends_undecided_has_a_leader_only(tmp_path: Path, ended: str) -> None:
-    group, found = raced(runs(tmp_path, "ab"), "ab", ended=ended)
+    made = runs(tmp_path, "ab")
+    group, found = raced(made, "ab", ended=ended)
     assert (found.verdict.outcome, found.verdict.recommended) == (Outcome.LEADING, "a")
     assert found.verdict.more is None
     assert any("undecided after 40 of 90" in line for line in statistics_lines(group, found))
-
-
-def test_no_test_or_interval_for_a_fixed_sample_is_quoted_beside_a_race(tmp_path: Path) -> None:
-    group, found = raced(runs(tmp_path, "ab"), "ab")
-    assert not any("four times out of five" in line for line in statistics_lines(group, found))
-    assert (found.verdict.at_most_worse, found.verdict.probability) == (None, None)
-    assert [one.behind for one in found.verdict.standings] == [None, None]
+    with pytest.raises(ConfigError, match="race"):
+        compare_runs(list(made.values()), load_prices())
 
 
 def test_the_best_of_a_race_may_still_be_no_better_than_a_constant_answer(tmp_path: Path) -> None:
@@ -100,31 +94,16 @@ def test_a_race_in_which_every_answer_failed_names_nobody(tmp_path: Path) -> Non
     assert found.verdict.outcome != Outcome.CLEAR_WINNER
 
 
-def test_raced_runs_are_compared_by_nothing_but_the_race(tmp_path: Path) -> None:
-    made = runs(tmp_path, "ab")
-    raced(made, "ab")
-    with pytest.raises(ConfigError, match="race"):
-        compare_runs(list(made.values()), load_prices())
-
-
 SIZES = {"a": 120, "b": 90}
 
 
 def grown(results: Path, n: int, systems: Sequence[str] = ("a", "b"), **wishes: Any) -> list[RunDir]:
     """The runs of two systems over the first `n` queries."""
-    return [
-        write_run(
-            results,
-            ScoredRun(
-                system=system,
-                scores={"accuracy": right(n * SIZES[system] // 200, n)},
-                digest=f"{n:064d}",
-                name=f"{system}-{n}",
-                **wishes,
-            ),
-        )
-        for system in systems
-    ]
+    plans = []
+    for system in systems:
+        scores = {"accuracy": right(n * SIZES[system] // 200, n)}
+        plans.append(ScoredRun(system, scores, digest=f"{n:064d}", name=f"{system}-{n}", **wishes))
+    return [write_run(results, plan) for plan in plans]
 
 
 def looks(group: Group) -> set[int]:
@@ -145,16 +124,14 @@ def test_after_repeated_looks_only_a_test_for_any_number_of_them_makes_a_winner(
     first = find(group_of(*(write_run(tmp_path / "one", plan) for plan in plans))).verdict
     assert first.outcome == Outcome.CLEAR_WINNER
     for name, values in scores.items():
-        write_run(
-            tmp_path / "two",
-            ScoredRun(system=name, scores={"accuracy": values[:60]}, digest="e" * 64, name=f"{name}-60"),
-        )
+        plan = ScoredRun(name, {"accuracy": values[:60]}, digest="e" * 64, name=f"{name}-60")
+        write_run(tmp_path / "two", plan)
     again = find(group_of(*(write_run(tmp_path / "two", plan) for plan in plans))).verdict
     assert again.outcome != Outcome.CLEAR_WINNER
     assert any("compared before" in caveat for caveat in again.caveats)
 
 
-def test_what_is_no_earlier_look(tmp_path: Path) -> None:
+def test_other_runs_are_no_earlier_look(tmp_path: Path) -> None:
     assert looks(group_of(*grown(tmp_path / "first", 200))) == set()
     small = grown(tmp_path / "small", 40)
     grown(tmp_path / "small", 200)

@@ -24,12 +24,10 @@ def unbegun(make_run: MakeRun, config: dict[str, Any]) -> RunDir:
     [
         {},
         {"systems": ["kg"], "dataset": {"name": "multihop_rag", "corpus": "cited"}, "answer": {"top_k": 4}},
-        {"dataset": {"sample": "full"}, "repeats": 3, "evaluators": ["answer", "other"]},
         {
             "dataset": {"sample": {"per_type": 7, "seed": 1}},
             "per_system": {"naive": {"answer": {"prompt": "it's; $HOME\n| yes", "mode": "no"}}},
         },
-        {"models": {"generator": {"provider": "openai", "model": "gpt-4o-mini", "seed": None}}},
         {"models": {"generator": {"provider": "fake", "options": {"script": {"a": [1, 2]}}}}},
         {"per_system": {"naive": {"index": {"chunk_size": 900}}}, "limits": {"concurrency": 4}},
         {"dataset": {"name": "files", "path": "it's my folder", "questions": 'the "best" ones.csv'}},

@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from paired_runs import ScoredRun
 from records import known
-from report_groups import group_of
-from report_groups import written as groups_written
+from report_groups import group_of, right, written
 
 from harness.core.records import Usage
-from harness.display import Entry, Quantity, Table, format_value
+from harness.display import Drawing, Entry, Quantity, Table, format_value
 from harness.display.plotting import plotting
 from harness.report.sweeps import BUDGETS, budget_tables, draw_sweeps, find_sweeps, sweep_tables
-from harness.report.verdict.findings import find
+from harness.report.verdict.findings import Findings, find
 from harness.report.view import Group
 from harness.statistics.run_frame import NATURAL
 from harness.store import RunDir
@@ -34,6 +33,16 @@ def values(table: Table, column: int) -> list[float | None]:
 def said(entries: tuple[Entry, ...]) -> list[str]:
     """As every renderer writes them."""
     return [format_value(entry) for entry in entries]
+
+
+def drawn(group: Group, findings: Findings) -> list[Drawing]:
+    with plotting() as new_figure:
+        return draw_sweeps(group, findings, new_figure)
+
+
+def xs_and_ys(axes: Any) -> tuple[list[float], list[float]]:
+    (line,) = axes.get_lines()
+    return [float(x) for x in line.get_xdata()], [float(y) for y in line.get_ydata()]
 
 
 def swept(make_run: MakeRun, rights: dict[int, float], **wishes: object) -> list[RunDir]:
@@ -60,48 +69,42 @@ def test_runs_that_differ_in_one_number_alone_are_a_sweep_with_a_line_for_each_s
     group = group_of(*runs)
     (sweep,) = find_sweeps(group)
     assert sweep.parameter == "top_k"
-    assert [line.name for line in sweep.lines] == ["naive", "kg"]
-    assert [[(value, group.views.index(view)) for value, view in line.points] for line in sweep.lines] == [
-        [(1.0, 2), (3.0, 4), (10.0, 0)],
-        [(1.0, 3), (3.0, 5), (10.0, 1)],
+    lines = {name: [(value, group.views.index(view)) for value, view in own] for name, own in sweep.lines.items()}
+    assert list(lines.items()) == [
+        ("naive", [(1.0, 2), (3.0, 4), (10.0, 0)]),
+        ("kg", [(1.0, 3), (3.0, 5), (10.0, 1)]),
     ]
 
 
 def test_two_values_words_and_switches_are_no_sweep(make_run: MakeRun) -> None:
-    two = [make_run(answer={"top_k": top_k}, types=FEW, sessions=()) for top_k in (1, 2)]
-    words = [make_run(answer={"style": style}, types=FEW, sessions=()) for style in ("a", "b", "c")]
-    switch = [make_run(answer={"top_k": 9, "fast": fast}, types=FEW, sessions=()) for fast in (True, False)]
-    group = group_of(*two, *words, *switch)
+    answers: list[dict[str, object]] = [{"top_k": 1}, {"top_k": 2}, {"style": "a"}, {"style": "b"}, {"style": "c"}]
+    answers += [{"top_k": 9, "fast": True}, {"top_k": 9, "fast": False}]
+    group = group_of(*(make_run(answer=answer, types=FEW, sessions=()) for answer in answers))
     assert find_sweeps(group) == []
     assert sweep_tables(group, find(group)) == []
-    with plotting() as new_figure:
-        assert draw_sweeps(group, find(group), new_figure) == []
+    assert drawn(group, find(group)) == []
 
 
-def test_two_numbers_swept_at_once_are_two_sweeps_whose_lines_name_the_other(make_run: MakeRun) -> None:
+def test_two_numbers_swept_at_once_are_two_sweeps(make_run: MakeRun) -> None:
     runs = [
         make_run(answer={"top_k": top_k, "rounds": rounds}, types=FEW, sessions=())
         for top_k in (1, 3, 5)
         for rounds in (1, 2, 3)
     ]
     rounds, top_k = find_sweeps(group_of(*runs))
-    assert [line.name for line in rounds.lines] == ["naive top_k=1", "naive top_k=3", "naive top_k=5"]
-    assert [line.name for line in top_k.lines] == ["naive rounds=1", "naive rounds=2", "naive rounds=3"]
+    assert list(rounds.lines) == ["naive top_k=1", "naive top_k=3", "naive top_k=5"]
+    assert list(top_k.lines) == ["naive rounds=1", "naive rounds=2", "naive rounds=3"]
 
 
-def test_a_row_for_each_point_says_what_it_costs_and_who_built_the_index(make_run: MakeRun) -> None:
+def test_a_row_for_each_point_has_its_costs_and_the_origin_of_the_index(make_run: MakeRun) -> None:
     runs = [make_run(answer={"top_k": 1}, types=FEW, sessions=())]
     for top_k in (3, 5):
         runs.append(make_run(answer={"top_k": top_k}, types=FEW, sessions=(), reused_from=runs[0].run_id))
     group = group_of(*runs)
     table = sweep_tables(group, find(group))[0]
     assert (table.name, table.header[1]) == ("sweep_top_k", "top_k")
-    assert [(row[0], row[-1]) for row in table.rows] == [
-        ("naive", "built"),
-        ("naive", "reused"),
-        ("naive", "reused"),
-    ]
-    assert values(table, 1) == [1, 3, 5]
+    shown = [(row[0], row[-1]) for row in table.rows]
+    assert shown == [("naive", "built"), ("naive", "reused"), ("naive", "reused")]
     assert [said(row)[1] for row in table.rows] == ["1", "3", "5"]
     assert values(table, 4) == [view.value("tokens") for view in group.views]
 
@@ -130,22 +133,16 @@ def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: M
 
 
 @pytest.mark.slow
-def test_the_best_of_several_is_given_with_what_it_brings_on_queries_that_did_not_choose_it(
-    make_run: MakeRun,
-) -> None:
+def test_the_best_of_several_is_corrected_for_having_been_chosen(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, dict.fromkeys(range(1, 10), 0.5)))
     table = budgets_of(group)["best_under_tokens"]
     looked, corrected = values(table, 2)[-1], values(table, 4)[-1]
     assert known(corrected) < known(looked)
-
-
-@pytest.mark.slow
-def test_the_margin_that_is_asked_for_decides_and_stands_in_the_heading(make_run: MakeRun) -> None:
-    group = group_of(*swept(make_run, {1: 0.6, 3: 0.62, 5: 0.64}))
-    table = budgets_of(group, margin=50.0)["best_under_tokens"]
-    assert "cheapest within 50 points (non-inferior)" in table.header
-    assert "worse by 50 points or more" in table.note
-    assert said(table.rows[-1])[7] == "100"
+    # With a wide margin the cheapest is as good.
+    wide = budgets_of(group, margin=50.0)["best_under_tokens"]
+    assert "cheapest within 50 points (non-inferior)" in wide.header
+    assert "worse by 50 points or more" in wide.note
+    assert said(wide.rows[-1])[7] == "100"
 
 
 @pytest.mark.slow
@@ -178,87 +175,65 @@ def test_a_budget_is_in_the_mix_in_which_answers_are(tmp_path: Path) -> None:
     # Later queries take more tokens, and the second half is of the type that the data set has more of.
     types = ("inference_query",) * 20 + ("null_query",) * 20
     mix = {"inference_query": 10, "null_query": 90}
-    group = groups_written(
-        tmp_path,
-        *(
-            ScoredRun(system, {"accuracy": [1.0] * right + [0.0] * (40 - right)}, types=types, type_mix=mix)
-            for system, right in (("naive", 25), ("kg", 35))
-        ),
-    )
+    plans = [
+        ScoredRun(system, {"accuracy": right(count, 40)}, types=types, type_mix=mix)
+        for system, count in (("naive", 25), ("kg", 35))
+    ]
+    group = written(tmp_path, *plans)
     table = next(one for one in budget_tables(find(group), group.views) if one.name == "best_under_tokens")
     natural = known(group.views[0].row("tokens", NATURAL))
     assert natural.mean != group.views[0].value("tokens")
     assert values(table, 0) == [natural.mean] * len(table.rows)
 
 
-def test_what_costs_nothing_has_no_budget(make_run: MakeRun) -> None:
+def test_a_sweep_without_scores_or_prices_still_shows_its_costs(make_run: MakeRun) -> None:
     free = {"provider": "local", "model": "qwen2.5-coder-0.5b"}
     group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, generator=free))
     names = {table.name for table in sweep_tables(group, find(group))}
-    assert "best_under_tokens" in names
-    assert "best_under_usd" not in names
-
-
-def test_a_sweep_without_scores_still_shows_its_costs(make_run: MakeRun) -> None:
+    assert ("best_under_tokens" in names, "best_under_usd" in names) == (True, False)
     for generator, tokens in (({}, [100, 300, 500]), ({"generator": {"provider": "none"}}, [0, 0, 0])):
         group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, evaluated=False, **generator))
         findings = find(group)
         (table,) = sweep_tables(group, findings)
         assert values(table, 4) == tokens
         assert values(table, 2) == [None] * 3
-        with plotting() as new_figure:
-            (drawing,) = draw_sweeps(group, findings, new_figure)
-        drawn = [axes.get_title() for axes in drawing.figure.axes]
-        assert drawn == [*(["tokens a query"] if any(tokens) else []), "latency p50, s"]
+        (drawing,) = drawn(group, findings)
+        titles = [axes.get_title() for axes in drawing.figure.axes]
+        assert titles == [*(["tokens a query"] if any(tokens) else []), "latency p50, s"]
 
 
 @pytest.mark.slow
-def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRun, tmp_path: Path) -> None:
+def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 20: 0.9}))
-    with plotting() as new_figure:
-        (drawing,) = draw_sweeps(group, find(group), new_figure)
-        accuracy = drawing.figure.axes[0]
-        (line,) = accuracy.get_lines()
-    assert np.asarray(line.get_xdata()).tolist() == [1.0, 3.0, 20.0]
-    assert np.asarray(line.get_ydata()).tolist() == [view.value("accuracy") for view in group.views]
+    (drawing,) = drawn(group, find(group))
+    accuracy = drawing.figure.axes[0]
+    assert xs_and_ys(accuracy)[0] == [1.0, 3.0, 20.0]
+    assert xs_and_ys(accuracy)[1] == [view.value("accuracy") for view in group.views]
     assert accuracy.get_xscale() == "log"
     assert [label.get_text() for label in accuracy.get_xticklabels()] == ["1", "3", "20"]
     assert drawing.stem == "sweep_top_k"
 
 
-def test_a_run_that_is_not_finished_is_on_no_curve_and_its_row_says_so(make_run: MakeRun) -> None:
-    late = make_run(answer={"top_k": 9}, types=MANY, missing=30, sessions=())
-    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}), late)
-    findings = find(group)
-    table = sweep_tables(group, findings)[0]
-    assert [said(row)[:2] for row in table.rows] == [
-        *(["naive", value] for value in ("1", "3", "5")),
-        ["naive (not finished)", "9"],
-    ]
-    with plotting() as new_figure:
-        (drawing,) = draw_sweeps(group, findings, new_figure)
-    for axes in drawing.figure.axes:
-        (line,) = axes.get_lines()
-        assert np.asarray(line.get_xdata()).tolist() == [1.0, 3.0, 5.0]
-    assert drawing.caption.endswith(" Left out: naive top_k=9 (not finished).")
-    assert "9:" not in drawing.alt
-
-
-def test_who_was_scored_by_an_unlike_judge_shares_no_curve_and_its_row_says_so(make_run: MakeRun) -> None:
+def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve(make_run: MakeRun) -> None:
     runs = swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9})
     (evaluation,) = [one for one in runs[2].evaluations() if "accuracy" in one.measures]
     runs[2].write_scores(evaluation.model_copy(update={"version": "99"}), runs[2].scores())
-    group = group_of(*runs)
+    group = group_of(*runs, make_run(answer={"top_k": 9}, types=MANY, missing=30, sessions=()))
     findings = find(group)
-    assert said(sweep_tables(group, findings)[0].rows[2])[0] == "naive (scored otherwise)"
-    with plotting() as new_figure:
-        (drawing,) = draw_sweeps(group, findings, new_figure)
-    drawn = {
-        axes.get_title(): np.asarray(axes.get_lines()[0].get_xdata()).tolist() for axes in drawing.figure.axes
-    }
-    assert drawn["answers right"] == [1.0, 3.0]
-    assert drawn["tokens a query"] == [1.0, 3.0, 5.0]
-    assert "Left out: naive top_k=5 (scored otherwise)." in drawing.caption
+    rows = [said(row)[:2] for row in sweep_tables(group, findings)[0].rows]
+    assert rows == [
+        ["naive", "1"],
+        ["naive", "3"],
+        ["naive (scored otherwise)", "5"],
+        ["naive (not finished)", "9"],
+    ]
+    (drawing,) = drawn(group, findings)
+    found = {axes.get_title(): xs_and_ys(axes)[0] for axes in drawing.figure.axes}
+    assert found["answers right"] == [1.0, 3.0]
+    assert found["tokens a query"] == [1.0, 3.0, 5.0]
+    for left_out in ("naive top_k=5 (scored otherwise)", "naive top_k=9 (not finished)"):
+        assert left_out in drawing.caption.partition("Left out: ")[2]
+    assert "9:" not in drawing.alt
 
 
 def test_a_sweep_is_in_the_mix_of_the_leaderboard(make_run: MakeRun) -> None:
@@ -274,8 +249,6 @@ def test_a_sweep_is_in_the_mix_of_the_leaderboard(make_run: MakeRun) -> None:
     table = sweep_tables(group, findings)[0]
     assert values(table, 2) == stands
     assert "types weighed as in the whole data set" in table.note
-    with plotting() as new_figure:
-        (drawing,) = draw_sweeps(group, findings, new_figure)
-    (line,) = drawing.figure.axes[0].get_lines()
-    assert np.asarray(line.get_ydata()).tolist() == stands
+    (drawing,) = drawn(group, findings)
+    assert xs_and_ys(drawing.figure.axes[0])[1] == stands
     assert "types weighed as in the whole data set" in drawing.caption
