@@ -14,20 +14,13 @@ from dataclasses import dataclass, field
 from harness.core.records import Usage
 from harness.display import counted, short_number, short_seconds
 
-MOST_QUERIES = 100_000
+_MOST_QUERIES = 100_000
 """At one load."""
-_FEWEST_ROUNDS = 2
-"""Measured queries of each user, so that a part of the level is under full load at both ends."""
-_WARM_UP_SHARE, _LONGEST_WARM_UP = 0.1, 20
-"""Of the arrivals of an open loop, at the start, and at most so many."""
 MOST_AT_ONCE = 500
 """Unanswered queries. Each may need a connection, and most systems allow 1,024 open files."""
 _FEW_OPEN = 100
 """An open loop stops at so many unanswered arrivals, or at four times what its rate and the first latency explain.
 """
-_SHORTEST_WAIT_S = 10.0
-_PATIENCE = 5.0
-"""Of the last arrivals: as many of the first latency, or as long as the arrivals took, if that is longer."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +68,20 @@ class LevelSize:
     seconds: float | None = None
 
     def of_closed(self, users: int) -> int:
-        """Measured queries. A multiple of the users, who may all be answered at the same moments."""
+        """Measured queries: as many of each user, at least two, so that a part of them is under full load at both
+        ends.
+        """
         if self.queries is None:
-            return MOST_QUERIES
-        return users * max(_FEWEST_ROUNDS, math.ceil(self.queries / users))
+            return _MOST_QUERIES
+        return users * max(2, math.ceil(self.queries / users))
 
     def of_open(self, per_s: float) -> tuple[int, int]:
-        """Arrivals of the warm-up, and measured ones."""
-        given = [MOST_QUERIES if self.queries is None else self.queries]
+        """Arrivals of the warm-up, a tenth but at most 20, and measured ones."""
+        given = [_MOST_QUERIES if self.queries is None else self.queries]
         if self.seconds is not None:
             given.append(math.ceil(per_s * self.seconds))
         n = max(2, min(given))
-        return min(_LONGEST_WARM_UP, max(1, round(_WARM_UP_SHARE * n))), n
+        return min(20, max(1, round(0.1 * n))), n
 
 
 @dataclass
@@ -170,17 +165,12 @@ async def ask_open(level: Level, size: LevelSize, ask: Ask, usual_s: float) -> N
             task = group.create_task(level.measure(ask, due, is_warm_up=is_warm_up))
             running[task] = due, is_warm_up
             task.add_done_callback(running.pop)
-        wait_s = max(_SHORTEST_WAIT_S, time.monotonic() - began, _PATIENCE * usual_s)
+        wait_s = max(10.0, time.monotonic() - began, 5 * usual_s)
         if running:
             await asyncio.wait([*running], timeout=wait_s)
-        _give_up(level, running, wait_s)
-
-
-def _give_up(level: Level, running: dict[asyncio.Task[None], tuple[float, bool]], wait_s: float) -> None:
-    if not running:
-        return
-    now, n = time.monotonic(), counted(len(running), "query", "queries")
-    for task, (due, is_warm_up) in running.items():
-        task.cancel()
-        level.asked.append(AskedQuery(due, now, is_warm_up, None))
-    level.ended = level.ended or f"{n} given up {short_seconds(wait_s)} after the last arrival"
+        for task, (due, is_warm_up) in running.items():
+            task.cancel()
+            level.asked.append(AskedQuery(due, time.monotonic(), is_warm_up, None))
+        if running:
+            n = counted(len(running), "query", "queries")
+            level.ended = level.ended or f"{n} given up {short_seconds(wait_s)} after the last arrival"

@@ -22,7 +22,7 @@ from harness.core.records import Usage
 from harness.display.plotting import plotting
 from harness.extensions.load.findings import fit_law, saturation, sentences
 from harness.extensions.load.levels import Ask, Level, LevelSize, Outcome, ask_closed, ask_open
-from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, read_load, summarised, write_load
+from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, load_file, read_load, summarised
 from harness.extensions.load.output import SPEC, content, draw
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
@@ -263,7 +263,7 @@ def test_a_report_shows_what_was_measured_and_damage_is_one_line(tmp_path: Path)
     assert content(reported).tables == []
     hostile = measured(2, users=4).model_copy(update={"ended": "\x1b[2J<script>", "n_failed": 1})
     test = as_test(measured(2, users=1), measured(2, users=2), hostile)
-    write_load(run, LoadFile(run_id=run.manifest().run_id, closed=test, open=as_test(measured(1, per_s=1.0))))
+    load_file(run).write(LoadFile(run_id=run.manifest().run_id, closed=test, open=as_test(measured(1, per_s=1.0))))
     said = content(reported)
     (table,) = said.tables
     assert len(table.rows) == 4
