@@ -66,7 +66,7 @@ def test_a_broken_plug_in_is_one_line_and_the_rest_is_listed(
     plug_in("rag_harness.providers", "lame", "import no_such_package\n")
     plug_in("rag_harness.providers", "odd", "SPEC = 'no provider'\n")
     plug_in("rag_harness.providers", "teller", CLIENT)
-    plug_in("rag_harness.evaluators", "lame", "SPEC = 1 / 0\n")
+    plug_in("rag_harness.evaluators", "halt", "SPEC = 1 / 0\n")
     done = cli.call("list", "providers", *words)
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
@@ -77,7 +77,7 @@ def test_a_broken_plug_in_is_one_line_and_the_rest_is_listed(
     assert "a server that tells" in done.stdout
     assert "lame" not in done.stdout
     measures = cli.call("list", "measures", *words)
-    assert "'lame' (lame: lame:SPEC) cannot be imported (ZeroDivisionError" in measures.stderr
+    assert "'halt' (halt: halt:SPEC) cannot be imported (ZeroDivisionError" in measures.stderr
     assert "accuracy" in measures.stdout
 
 

@@ -64,7 +64,7 @@ def test_a_policy_is_a_config_that_can_be_planned(cli: CommandLine) -> None:
     assert cell["system"] == "router"
 
     # Nor can a router run a pipeline of one's own, or imported answers.
-    imported = made(cli, "naive", FIRST), made(cli, "mine", (1.0,) * 60)
+    imported = runs[0], made(cli, "mine", (1.0,) * 60)
     line = cli.refused("route", *imported, "-m", MEASURE, "--splits", "10", "--policy", "mine.yaml")
     assert "'mine' cannot be run from a config" in line
     assert not (cli.folder / "mine.yaml").exists()

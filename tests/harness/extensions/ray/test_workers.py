@@ -123,7 +123,7 @@ def test_every_query_is_taken_once_in_order_and_shards_shrink_towards_the_end() 
 
 
 def test_what_is_given_back_is_taken_next_and_a_query_is_suspected_when_a_third_machine_is_lost_with_it() -> None:
-    queue, (first, second, *_) = WorkQueue(todo(6), n_workers=1, at_once=2), todo(6)
+    queue, (first, second, *_) = WorkQueue(todo(4), n_workers=1, at_once=2), todo(4)
     assert queue.take() == [first, second]
     queue.give_back([second])
     assert queue.take()[0] == second
