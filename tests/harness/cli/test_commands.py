@@ -119,7 +119,7 @@ def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(c
 # `rag-harness doctor` and `demo`.
 
 
-def test_doctor_names_missing_parts_and_how_to_fix_them(cli: CommandLine) -> None:
+def test_doctor_says_how_to_correct_a_wrong_data_folder(cli: CommandLine) -> None:
     done = cli.call("doctor", RAG_HARNESS_DATA=str(cli.folder / "nowhere"))
     assert done.returncode == 2
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("missing")]
