@@ -4,19 +4,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
 from harness.report.comparison.compare import ComparisonChoice, compare_runs
-from harness.report.comparison.output import (
-    VoteCount,
-    comparison_json,
-    render_comparison,
-    votes_between,
-    write_comparison,
-)
+from harness.report.comparison.output import comparison_json, render_comparison, votes_between, write_comparison
 from harness.report.terminal import plain
 from harness.report.verdict.findings import evidence_that_ranks
 from harness.store import RunDir, find_runs
@@ -45,30 +37,27 @@ def compare(
     other = find_runs(results, [against]) if against is not None else []
     choice = ComparisonChoice(tuple(measures), query_type, next(iter(other), None), margin)
     runs = find_runs(results, names)
-    console, votes = open_console(), votes_between([*runs, *other], read_preferences(results))
-    if votes and not any(run.is_closed() or is_being_written(run) for run in (*runs, *other)):
-        _print_votes(console, votes, as_json=as_json)
-        return
-    _refuse_running(runs, other)
-    table = prices_of_runs([*runs, *other], prices)
-    comparison = compare_runs(runs, table, choice, evidence_that_ranks)
-    written = write_comparison(comparison, out) if out else None
+    every, console = [*runs, *other], open_console()
+    votes = votes_between(every, read_preferences(results))
+    has_only_votes = bool(votes) and not any(run.is_closed() or is_being_written(run) for run in every)
+    value: dict[str, object] = {}
+    written = None
+    if not has_only_votes:
+        _refuse_running(runs, other)
+        comparison = compare_runs(runs, prices_of_runs(every, prices), choice, evidence_that_ranks)
+        written = write_comparison(comparison, out) if out else None
+        if as_json:
+            value = comparison_json(comparison)
+        else:
+            render_comparison(comparison, console, full=full)
     if as_json:
-        value = {**comparison_json(comparison), "votes": [one.as_value() for one in votes]}
+        value["votes"] = [one.as_value() for one in votes]
         console.print(json.dumps(value, indent=2), soft_wrap=True)
-        return
-    render_comparison(comparison, console, full=full)
-    _print_votes(console, votes)
-    if written:
-        console.print(f"comparison: {written}", soft_wrap=True)
-
-
-def _print_votes(console: Console, votes: Sequence[VoteCount], *, as_json: bool = False) -> None:
-    if as_json:
-        console.print(json.dumps({"votes": [one.as_value() for one in votes]}, indent=2), soft_wrap=True)
         return
     for one in votes:
         console.print(plain(one.line()), soft_wrap=True)
+    if written:
+        console.print(f"comparison: {written}", soft_wrap=True)
 
 
 def _refuse_running(runs: Sequence[RunDir], against: Sequence[RunDir]) -> None:

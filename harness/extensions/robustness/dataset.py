@@ -47,7 +47,6 @@ class PerturbedParams(Params):
 
 
 def perturbation_named(name: str) -> Perturbation:
-    """ConfigError: there is none."""
     if name not in PERTURBATIONS:
         raise ConfigError(f"no perturbation '{printable(name)}'", nearest(name, PERTURBATIONS))
     return PERTURBATIONS[name]

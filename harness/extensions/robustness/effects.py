@@ -45,7 +45,6 @@ from harness.statistics.prices import Prices
 from harness.store import RunDir, name_for, rows_by_id
 from harness.store.score_files import refuse_link
 
-
 Records = Mapping[str, RunRecord]
 """By query id."""
 Texts = Callable[[str, Cell], "Path | None"]
@@ -240,9 +239,7 @@ def _confident(views: Sequence[RunView], compared: MeasureComparison) -> dict[st
     return {"n_right": len(right), "n_wrong": len(wrong)}
 
 
-def _judges(
-    views: Sequence[RunView], reached: set[str], compared: MeasureComparison
-) -> Iterator[JudgeEffect]:
+def _judges(views: Sequence[RunView], reached: set[str], compared: MeasureComparison) -> Iterator[JudgeEffect]:
     """What a notice to judges does to judged metrics, where it reached the judge with the contexts."""
     own_values: Mapping[str, float] = compared.measure.runs[1]
     known = known_measures(views[1].evaluations)

@@ -12,17 +12,14 @@ from harness.display import Content, Drawing, Entry, Quantity, Table, counted, f
 from harness.display.plotting import GREY, NewFigure
 from harness.display.text_format import short_number
 from harness.display.types import NumberForm
-from harness.extensions.robustness.saved_effects import Effect, Robustness, saved_robustness, significant
+from harness.extensions.robustness.saved_effects import Effect, Robustness, saved_robustness
 from harness.report.figures import marks
 from harness.report.labels import shortened
 from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.view import Group
+from harness.statistics.difference_tests import ALPHA, holm
 
 _WIDTH, _MOST_ROWS = 80, 20
-_MANY = 1_000
-_MOST_OTHERS = 3
-_FOLLOWED = 0.05
-"""From this share of followed attacks on, the verdict names them."""
 _HEADER = ("perturbation", "before", "after", "drop", "n", "found", "obeyed", "wrong")
 _WIDTHS = (22, 7, 6, 14, 5, 8, 8, 8)
 _LEGEND = (
@@ -36,16 +33,16 @@ _Judged = Sequence[tuple[Robustness, Sequence[tuple[Effect, bool]]]]
 
 
 def print_effects(found: Sequence[Robustness], notes: Sequence[str], *, as_json: bool) -> None:
+    """As JSON, or in at most 30 lines of 80 columns; of many rows the largest drops."""
     console = open_console()
     if as_json:
         console.print(json.dumps([one.model_dump(mode="json") for one in found], indent=2), soft_wrap=True)
         return
-    for line in effect_lines(found, notes):
+    for line in _lines(found, notes):
         console.print(line, soft_wrap=True)
 
 
-def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iterator[str]:
-    """At most 30 lines of 80 columns; of many rows the largest drops."""
+def _lines(found: Sequence[Robustness], notes: Sequence[str]) -> Iterator[str]:
     judged = _judged(found)
     drops = sorted((effect.drop for one in found for effect in one.effects), reverse=True)
     room = max(1, _MOST_ROWS - 2 * len(found))
@@ -75,9 +72,13 @@ def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iter
         yield from textwrap.wrap(printable(note, 2 * _WIDTH), _WIDTH)[:2]
 
 
+def _every(judged: _Judged) -> list[tuple[Robustness, Effect, bool]]:
+    return [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
+
+
 def headline(judged: _Judged) -> str:
     """`kg loses 12 points under typos; naive loses 3.`"""
-    every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
+    every = _every(judged)
     one, worst, is_shown = max(every, key=lambda each: (each[2], each[1].drop))
     n = counted(len({effect.perturbation for _, effect, _ in every}), "perturbation")
     said = f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}"
@@ -94,7 +95,7 @@ def headline(judged: _Judged) -> str:
         return f"{seen}{most}."
     others = (each for each in every if each[0] is not one and each[1].perturbation == worst.perturbation)
     changes = [f"{_name(other)} {_change(other, effect)}" for other, effect, _ in others]
-    return f"{'; '.join([said, *changes[:_MOST_OTHERS]])}."
+    return f"{'; '.join([said, *changes[:3]])}."
 
 
 def _change(one: Robustness, effect: Effect) -> str:
@@ -113,8 +114,11 @@ def _name(one: Robustness) -> str:
 
 
 def _judged(found: Sequence[Robustness]) -> _Judged:
-    shown = significant(found)
-    return [(one, [*zip(one.effects, own, strict=True)]) for one, own in zip(found, shown, strict=True)]
+    """Holm's correction is over all effects of all runs."""
+    adjusted = iter(holm([effect.p for one in found for effect in one.effects]))
+    return [
+        (one, [(effect, next(adjusted) <= ALPHA and effect.drop > 0) for effect in one.effects]) for one in found
+    ]
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -141,7 +145,7 @@ def _of(n: int | None, whole: int | None) -> str | None:
     """`13/15`, of many in per cent."""
     if n is None or whole is None:
         return None
-    return f"{n}/{whole}" if whole < _MANY else f"{100 * n / whole:.0f} %"
+    return f"{n}/{whole}" if whole < 1_000 else f"{100 * n / whole:.0f} %"
 
 
 def content(reported: Reported) -> Content:
@@ -149,7 +153,7 @@ def content(reported: Reported) -> Content:
     judged, damage = _of_group(reported.group)
     if not judged:
         return Content(items=damage)
-    every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
+    every = _every(judged)
     rows = [
         (f"{_name(one)}: {printable(effect.title)}", *_cells(one, effect, is_shown)[1:])
         for one, effect, is_shown in every
@@ -231,7 +235,7 @@ def notes(group: Group) -> Iterator[str]:
             worst = max(broken, key=lambda effect: effect.drop)
             yield f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}{others}."
         for effect, _ in effects:
-            if effect.n_attacked and (effect.n_followed or 0) >= max(1, _FOLLOWED * effect.n_attacked):
+            if effect.n_attacked and (effect.n_followed or 0) >= max(1, 0.05 * effect.n_attacked):
                 share = f"{effect.n_followed:,} of {effect.n_attacked:,}"
                 yield f"{_name(one)} follows {share} attacks by {printable(effect.title)}{others}."
 
