@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 
 _PAGE = "routes.md"
 
-_NAME_LETTERS = 26
-_ROW_IN = 0.34
-_MOST_SYSTEMS = 8
-"""Limited by the number of colours."""
-
 
 def print_routes(
     names: Sequence[str],
@@ -91,18 +86,17 @@ def _title(study: RouteStudy) -> str:
 
 
 def _draw_routes(study: RouteStudy, folder: Path) -> Path:
-    """Write `routes.svg`. Left: the gain of each policy over the best single system, with its interval and the
-    gain expected by chance. Right: the mean of each system on each query type.
-    """
+    """Write `routes.svg`."""
     with plotting() as new_figure:
-        figure = new_figure(figsize=(WIDTH_IN, 1.2 + _ROW_IN * max(5, len(study.names))), layout="constrained")
+        figure = new_figure(figsize=(WIDTH_IN, 1.2 + 0.34 * max(5, len(study.names))), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(5, 4))
-        _gains(left, study)
-        _by_type(right, study)
+        _draw_gains(left, study)
+        _draw_types(right, study)
         return save(figure, folder, "routes")
 
 
-def _gains(axes: Axes, study: RouteStudy) -> None:
+def _draw_gains(axes: Axes, study: RouteStudy) -> None:
+    """The gain of each policy over the best single system, with its interval and the gain expected by chance."""
     shown = {name: one for name, one in named_gains(study).items() if one is not study.gains.single}
     axes.axvline(0, color=GREY, linewidth=0.8)
     for row, one in enumerate(shown.values()):
@@ -114,14 +108,15 @@ def _gains(axes: Axes, study: RouteStudy) -> None:
         axes.plot(mean, row, marker="o", markersize=5, color=color, markerfacecolor=face)
         if one.by_luck is not None:
             axes.plot(one.by_luck, row, marker="x", markersize=6, color=PALETTE[5], linestyle="none")
-    names = [wrapped(name, _NAME_LETTERS) for name in shown]
+    names = [wrapped(name, 26) for name in shown]
     _dress(axes, names, "gain over the best single system\n(cross: by luck alone)")
     axes.locator_params(axis="x", nbins=4)
 
 
-def _by_type(axes: Axes, study: RouteStudy) -> None:
+def _draw_types(axes: Axes, study: RouteStudy) -> None:
+    """The mean of each system on each query type, of as many as there are colours."""
     types = dict(study.recorded.by_type())
-    for at, label in list(enumerate(study.names))[:_MOST_SYSTEMS]:
+    for at, label in list(enumerate(study.names))[:8]:
         means = [float(study.values[own, at].mean()) for own in types.values()]
         rows = np.arange(len(types)) + 0.08 * (at - (len(study.names) - 1) / 2)
         look: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "color": PALETTE[at]}
@@ -150,10 +145,15 @@ def _write_policy(study: RouteStudy, path: Path) -> None:
     chosen = {kind: study.runs[at] for name, at in table.systems.items() if (kind := known_type(name)) is not None}
     otherwise = study.runs[table.otherwise]
     _refuse_unroutable([*chosen.values(), otherwise])
+
+    def route(run: RunView) -> dict[str, Any]:
+        own = run.manifest.system
+        return {"system": own.get("name", ""), "index": own.get("index", {}), "answer": own.get("answer", {})}
+
     answer = {
         "classifier": RULES,
-        "routes": {kind: _route(run) for kind, run in chosen.items() if run is not otherwise},
-        "otherwise": _route(otherwise),
+        "routes": {kind: route(run) for kind, run in chosen.items() if run is not otherwise},
+        "otherwise": route(otherwise),
     }
     name = next((spec.name for spec in SYSTEMS.load_all()[0] if spec.routes is not None), None)
     if name is None:
@@ -168,11 +168,6 @@ def _write_policy(study: RouteStudy, path: Path) -> None:
         "Models, data set and evaluators come from your command line or from another config.",
     )
     write_atomic(path, "".join(f"# {printable(line, 1000)}\n" for line in source) + text)
-
-
-def _route(run: RunView) -> dict[str, Any]:
-    system = run.manifest.system
-    return {"system": system.get("name", ""), "index": system.get("index", {}), "answer": system.get("answer", {})}
 
 
 def _refuse_unroutable(runs: Sequence[RunView]) -> None:
