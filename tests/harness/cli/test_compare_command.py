@@ -22,41 +22,33 @@ def names(cli: CommandLine, *counts: int) -> list[str]:
 
 
 def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
-    runs = names(cli, 35, 34, 10)
-    done = cli.call("compare", *runs, "--measures", "accuracy", "--out", "found")
+    first, second, third = names(cli, 35, 34, 10)
+    words = ("compare", first, second, third, "--measures", "accuracy")
+    done = cli.call(*words, "--out", "found")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines() if re.match(r"s\d", line)] == ["s0", "s1", "s2"]
-    full = cli.call("compare", *runs, "--measures", "accuracy", "--full")
-    for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
-        assert re.search(f"^{pair}", full.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1] == "comparison: found"
     assert {path.name for path in (cli.folder / "found").glob("[!.]*")} == {"comparison.csv", "differences.csv"}
+    full = cli.call(*words, "--full").stdout
+    for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
+        assert re.search(f"^{pair}", full, re.MULTILINE)
+    assert "within 5 points" in full
+    brief = cli.call("compare", first, third).stdout.splitlines()
+    assert len(brief) <= 25 and max(map(len, brief)) <= 80
+    assert "significantly better" in brief[1]
 
 
-def test_two_runs_take_at_most_25_lines_of_80_columns(cli: CommandLine) -> None:
-    lines = cli.call("compare", *names(cli, 35, 10)).stdout.splitlines()
-    assert len(lines) <= 25
-    assert max(map(len, lines)) <= 80
-    assert "significantly better" in lines[1]
-
-
-def test_json_is_one_value_and_a_run_to_compare_with_makes_a_family_of_its_own(cli: CommandLine) -> None:
-    first, *others = names(cli, 35, 34, 10)
-    done = cli.call("compare", *others, "--against", first, "--measures", "accuracy, latency_s", "--json")
-    value = json.loads(done.stdout)
+def test_json_is_one_value_with_the_run_to_compare_with_and_the_margin(cli: CommandLine) -> None:
+    first, second, third = names(cli, 35, 34, 10)
+    words = ("--measures", "accuracy, latency_s", "--margin", "20", "--json")
+    value = json.loads(cli.call("compare", second, third, "--against", first, *words).stdout)
     assert value["against"] == "s0"
     assert [one["measure"] for one in value["measures"]] == ["accuracy", "latency_s"]
-    assert [pair["family"] for pair in value["measures"][0]["pairs"]] == [2, 2]
-
-
-def test_the_margin_decides_which_of_two_is_as_good_and_is_checked_as_that_of_a_report(cli: CommandLine) -> None:
-    runs = names(cli, 35, 34)
-    assert "within 5 points" in cli.call("compare", *runs, "--measures", "accuracy", "--full").stdout
-    wide = cli.call("compare", *runs, "--measures", "accuracy", "--margin", "20", "--json")
-    (pair,) = json.loads(wide.stdout)["measures"][0]["pairs"]
-    assert (pair["margin"], pair["as_good"], pair["result"]) == (20.0, "both", "tie")
+    pairs = value["measures"][0]["pairs"]
+    assert [pair["family"] for pair in pairs] == [2, 2]
+    assert (pairs[0]["margin"], pairs[0]["as_good"], pairs[0]["result"]) == (20.0, "both", "tie")
     for command in ("compare", "report"):
-        done = cli.call(command, *runs, "--margin", "0")
+        done = cli.call(command, first, second, "--margin", "0")
         assert (done.returncode, "Invalid value for '--margin'" in done.stderr) == (2, True), command
 
 
@@ -107,21 +99,17 @@ def test_runs_over_versions_of_a_folder_are_labelled_by_what_changed(
         assert ["1 document more" in text for text in texts] == [False, True, False]
 
 
-def test_a_run_that_is_being_answered_is_to_be_waited_for_and_not_resumed(cli: CommandLine) -> None:
-    first, second = names(cli, 35, 34)
-    (cli.results / second / "done.json").unlink()
-    with lock.exclusive(cli.results / second / ".lock"):
-        assert "is still running" in cli.refused("compare", first, second)
-    assert "is unfinished" in cli.refused("compare", first, second)
-
-
-def test_without_a_run_the_newest_are_listed_and_without_any_the_option_that_finds_them(cli: CommandLine) -> None:
+def test_missing_running_and_unfinished_runs_are_one_line_with_the_way_out(cli: CommandLine) -> None:
     first, second = names(cli, 35, 34)
     for command in ("show", "report", "compare"):
         line = cli.refused(command)
         assert first in line and second in line
     assert "--results FOLDER" in cli.refused("show", "--results", "elsewhere")
     assert "--results FOLDER" in cli.refused("show", "nothing", "--results", "elsewhere")
+    (cli.results / second / "done.json").unlink()
+    with lock.exclusive(cli.results / second / ".lock"):
+        assert "is still running" in cli.refused("compare", first, second)
+    assert "is unfinished" in cli.refused("compare", first, second)
 
 
 def test_correlations_are_printed_and_written_with_their_figures(cli: CommandLine) -> None:

@@ -45,6 +45,8 @@ def test_every_command_in_the_source_on_a_page_or_in_a_config_can_be_typed() -> 
     printed = {path: commands_of(path) for path in (*SOURCES, *PAGES, *CONFIGS)}
     assert {path.name: why for path, found in printed.items() if (why := problems(found))} == {}
     assert sum(map(len, printed.values())) > 200
+    for text in ("`rag-harness run --such`", "next: rag-harness rnu x", "$(rag-harness run --set no.such=1)"):
+        assert len(problems(commands_in(text))) == 1, "a command that cannot be typed is found"
 
 
 def unclear_runs(printed: Iterable[Printed]) -> list[str]:
@@ -65,14 +67,6 @@ def test_a_page_or_help_text_calls_a_run_by_its_system_only_if_its_commands_make
     two = "rag-harness run -s kg -d demo --set answer.top_k=1\nrag-harness run -s kg -d demo\n"
     assert unclear_runs(commands_in(f"{two}rag-harness show demo--kg"))
     assert unclear_runs(commands_in("rag-harness load demo--kg"))
-
-
-@pytest.mark.parametrize(
-    "text", ["rag-harness run --such", "rag-harness rnu x", "rag-harness run --set no.such=1"]
-)
-@pytest.mark.parametrize("frame", ["{}", "`{}`", "next: {}    (a remark)", "open $({})"])
-def test_a_command_that_cannot_be_typed_is_found(frame: str, text: str) -> None:
-    assert len(problems(commands_in(frame.format(text)))) == 1
 
 
 def test_a_printed_command_names_runs_that_lie_elsewhere_so_that_it_can_be_pasted(tmp_path: Path) -> None:
@@ -153,7 +147,7 @@ def typed(cli: CommandLine, text: str) -> list[int]:
 
 
 @pytest.mark.slow
-def test_what_a_run_and_its_report_print_can_be_typed_as_it_is(cli: CommandLine) -> None:
+def test_commands_that_a_run_and_its_report_print_can_be_typed_as_they_are(cli: CommandLine) -> None:
     done = cli.call("run", *DOCUMENTS, "-c", "first one.yaml", "-c", "second.yaml", "--results", "my results")
     assert done.returncode == 0, done.stderr
     assert typed(cli, done.stdout + done.stderr) == [0]
@@ -162,11 +156,8 @@ def test_what_a_run_and_its_report_print_can_be_typed_as_it_is(cli: CommandLine)
     page = next((cli.folder / "my results").glob("reports/*/report.html")).read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"<code>(.*?)</code>", page, re.DOTALL))
     assert set(typed(cli, html.unescape(code))) == {0}
-
-
-@pytest.mark.slow
-def test_the_command_that_resumes_a_run_stopped_at_its_budget_can_be_typed(cli: CommandLine) -> None:
-    words = ("-c", "first one.yaml", "-c", "second.yaml", "--set", "budget.tokens=1")
+    # So can the one that resumes a run that was stopped at its budget.
+    words = ("-c", "first one.yaml", "-c", "second.yaml", "--set", "budget.tokens=1", "--results", "others")
     done = cli.call("run", *DOCUMENTS, *words)
     assert done.returncode == 4, done.stderr
     assert set(typed(cli, done.stderr)) <= {0, 4}
