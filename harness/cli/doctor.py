@@ -28,8 +28,6 @@ State = Literal["ok", "missing", "optional"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check."""
-
     what: str
     state: State
     detail: str
@@ -63,7 +61,6 @@ def print_checkup(results: Path) -> int:
 
 
 def _packages() -> Iterator[Finding]:
-    """Check the extras listed in the package metadata."""
     for extra, wanted in listed_extras().items():
         if lacking := [said for one in wanted if (said := _lacking(one))]:
             state: State = "missing" if extra == "bench" else "optional"
@@ -73,7 +70,6 @@ def _packages() -> Iterator[Finding]:
 
 
 def _systems() -> Iterator[Finding]:
-    """Run each system's preflight check with default parameters."""
     for name in SYSTEMS.names():
         try:
             spec = SYSTEMS.load(name)
@@ -172,7 +168,6 @@ def _network() -> Iterator[Finding]:
 
 
 def _servers() -> Iterator[Finding]:
-    """Check whether each generator provider is reachable with its defaults."""
     specs, refusals = PROVIDERS.load_all()
     yield from (Finding.of("provider", error) for error in refusals)
     for spec in specs:

@@ -135,7 +135,6 @@ def _models(cell: PlannedCell) -> str:
 
 
 def _model_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """The systems that use each pair of models."""
     for models in dict.fromkeys(map(_models, cells)):
         names = dict.fromkeys(cell.system for cell in cells if _models(cell) == models)
         yield f"{', '.join(names)}: {models}"

@@ -259,7 +259,6 @@ def _score_rows(scores: Sequence[Score]) -> Iterator[tuple[str, ...]]:
 
 
 def timing_table(cost: Cost) -> Table:
-    """The seconds of one answer by stage."""
     times = {"wall": cost.wall_s, "throttled": cost.throttled_s, "latency": cost.latency_s}
     rows = [(name, _seconds(seconds)) for name, seconds in times.items()]
     rows += [(f"stage {printable(name)}", _seconds(seconds)) for name, seconds in cost.stages_s.items()]
@@ -282,7 +281,6 @@ def _saved(cost: Cost) -> str:
 
 
 def usage_table(cost: Cost) -> Table:
-    """Model calls and tokens of one answer by model."""
     header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
     rows = tuple((_named(role), *_used(usage, role)) for role, usage in cost.usage.items())
     cut = sum(usage.cut_calls for usage in cost.usage.values())

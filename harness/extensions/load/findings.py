@@ -36,7 +36,6 @@ class ScalabilityLaw:
     """Root mean square of the relative deviations of the measured levels."""
 
     def per_s(self, users: float) -> float:
-        """Answers a second."""
         return float(_law(np.array([users]), self.per_user, self.contention, self.coherency)[0])
 
     @property
@@ -94,7 +93,6 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
 
 
 def saturation(levels: Sequence[LoadLevel]) -> Saturation | None:
-    """Of closed-loop levels; None if nothing was answered."""
     points = _points(levels)
     if not points:
         return None

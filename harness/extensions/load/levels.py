@@ -15,7 +15,6 @@ from harness.core.records import Usage
 from harness.display import counted, short_number, short_seconds
 
 _MOST_QUERIES = 100_000
-"""At one load."""
 MOST_AT_ONCE = 500
 """Unanswered queries. Each may need a connection, and most systems allow 1,024 open files."""
 _FEW_OPEN = 100
@@ -93,7 +92,6 @@ class Level:
     per_s: float | None = None
     """Arrivals a second of an open loop."""
     tell: Callable[[], None] = lambda: None
-    """Called after each query."""
     asked: list[AskedQuery] = field(default_factory=list)
     measured_from_s: float | None = None
     """Closed: when every user had the warm-up answer."""

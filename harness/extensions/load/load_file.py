@@ -47,9 +47,7 @@ class LoadLevel(Record):
     """What was measured under one load. Mean seconds are those of an answered query."""
 
     users: int | None = Field(None, ge=1, le=10**6)
-    """Of a closed loop."""
     per_s: Amount | None = None
-    """Arrivals a second of an open loop."""
     ended: Line = ""
     """Why it ended early; empty: as planned."""
     seconds: Amount
@@ -57,7 +55,6 @@ class LoadLevel(Record):
     n_failed: Count
     n_given_up: Count
     failures: Annotated[dict[Line, Count], Field(max_length=_MOST_KINDS)]
-    """Kind -> number."""
     answers_per_s: Amount | None
     latency: Latencies | None
     own_s: Amount | None
@@ -67,7 +64,6 @@ class LoadLevel(Record):
     service_s: Amount | None
     """The part of it in which the engine worked; None: it does not say."""
     limit_s: Amount | None
-    """Waiting for a limit of the provider."""
     usage: Usage
     """Tokens of all answered queries."""
     resources: Annotated[dict[Line, Amount], Field(max_length=20)]
@@ -90,7 +86,6 @@ class LoadLevel(Record):
 
     @property
     def tokens_per_s(self) -> float | None:
-        """Prompt and completion tokens together."""
         if not self.n_answered or self.answers_per_s is None:
             return None
         return (self.usage.input_tokens + self.usage.output_tokens) / self.n_answered * self.answers_per_s

@@ -133,7 +133,6 @@ def _two(value: float | None, scale: float = 1.0) -> Quantity:
 
 
 def content(reported: Reported) -> Content:
-    """A table for each run that was measured, and what it means; nothing without measurements."""
     found, items = _measured(reported.group)
     items += [f"{printable(view.shown)}: {' '.join(sentences(own))}" for view, own in found]
     tables = [level_table(own.tests, f"Under load: {printable(view.shown)}") for view, own in found]
@@ -141,7 +140,6 @@ def content(reported: Reported) -> Content:
 
 
 def draw(reported: Reported, new_figure: NewFigure) -> Iterator[Drawing]:
-    """Throughput and latency by users, and by arrivals."""
     found, _ = _measured(reported.group)
     closed = [(view, own.closed) for view, own in found if own.closed and own.closed.levels]
     opened = [(view, own.open) for view, own in found if own.open and own.open.levels]

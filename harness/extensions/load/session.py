@@ -52,7 +52,6 @@ from harness.store.asked_calls import engine_timings
 from harness.store.score_files import refuse_link
 
 FOLDER = "load"
-"""In the results folder: logs of the last measurement."""
 _SAMPLED_EVERY_S = 1.0
 _LONGEST_REASON = 400
 M = TypeVar("M", bound=ModelConfig)

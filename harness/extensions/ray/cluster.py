@@ -61,7 +61,6 @@ class Installed:
     code: str
     """Digest of its modules: two checkouts of one version may differ."""
     python: str
-    """Major and minor version."""
     packages: dict[str, str]
 
 
@@ -274,7 +273,6 @@ def _check_machines(machines: Sequence[Machine], results: Path, say: Say) -> Non
 
 
 def _inspected(machines: Sequence[Machine], path: str) -> list[tuple[Installed, str | None]]:
-    """`inspect_here` on each machine."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 

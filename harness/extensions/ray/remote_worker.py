@@ -98,7 +98,6 @@ class WorkerAgent:
         return found
 
     def kill(self) -> None:
-        """Kill the worker and its children. Earlier output can still be received."""
         self._worker.kill()
 
     def _end_if_alone(self) -> None:

@@ -200,7 +200,6 @@ class _Shards:
         raise_first_error(shards)
 
     def _work(self) -> None:
-        """Work in a slot of the pool, which is returned."""
         worker: Supervisor | None = None
         n_lost = 0
         try:

@@ -42,7 +42,6 @@ class SpreadScoring:
     results: Path
     make: StartWorker
     n_workers: int
-    """Concurrent workers."""
     warn: Callable[[str], None]
 
     @property
@@ -114,7 +113,6 @@ class _Elsewhere:
         self._begin(())
 
     def _begin(self, queries: Sequence[str]) -> None:
-        """Begin with the answers to these queries, of one run."""
         self._costs: list[Cost] = []
         self._paid: dict[str, Usage] = {}
         self._n_lost = 0
@@ -161,7 +159,6 @@ class _Elsewhere:
             worker.leave()
 
     def _score_all(self, run: RunDir) -> None:
-        """Score shards, in a thread of its own."""
         while todo := self._queue.take():
             if self._models.budget.time_is_over:
                 raise BudgetExhausted("the time is over")

@@ -164,7 +164,6 @@ def _with_documents(material: Material, twist: Twist, made: Callable[[Document, 
 def _against_queries(
     material: Material, planted: Mapping[str, Planted], documents: tuple[Document, ...]
 ) -> Perturbed:
-    """The queries against which something was planted."""
     rows = tuple(row for row in material.rows if row.query.query_id in planted)
     others = (row for row in material.rows if row.query.query_id not in planted)
     reasons = (

@@ -32,11 +32,8 @@ class PerturbedParams(Params):
     of: str
     """The other data set."""
     by: str
-    """The perturbation, such as typos."""
     subset: str | None = None
-    """Of the other data set."""
     options: Mapping[str, JsonValue] = {}
-    """Of the other data set."""
     path: Path | None = None
     questions: Path | None = None
     seed: int = 0

@@ -53,8 +53,6 @@ Texts = Callable[[str, Cell], "Path | None"]
 
 @dataclass(frozen=True)
 class _Planned:
-    """A run, and its config over one perturbed data set."""
-
     view: RunView
     measure: str
     params: PerturbedParams

@@ -149,7 +149,6 @@ def _of(n: int | None, whole: int | None) -> str | None:
 
 
 def content(reported: Reported) -> Content:
-    """A table of the effects that were measured on these runs; nothing without any."""
     judged, damage = _of_group(reported.group)
     if not judged:
         return Content(items=damage)

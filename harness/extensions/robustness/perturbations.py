@@ -50,8 +50,6 @@ class Planted:
 
 @dataclass(frozen=True)
 class Perturbed:
-    """A sample after a perturbation."""
-
     rows: tuple[DatasetRow, ...]
     """The perturbed queries; for a perturbed corpus, those against which something was planted."""
     documents: tuple[Document, ...]
@@ -66,7 +64,6 @@ class Material:
     """A sample before a perturbation."""
 
     name: str
-    """Of the perturbation."""
     rows: tuple[DatasetRow, ...]
     documents: tuple[Document, ...]
     seed: int = 0
@@ -88,7 +85,6 @@ class Material:
 @dataclass(frozen=True)
 class Perturbation:
     name: str
-    """As a user types it."""
     title: str
     """Follows "under" in a sentence."""
     changes: Literal["queries", "corpus"]
@@ -150,7 +146,6 @@ _NEXT_TO = {
     for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
     for at, key in enumerate(row)
 }
-"""Keys beside each other."""
 _OPENINGS = (
     (re.compile(r"^Who (is|was) the "), r"What \1 the name of the "),
     (re.compile(r"^Who (?=\w)"), "Which person or organisation "),

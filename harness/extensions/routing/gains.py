@@ -23,7 +23,6 @@ from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, sc
 
 Columns = NDArray[np.int64]
 FEWEST_OF_TYPE = 4
-"""The fewest queries of a type to learn from."""
 _SLACK = 1e-12
 """Tolerance for rounding errors in differences of means."""
 FEWEST_QUERIES, FEWEST_CLUSTERS = 30, 15
@@ -44,7 +43,6 @@ class RecordedResults:
         return RecordedResults(self.worth[rows], self.weights[rows], np.array(self.types)[rows].tolist())
 
     def mean(self, choice: Columns) -> float:
-        """The weighted mean worth if `choice` is the system of each query."""
         return mean_under(choice, self.worth, self.weights)
 
     def best_single(self) -> int:
@@ -53,7 +51,6 @@ class RecordedResults:
         return int(np.argmax(means >= means.max() - _SLACK))
 
     def by_type(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-        """Each type, and which queries are of it."""
         types = np.array(self.types)
         return ((name, types == name) for name in sorted(set(self.types)))
 

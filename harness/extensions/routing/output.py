@@ -86,7 +86,6 @@ def _title(study: RouteStudy) -> str:
 
 
 def _draw_routes(study: RouteStudy, folder: Path) -> Path:
-    """Write `routes.svg`."""
     with plotting() as new_figure:
         figure = new_figure(figsize=(WIDTH_IN, 1.2 + 0.34 * max(5, len(study.names))), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(5, 4))

@@ -49,7 +49,6 @@ def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
 
 
 def _gains_table(study: RouteStudy) -> Table:
-    """The mean, gain and cost of each policy, and the gain expected by chance."""
     gains, measure, weight = study.gains, study.compared.measure, study.choice.cost_weight
     cost, unit = _COSTS[study.choice.cost]
     header = ("policy", "mean", "gain over the best single", "gain by luck", f"{cost} a query")
@@ -78,7 +77,6 @@ def _gains_table(study: RouteStudy) -> Table:
 
 
 def _routes_table(study: RouteStudy, told: str) -> Table:
-    """The system of each type, learnt from all queries."""
     table, types = study.tables[told], np.array(study.told[told])
     single = table.otherwise
     rows = []
@@ -104,7 +102,6 @@ def _routes_table(study: RouteStudy, told: str) -> Table:
 
 
 def _types_table(study: RouteStudy) -> Table:
-    """The mean of each system on each type, by the labels of the data set."""
     types = dict(study.recorded.by_type())
     rows: tuple[tuple[Entry, ...], ...] = tuple(
         (label, *(_mean_of(study, study.values[own, at]) for own in types.values()))
