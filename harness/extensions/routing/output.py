@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 
-from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
 from harness.display.text_format import counted, printable, type_name
-from harness.extensions.routing.study import RULES, RouteChoice, RouteStudy, study_routes
+from harness.extensions.routing.study import RULES, RouteStudy
 from harness.extensions.routing.tables import gains_of, named_gains, route_json, route_sections, verdict
 from harness.llm_utils.query_classifier import known_type
 from harness.registry import SYSTEMS
@@ -24,35 +23,18 @@ from harness.report.folder import files_together
 from harness.report.formats import prose, section_lines
 from harness.report.terminal import WIDTH, plain, print_table
 from harness.report.view import RunView
-from harness.store import find_runs
+from harness.store import RunDir
 from harness.store.atomic_files import write_atomic
 from harness.store.run_lookup import with_typed_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PAGE = "routes.md"
-
 
 def print_routes(
-    names: Sequence[str],
-    choice: RouteChoice,
-    *,
-    out: Path | None,
-    policy: Path | None,
-    prices: Path | None,
-    results: Path,
-    as_json: bool,
+    study: RouteStudy, runs: Sequence[RunDir], written: Mapping[str, Path | None], *, as_json: bool
 ) -> None:
-    """Study the named runs and print the result, never wider than the console or 100 columns; write it to `out`
-    and the learnt table to `policy`, if given.
-    """
-    runs = find_runs(results, names)
-    study = study_routes(runs, prices_of_runs(runs, prices), choice)
-    if out:
-        _write_routes(study, out)
-    if policy:
-        _write_policy(study, policy)
+    """Never wider than the console or 100 columns. `written`: the files, by what is in them."""
     console = open_console()
     if as_json:
         console.print(json.dumps(route_json(study), indent=2), soft_wrap=True)
@@ -67,18 +49,19 @@ def print_routes(
             print_table(table, console, width)
         for note in section.content.items:
             console.print(plain(f"! {with_typed_names(note, runs)}", "yellow"), width=width)
-    for name, path in (("routes", out and out / _PAGE), ("policy", policy)):
+    for name, path in written.items():
         if path:
             console.print(f"{name}: {path}", soft_wrap=True)
 
 
-def _write_routes(study: RouteStudy, out: Path) -> None:
-    """Write routes.md, routes.json and the figure to `out`. The same runs give the same bytes."""
+def write_routes(study: RouteStudy, out: Path) -> Path:
+    """Write routes.md, routes.json and the figure to `out`, the same bytes for the same runs. Returns the page."""
     with files_together(out) as folder:
         (folder / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")
         lines = [f"# {prose(_title(study))}", "", f"![routes]({_draw_routes(study, folder).name})", ""]
         lines += [line for section in route_sections(study) for line in section_lines(section)]
-        (folder / _PAGE).write_text("\n".join(lines), encoding="utf-8")
+        (folder / "routes.md").write_text("\n".join(lines), encoding="utf-8")
+    return out / "routes.md"
 
 
 def _title(study: RouteStudy) -> str:
@@ -133,7 +116,7 @@ def _dress(axes: Axes, names: Sequence[str], title: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _write_policy(study: RouteStudy, path: Path) -> None:
+def write_policy(study: RouteStudy, path: Path) -> None:
     """Write the table for types found by rules as a config of the routing system. It contains only systems and
     their parameters; models, data and keys are left to the user.
 
