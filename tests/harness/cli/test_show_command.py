@@ -2,17 +2,17 @@
 
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from labelled_runs import record
 from paired_runs import FAILED, IMPUTED, ScoredRun, close_again, write_run
 
 from harness.cli import show as show_command
 from harness.core.errors import ConfigError
-from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
+from harness.core.records import Context, Cost, Prediction, Step, Usage
 from harness.display.text_format import NOTHING, SafeConsole
-from harness.store import RunDir, SampleRow, name_for
+from harness.store import RunDir, name_for
 
 EVIL = "[bold]x[/] \x1b[2J\u202e"
 
@@ -35,48 +35,34 @@ def show(
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDir:
-    """One query with two gold facts, of which a context holds the second, broken over two lines."""
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0], "em": [FAILED]}))
-    reference = Reference(
-        query_id="q000",
-        query_type="inference_query",
-        answers=("Yes",),
-        evidence=(Evidence(doc_id="d1", fact="Not in it."), Evidence(doc_id="d2", fact="Mars is red.")),
+    """One query with a gold fact that a context holds, broken over two lines."""
+    plan = ScoredRun(
+        scores={"accuracy": [1.0], "em": [FAILED]},
+        texts={"q000": f"Is it so? {EVIL}"},
+        cites=("d2",),
+        unfinished=1,
     )
-    row = SampleRow(query=Query(query_id="q000", text=f"Is it so? {EVIL}"), reference=reference)
-    manifest, scores, (scored,) = made.manifest(), made.scores(), made.evaluations()
-    shutil.rmtree(made.path)
-    made = RunDir.create(tmp_path, manifest, [row])
-    made.write_scores(scored, scores)
-    contexts = (
-        Context(text=f"We know: Mars is\nred. {EVIL}", doc_ids=("d2",), score=0.5),
-        Context(text="Venus is not.", doc_ids=("d9",)),
+    prediction = Prediction(
+        answer=f"Yes {EVIL}",
+        contexts=(
+            Context(text=f"We know: It is\nso. {EVIL}", doc_ids=("d2",), score=0.5),
+            Context(text="Venus is not.", doc_ids=("d9",)),
+        ),
+        evidence=(Context(text="It is so.", doc_ids=("d2",), kind="sentence", score=0.25),),
+        trace=(Step(name=EVIL, content=EVIL),),
     )
-    made.append_record(
-        RunRecord(
-            query_id="q000",
-            repeat=0,
-            status="ok",
-            prediction=Prediction(
-                answer=f"Yes {EVIL}",
-                contexts=contexts,
-                evidence=(Context(text="Mars is red.", doc_ids=("d2",), kind="sentence", score=0.25),),
-                trace=(Step(name=EVIL, content=EVIL),),
-            ),
-            cost=Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(calls=2, input_tokens=1_234)}),
-            attempt=2,
-            started_at="2026-11-20T10:00:00+00:00",
-        )
-    )
+    cost = Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(calls=2, input_tokens=1_234)})
+    made = write_run(tmp_path, plan)
+    made.append_record(record("q000", prediction).model_copy(update={"cost": cost}))
     return made
 
 
 def test_a_query_is_shown_with_gold_facts_scores_and_usage(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     text = show(run, "q000", monkeypatch, full=True)
-    assert "context 1 (holds gold fact 2, gold document, score 0.500, passage: d2)" in text
+    assert "context 1 (holds gold fact 1, gold document, score 0.500, passage: d2)" in text
     assert "context 2 (passage: d9)" in text
-    assert "2. Mars is red.  [d2]" in text
-    assert "evidence (holds gold fact 2, gold document, score 0.250, sentence: d2)" in text
+    assert "1. It is so.  [d2]" in text
+    assert "evidence (holds gold fact 1, gold document, score 0.250, sentence: d2)" in text
     lines = [line.split() for line in text.splitlines()]
     assert ["accuracy", "0", "1", "scored"] in lines
     assert ["generator", "2", "1,234", "0", "0"] in lines
