@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from harness.core.records import Usage
 from harness.display import counted, short_number, short_seconds
 
-_MOST_QUERIES = 100_000
 MOST_AT_ONCE = 500
 """Unanswered queries. Each may need a connection, and most systems allow 1,024 open files."""
 _FEW_OPEN = 100
@@ -59,38 +58,18 @@ Ask = Callable[[int], Awaitable[Outcome]]
 """ask(number): asks the query of that number within the level."""
 
 
-@dataclass(frozen=True)
-class LevelSize:
-    """How long a load lasts: so many measured queries or seconds, whichever is reached first."""
-
-    queries: int | None = None
-    seconds: float | None = None
-
-    def of_closed(self, users: int) -> int:
-        """Measured queries: as many of each user, at least two, so that a part of them is under full load at both
-        ends.
-        """
-        if self.queries is None:
-            return _MOST_QUERIES
-        return users * max(2, math.ceil(self.queries / users))
-
-    def of_open(self, per_s: float) -> tuple[int, int]:
-        """Arrivals of the warm-up, a tenth but at most 20, and measured ones."""
-        given = [_MOST_QUERIES if self.queries is None else self.queries]
-        if self.seconds is not None:
-            given.append(math.ceil(per_s * self.seconds))
-        n = max(2, min(given))
-        return min(20, max(1, round(0.1 * n))), n
-
-
 @dataclass
 class Level:
-    """One load, and the queries asked under it so far."""
+    """One load, and the queries asked under it so far. It lasts `queries` measured queries or `seconds`, whichever
+    is reached first.
+    """
 
     users: int | None = None
     """Of a closed loop."""
     per_s: float | None = None
     """Arrivals a second of an open loop."""
+    queries: int | None = None
+    seconds: float | None = None
     tell: Callable[[], None] = lambda: None
     asked: list[AskedQuery] = field(default_factory=list)
     measured_from_s: float | None = None
@@ -100,6 +79,18 @@ class Level:
     ended: str = ""
     """Why it ended early; empty: as planned."""
     n_started: int = 0
+
+    @property
+    def planned(self) -> tuple[int, int]:
+        """Queries of the warm-up, and the most measured ones."""
+        most = 100_000 if self.queries is None else self.queries
+        if self.users is not None:
+            # As many of each user, at least two, so that a part of them is under full load at both ends.
+            return self.users, self.users * max(2, math.ceil(most / self.users))
+        if self.seconds is not None:
+            most = min(most, math.ceil((self.per_s or 1.0) * self.seconds))
+        n = max(2, most)
+        return min(20, max(1, round(0.1 * n))), n
 
     async def measure(self, ask: Ask, due_s: float, *, is_warm_up: bool = False) -> None:
         """Ask the next query, which was due then."""
@@ -119,11 +110,10 @@ def load_name(users: int | None, per_s: float | None) -> str:
     return counted(users, "user") if users is not None else f"{short_number(per_s or 0)} a second"
 
 
-async def ask_closed(level: Level, size: LevelSize, ask: Ask) -> None:
+async def ask_closed(level: Level, ask: Ask) -> None:
     """Ask as `level.users` users do, each without a pause. The first query of each is the warm-up."""
-    users = level.users or 1
-    most, until = size.of_closed(users), math.inf
-    n_warm = n_measured = 0
+    users, most = level.planned
+    until, n_warm, n_measured = math.inf, 0, 0
 
     async def user() -> None:
         nonlocal n_warm, n_measured, until
@@ -131,7 +121,7 @@ async def ask_closed(level: Level, size: LevelSize, ask: Ask) -> None:
         n_warm += 1
         if n_warm == users:
             level.measured_from_s = time.monotonic()
-            until = level.measured_from_s + (size.seconds or math.inf)
+            until = level.measured_from_s + (level.seconds or math.inf)
         while n_measured < most and (now := time.monotonic()) < until:
             n_measured += 1
             level.measured_to_s = now
@@ -142,14 +132,14 @@ async def ask_closed(level: Level, size: LevelSize, ask: Ask) -> None:
             group.create_task(user())
 
 
-async def ask_open(level: Level, size: LevelSize, ask: Ask, usual_s: float) -> None:
+async def ask_open(level: Level, ask: Ask, usual_s: float) -> None:
     """Ask `level.per_s` queries a second at fixed times, the first tenth of them as the warm-up.
 
     It always ends: if too many arrivals are unanswered no more are sent, and those that are unanswered long after
     the last one are given up. `usual_s`: the latency of a query alone.
     """
     per_s = level.per_s or 1.0
-    n_warm, n = size.of_open(per_s)
+    n_warm, n = level.planned
     most_open = min(MOST_AT_ONCE, max(_FEW_OPEN, math.ceil(4 * per_s * usual_s)))
     running: dict[asyncio.Task[None], tuple[float, bool]] = {}
     began = time.monotonic()

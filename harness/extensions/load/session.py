@@ -28,7 +28,6 @@ from harness.core.records import Usage
 from harness.extensions.load.levels import (
     MOST_AT_ONCE,
     Level,
-    LevelSize,
     Outcome,
     ask_closed,
     ask_open,
@@ -139,7 +138,8 @@ class LoadSession:
         *,
         users: tuple[int, ...],
         rates: tuple[float, ...],
-        size: LevelSize,
+        queries: int | None,
+        seconds: float | None,
         trust: bool,
         settings: Sequence[str],
         prices: Path | None,
@@ -147,8 +147,9 @@ class LoadSession:
         quiet: bool,
     ) -> None:
         """HarnessError, before anything is started or paid, if its system cannot be opened, or is not trusted."""
-        self.run, self._size, self._results, self._quiet = run_named(results, name), size, results, quiet
-        self._levels = [*(Level(users=one) for one in users), *(Level(per_s=rate) for rate in rates)]
+        self.run, self._results, self._quiet = run_named(results, name), results, quiet
+        self._levels = [Level(users=one, queries=queries, seconds=seconds) for one in users]
+        self._levels += [Level(per_s=rate, queries=queries, seconds=seconds) for rate in rates]
         live = live_run(self.run)
         if not trust:
             reject_untrusted_system(live)
@@ -172,7 +173,7 @@ class LoadSession:
         """Tokens of all queries by model role, also of the warm-up."""
         self._journal, self._n_asked = _LoadJournal(), 0
         self._alone_s: float | None = None
-        self._total, self._done = sum(_units(level, size) for level in self._levels), 0
+        self._total, self._done = sum(map(_units, self._levels)), 0
 
     @property
     def usd(self) -> float | None:
@@ -217,11 +218,11 @@ class LoadSession:
     def _measure_level(self, level: Level, usual_s: float) -> None:
         """`usual_s`: the latency of a query alone."""
         began, first_sample, stops = time.monotonic(), len(self._samples.taken), n_stops()
-        units = _units(level, self._size)
+        units = _units(level)
 
         def tell() -> None:
             passed_s = time.monotonic() - (level.measured_from_s or began)
-            done = len(level.asked) if self._size.queries else int(passed_s)
+            done = len(level.asked) if level.queries else int(passed_s)
             self._bar.update(self._done + min(done, units), self._total, load_name(level.users, level.per_s))
 
         def keep(why: str = "") -> None:
@@ -234,9 +235,9 @@ class LoadSession:
         tell()
         try:
             if level.users is not None:
-                self._in_loop(ask_closed(level, self._size, self._ask))
+                self._in_loop(ask_closed(level, self._ask))
             else:
-                self._in_loop(ask_open(level, self._size, self._ask, usual_s))
+                self._in_loop(ask_open(level, self._ask, usual_s))
         except KeyboardInterrupt:
             keep("interrupted")
             raise
@@ -307,13 +308,9 @@ class LoadSession:
         )
 
 
-def _units(level: Level, size: LevelSize) -> int:
+def _units(level: Level) -> int:
     """Queries of a level, or seconds if it is limited by these alone: for the progress bar."""
-    if size.queries is None:
-        return math.ceil(size.seconds or 0.0)
-    if level.users is not None:
-        return level.users + size.of_closed(level.users)
-    return sum(size.of_open(level.per_s or 1.0))
+    return math.ceil(level.seconds or 0.0) if level.queries is None else sum(level.planned)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from virtual_time import run_in_virtual_time
 from harness.core.records import Usage
 from harness.display.plotting import plotting
 from harness.extensions.load.findings import fit_law, saturation, sentences
-from harness.extensions.load.levels import Ask, Level, LevelSize, Outcome, ask_closed, ask_open
+from harness.extensions.load.levels import Ask, Level, Outcome, ask_closed, ask_open
 from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, load_file, read_load, summarised
 from harness.extensions.load.output import SPEC, content, draw
 from harness.models.fake_faults import Reply
@@ -50,11 +50,11 @@ def server(slots: int) -> Ask:
 
 
 def measured(slots: int, *, users: int | None = None, per_s: float | None = None, queries: int = 20) -> LoadLevel:
-    level, size = Level(users, per_s), LevelSize(queries)
+    level = Level(users, per_s, queries)
 
     async def work() -> None:
         asked = server(slots)
-        await (ask_closed(level, size, asked) if users else ask_open(level, size, asked, SERVICE_S))
+        await (ask_closed(level, asked) if users else ask_open(level, asked, SERVICE_S))
 
     run_in_virtual_time(work())
     return summarised(level, 1.0, {})
