@@ -17,8 +17,7 @@ from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest
 _FLAT = 0.25
 """A system is saturated where more users add less than this part of what they would add without waiting, or where
 its model engine says that calls waited for this part of the latency."""
-_SHORT_S = 3.0
-"""Levels under this differ by half from one call to the next."""
+_SHORT_S = 3.0  # Levels under this differ by half from one call to the next.
 
 
 @dataclass(frozen=True)

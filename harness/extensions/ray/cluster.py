@@ -50,8 +50,7 @@ LOCAL_SETTINGS = {
 """Settings of a cluster on this machine alone, unless the user sets others."""
 _ANSWERS_S = 5.0
 _LOOKS_S = 60.0
-_MOST_OBJECTS = 100 << 20
-"""Bytes: lines pass through Ray one by one, and nothing is stored there."""
+_MOST_OBJECTS = 100 << 20  # Bytes: lines pass through Ray one by one, and nothing is stored there.
 
 
 @dataclass(frozen=True)

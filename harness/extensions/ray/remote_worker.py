@@ -21,15 +21,13 @@ from harness.runner.executing.messages import (
 )
 from harness.runner.executing.process_launcher import WorkerProcess
 
-_NEWS_S = 1.0
-"""How long `receive` waits for output."""
+_NEWS_S = 1.0  # How long `receive` waits for output.
 _LAST_WORDS_S = 2.0
 """How long to wait for the last output: an orphaned child process may hold the pipes open."""
 ALONE_S = 30.0
 """A worker whose output was not fetched for so long is killed: its machine was disconnected, and another worker
 may have taken over."""
-_MOST_LOG = 1 << 20
-"""Bytes of log kept for fetching; beyond that the worker blocks when it prints."""
+_MOST_LOG = 1 << 20  # Bytes of log kept for fetching; beyond that the worker blocks when it prints.
 _OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 """Variables that Ray sets for a process with one CPU and no GPU. Workers run without them, as they would without a
 cluster."""

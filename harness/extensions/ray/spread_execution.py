@@ -37,8 +37,7 @@ from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken,
 from harness.runner.plan import Cell
 from harness.store import Dialects, IndexDir, Journal
 
-_MOST_LOST = 5
-"""Consecutive workers that may be lost before any of them answers a query."""
+_MOST_LOST = 5  # Consecutive workers that may be lost before any of them answers a query.
 
 
 def run_spread(

@@ -27,11 +27,9 @@ from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironment
 from harness.store import RunDir
 
-_LEAST = 4
-"""Minimum answers per turn of a worker, while there are enough."""
+_LEAST = 4  # Minimum answers per turn of a worker, while there are enough.
 _LOOKS_S = 0.05
-_MOST_LOST = 5
-"""Consecutive workers that may be lost before any of them scores anything."""
+_MOST_LOST = 5  # Consecutive workers that may be lost before any of them scores anything.
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, Wo
 
 _MOST_LOSSES = 2
 """A query during which more workers than this were lost is suspected of killing them."""
-_SHARES = 2
-"""Size of a shard: remaining queries / (this * workers). Fast workers take more shards."""
+_SHARES = 2  # Size of a shard: remaining queries / (this * workers). Fast workers take more shards.
 
 _CLOSES_S = 30.0
 _LOOKS_S = 0.5

@@ -23,8 +23,7 @@ from harness.protocols import DatasetRow
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _TOKEN = re.compile(r"\w[\w'\u2019&-]*|&")
-_LINKS = frozenset({"of", "de", "van", "von", "&"})
-"""Small words within a name."""
+_LINKS = frozenset({"of", "de", "van", "von", "&"})  # Small words within a name.
 _DATES = frozenset({*calendar.month_name, *calendar.day_name})
 _OPENERS = frozenset(
     re.findall(

@@ -18,8 +18,7 @@ Count = Annotated[int, Field(ge=0, le=10**9)]
 Amount = Annotated[float, Field(ge=-1e12, le=1e12)]
 Share = Annotated[float, Field(ge=0, le=1)]
 _ROUNDING = 1e-9
-_MOST = 100
-"""Of perturbations, reasons and judged metrics."""
+_MOST = 100  # Of perturbations, reasons and judged metrics.
 
 
 class JudgeEffect(Record):

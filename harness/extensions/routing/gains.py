@@ -23,8 +23,7 @@ from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, sc
 
 Columns = NDArray[np.int64]
 FEWEST_OF_TYPE = 4
-_SLACK = 1e-12
-"""Tolerance for rounding errors in differences of means."""
+_SLACK = 1e-12  # Tolerance for rounding errors in differences of means.
 FEWEST_QUERIES, FEWEST_CLUSTERS = 30, 15
 """With fewer, intervals would not have their nominal coverage, and none is given."""
 
