@@ -5,7 +5,6 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 
 from harness.api.evaluating import EvaluateOptions, Outcomes, evaluate_all, needs_child_process, refused, troubles
 from harness.cli.child_process import run_in_child
@@ -50,17 +49,13 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
 def resumable(kept: str) -> Iterator[None]:
     """On Ctrl-C or SIGTERM raise RunInterrupted with a message that says what is kept and how to resume."""
     count_stops()
-    ends = signal.signal(signal.SIGTERM, _interrupt)
+    ends = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
         raise RunInterrupted(f"interrupted; {kept}. To resume: {same_command()}") from None
     finally:
         signal.signal(signal.SIGTERM, ends)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def conclude(outcomes: Outcomes) -> int:

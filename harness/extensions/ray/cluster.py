@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.config import RunnerConfig
-from harness.core.errors import DISTRIBUTION, ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.core.errors import DISTRIBUTION, ConfigError, ServiceUnavailable, explained_io, need
 from harness.core.sanitize import keep_made
 from harness.extensions.ray.remote_worker import ALONE_S, ActorConnection, WorkerLost
 from harness.extensions.ray.spread_execution import run_spread
@@ -48,8 +48,6 @@ LOCAL_SETTINGS = {
     "RAY_raylet_start_wait_time_s": "120",
 }
 """Settings of a cluster on this machine alone, unless the user sets others."""
-_ANSWERS_S = 5.0
-_LOOKS_S = 60.0
 _MOST_OBJECTS = 100 << 20  # Bytes: lines pass through Ray one by one, and nothing is stored there.
 
 
@@ -160,7 +158,7 @@ class RayCluster:
 def check_answers(address: str) -> None:
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), 5.0).close()
     except ValueError:
         raise ConfigError(f"'{address}' is no address of a Ray cluster", "give HOST:PORT, or local") from None
     except OSError as error:
@@ -222,21 +220,19 @@ def _joined(address: str | None) -> Iterator[None]:
         try:
             ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise _refused(address, error) from error
+            if address is None and isinstance(error, ConnectionError):
+                fix = "give --ray-address HOST:PORT, or --ray-address local for one on this machine only"
+                raise ServiceUnavailable("this machine is in no Ray cluster", fix) from error
+            said = " ".join(str(error).split())[:400]
+            raise ServiceUnavailable(
+                f"cannot join the Ray cluster at {address or 'auto'} ({said})",
+                "run this on a machine of the cluster, with the same Ray and Python versions and RAY_AUTH_TOKEN",
+            ) from error
         finally:
             # Ray replaces the handler of the signal that stops a run.
             with suppress(ValueError):
                 signal.signal(signal.SIGTERM, stops)
         yield
-
-
-def _refused(address: str | None, error: Exception) -> HarnessError:
-    said = " ".join(str(error).split())
-    if address is None and isinstance(error, ConnectionError):
-        fix = "give --ray-address HOST:PORT, or --ray-address local for one on this machine only"
-        return ServiceUnavailable("this machine is in no Ray cluster", fix)
-    fix = "run this on a machine of the cluster, with the same Ray and Python versions and RAY_AUTH_TOKEN"
-    return ServiceUnavailable(f"cannot join the Ray cluster at {address or 'auto'} ({said[:400]})", fix)
 
 
 def _machines() -> list[Machine]:
@@ -282,7 +278,7 @@ def _inspected(machines: Sequence[Machine], path: str) -> list[tuple[Installed, 
     found = []
     for machine, answer in zip(machines, answers, strict=True):
         try:
-            found.append(ray.get(answer, timeout=_LOOKS_S))
+            found.append(ray.get(answer, timeout=60.0))
         except Exception as error:
             said = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
             raise ServiceUnavailable(

@@ -32,15 +32,12 @@ _OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 """Variables that Ray sets for a process with one CPU and no GPU. Workers run without them, as they would without a
 cluster."""
 
-_ENDS_S = 10.0
-
 _STARTS_S = 30.0
 _MOST_STARTS = 20
 _SILENT_S = 30.0
 """An actor that has not answered for this long, instead of every second, is lost. Ray ends the whole process
 without any message a minute after it loses its cluster; this limit comes first.
 """
-_KILL_S = 5.0
 
 
 def _begun(work: Callable[..., None], *given: object) -> threading.Thread:
@@ -195,7 +192,7 @@ class RemoteWorker:
         # The copying thread may be blocked writing to the pipe.
         self.events.close()
         for thread in self._threads:
-            thread.join(_ENDS_S)
+            thread.join(10.0)
 
     def _send_update(self, update: CallUpdate) -> None:
         if not self._gone.is_set():
@@ -296,7 +293,7 @@ class ActorConnection:
 
     def kill(self) -> None:
         with suppress(Exception):
-            self._get(self._actor.kill.remote(), timeout=_KILL_S)
+            self._get(self._actor.kill.remote(), timeout=5.0)
 
     def close(self) -> None:
         self._end_actor()

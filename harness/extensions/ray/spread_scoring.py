@@ -28,7 +28,6 @@ from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironm
 from harness.store import RunDir
 
 _LEAST = 4  # Minimum answers per turn of a worker, while there are enough.
-_LOOKS_S = 0.05
 _MOST_LOST = 5  # Consecutive workers that may be lost before any of them scores anything.
 
 
@@ -130,7 +129,7 @@ class _Elsewhere:
             threads = [pool.submit(self._score_all, run) for _ in range(self._n_workers)]
             try:
                 while n_handed_over < len(queries):
-                    await asyncio.sleep(_LOOKS_S)
+                    await asyncio.sleep(0.05)
                     raise_first_error(threads)
                     while (shard := self._shards.pop(n_handed_over, None)) is not None:
                         n_handed_over += shard.n_queries

@@ -37,7 +37,6 @@ _MOST_LOSSES = 2
 _SHARES = 2  # Size of a shard: remaining queries / (this * workers). Fast workers take more shards.
 
 _CLOSES_S = 30.0
-_LOOKS_S = 0.5
 
 
 class WorkQueue:
@@ -138,7 +137,7 @@ class WorkerPool:
             self.check()
             time.sleep(0.1)
 
-    def take_slot(self, wait_s: float = _LOOKS_S) -> bool:
+    def take_slot(self, wait_s: float = 0.5) -> bool:
         """Wait at most `wait_s` seconds for a free slot; returns whether one was taken. `give_slot` returns it."""
         self.check()
         if not wait_s:
