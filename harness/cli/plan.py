@@ -37,10 +37,10 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     time_s = time_left([(config.budget, own) for config, own in estimated_runs(planned, results)])
     unfinished = [cell for _, own in planned for cell in own if not is_finished(cell, results)]
     weights = weights_left(unfinished, results)
-    by_dataset = {cell.dataset.name: cell for _, own in planned for cell in own}
+    datasets = {cell.dataset.name: cell.dataset for _, own in planned for cell in own}
     console = open_console()
     if as_json:
-        skipped = {name: cell.dataset.skipped for name, cell in by_dataset.items() if cell.dataset.skipped}
+        skipped = {name: dataset.skipped for name, dataset in datasets.items() if dataset.skipped}
         tree = {
             "cells": [asdict(cell) for cell in cells],
             "sample_sizes": sizes_json(sizes),
@@ -65,10 +65,9 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     for line in (needs, *_model_lines(cells), *_parameter_lines(cells), *languages):
         console.print(line, soft_wrap=True)
     read = []
-    for cell in by_dataset.values():
-        name = cell.dataset.name_in_runs
-        read += [f"{name}: {_without_pointer(note)}" for note in cell.dataset.notes]
-        read += [f"{name}: {line}" for line in _first_lines(cell.dataset.skipped)]
+    for dataset in datasets.values():
+        read += [f"{dataset.name_in_runs}: {_without_pointer(note)}" for note in dataset.notes]
+        read += [f"{dataset.name_in_runs}: {line}" for line in _first_lines(dataset.skipped)]
     read += [line for config, own in planned for line in left_out_lines(config, own)]
     for line in dict.fromkeys((*read, *size_lines(sizes), *race)):
         console.print(f"note: {line}", soft_wrap=True)

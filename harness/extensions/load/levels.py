@@ -160,5 +160,5 @@ async def ask_open(level: Level, ask: Ask, usual_s: float) -> None:
             task.cancel()
             level.asked.append(AskedQuery(due, time.monotonic(), is_warm_up, None))
         if running:
-            n = counted(len(running), "query", "queries")
-            level.ended = level.ended or f"{n} given up {short_seconds(wait_s)} after the last arrival"
+            given_up = counted(len(running), "query", "queries")
+            level.ended = level.ended or f"{given_up} given up {short_seconds(wait_s)} after the last arrival"

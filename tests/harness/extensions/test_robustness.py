@@ -131,8 +131,10 @@ def cli(tmp_path: Path) -> CommandLine:
     return CommandLineHere(tmp_path, {"COLUMNS": "80"})
 
 
-WORDS = ("Wharnolt", "Brimsedge", "Dravenmoor", "Quorrinth", "Tolmarch", "Kestivane", "Colluthar", "Ystilback")
-WORDS += ("Belsavane", "Vendibrook")
+WORDS = (
+    *("Wharnolt", "Brimsedge", "Dravenmoor", "Quorrinth", "Tolmarch"),
+    *("Kestivane", "Colluthar", "Ystilback", "Belsavane", "Vendibrook"),
+)
 
 
 def own_documents(folder: Path) -> tuple[str, ...]:
