@@ -8,9 +8,9 @@ import subprocess
 import sys
 import threading
 from atexit import register
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Self
 
 from harness.core.errors import ServiceUnavailable
 from harness.core.process_environment import python_command, python_environment
@@ -31,12 +31,15 @@ def run_in_child() -> int | None:
     ended, ends = os.pipe()
     command = python_command("harness.cli.main", *sys.argv[1:])
     env = python_environment(**{ENV: f"{is_here} {ends}"})
-    with _SignalForwarder() as forwarder:
+    children: list[subprocess.Popen[bytes]] = []
+    with _forwarding_signals(children) as received:
         # In a session of its own, so that Ctrl-C in a terminal reaches only this process.
         with subprocess.Popen(command, env=env, pass_fds=(is_here, ends), start_new_session=True) as process:
             os.close(is_here)
             os.close(ends)
-            forwarder.to(process)
+            children.append(process)
+            for number in tuple(received):  # Before it started.
+                process.send_signal(number)
             code = process.wait()
         os.close(stays)
         os.set_blocking(ended, False)
@@ -44,8 +47,8 @@ def run_in_child() -> int | None:
             has_ended = pipe.read(1) == _ENDED
         if has_ended:
             return code
-        if forwarder.number and code == -forwarder.number:
-            return 128 + forwarder.number
+        if -code in received:
+            return 128 - code
     how = f"exit {code}" if code >= 0 else f"signal {-code}"
     raise ServiceUnavailable(
         f"lost the Ray cluster, the worker process ended early ({how}): its head node may be down",
@@ -53,32 +56,22 @@ def run_in_child() -> int | None:
     )
 
 
-class _SignalForwarder:
-    """Forwards SIGTERM and SIGINT to a child process instead of ending this one."""
+@contextmanager
+def _forwarding_signals(children: "list[subprocess.Popen[bytes]]") -> Iterator[list[int]]:
+    """Forward SIGTERM and SIGINT to these processes instead of ending this one; yields those received so far."""
+    received: list[int] = []
 
-    def __init__(self) -> None:
-        self.number = 0
-        """The last signal; 0 if none came."""
-        self._process: subprocess.Popen[bytes] | None = None
+    def forward(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        for child in children:
+            child.send_signal(number)
 
-    def __enter__(self) -> Self:
-        self._before = {one: signal.signal(one, self._hand_on) for one in (signal.SIGTERM, signal.SIGINT)}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
-
-    def to(self, process: "subprocess.Popen[bytes]") -> None:
-        """Forward to this process, including a signal that came before it started."""
-        self._process = process
-        if self.number:
-            process.send_signal(self.number)
-
-    def _hand_on(self, number: int, _frame: FrameType | None) -> None:
-        self.number = number
-        if self._process is not None:
-            self._process.send_signal(number)
 
 
 def _exit_with_parent(is_here: int, ends: int) -> None:

@@ -3,76 +3,76 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 
-from harness.api.config_building import prices_of_runs
+from harness.cli import options
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
-from harness.report.comparison.compare import ComparisonChoice
-from harness.report.comparison.output import (
-    VoteCount,
-    comparison_json,
-    render_comparison,
-    votes_between,
-    write_comparison,
-)
-from harness.report.terminal import plain
-from harness.report.verdict.findings import compare_runs
-from harness.store import RunDir, find_runs
-from harness.store.annotations import read_preferences
-from harness.store.run_lookup import is_being_written
+
+if TYPE_CHECKING:
+    from harness.store import RunDir
 
 
 def compare(
-    names: Sequence[str],
-    measures: Sequence[str],
-    *,
-    query_type: str | None,
-    against: str | None,
-    margin: float | None,
-    out: Path | None,
-    prices: Path | None,
-    results: Path,
-    as_json: bool,
-    full: bool,
+    runs: options.RunsArgument,
+    measures: options.MeasuresOption = None,
+    query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
+    against: options.AgainstOption = None,
+    margin: options.MarginOption = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
+    prices: options.PricesOption = None,
+    results: options.ResultsOption = Path("results"),
+    as_json: options.JsonOption = False,
+    full: options.FullOption = False,
 ) -> None:
-    """Compare the named runs, print the comparison, and write it to the folder `out` if given. The votes of
-    people on their answers, from `try`, are printed beside it; alone for runs without answers of their own.
+    """Compare runs query by query, with intervals and tests.
 
-    `margin`: in points; None: from the configs of the runs. `full`: print every metric and note.
+    A difference that could be chance is reported as a statistical tie.
+
+    Example: rag-harness compare trial1 trial2 --measures accuracy,latency_s
     """
+    from harness.api.config_building import prices_of_runs
+    from harness.report.comparison import output
+    from harness.report.comparison.compare import ComparisonChoice
+    from harness.report.terminal import plain
+    from harness.report.verdict.findings import compare_runs
+    from harness.store import find_runs
+    from harness.store.annotations import read_preferences
+    from harness.store.run_lookup import is_being_written
+
     other = find_runs(results, [against]) if against is not None else []
-    choice = ComparisonChoice(tuple(measures), query_type, next(iter(other), None), margin)
-    runs = find_runs(results, names)
-    console, votes = open_console(), votes_between([*runs, *other], read_preferences(results))
-    if votes and not any(run.is_closed() or is_being_written(run) for run in (*runs, *other)):
-        _print_votes(console, votes, as_json=as_json)
-        return
-    _refuse_running(runs, other)
-    table = prices_of_runs([*runs, *other], prices)
-    comparison = compare_runs(runs, table, choice)
-    written = write_comparison(comparison, out) if out else None
+    choice = ComparisonChoice(options.words(measures), query_type, next(iter(other), None), margin)
+    named = find_runs(results, runs)
+    every, console = [*named, *other], open_console()
+    # Votes of people on answers, from `try`: all that runs without answers of their own have.
+    votes = output.votes_between(every, read_preferences(results))
+    has_only_votes = bool(votes) and not any(run.is_closed() or is_being_written(run) for run in every)
+    value: dict[str, object] = {}
+    written = None
+    if not has_only_votes:
+        _refuse_running(named, other)
+        comparison = compare_runs(named, prices_of_runs(every, prices), choice)
+        written = output.write_comparison(comparison, out) if out else None
+        if as_json:
+            value = output.comparison_json(comparison)
+        else:
+            output.render_comparison(comparison, console, full=full)
     if as_json:
-        value = {**comparison_json(comparison), "votes": [one.as_value() for one in votes]}
+        value["votes"] = [one.as_value() for one in votes]
         console.print(json.dumps(value, indent=2), soft_wrap=True)
         return
-    render_comparison(comparison, console, full=full)
-    _print_votes(console, votes)
+    for one in votes:
+        console.print(plain(one.line()), soft_wrap=True)
     if written:
         console.print(f"comparison: {written}", soft_wrap=True)
 
 
-def _print_votes(console: Console, votes: Sequence[VoteCount], *, as_json: bool = False) -> None:
-    if as_json:
-        console.print(json.dumps({"votes": [one.as_value() for one in votes]}, indent=2), soft_wrap=True)
-        return
-    for one in votes:
-        console.print(plain(one.line()), soft_wrap=True)
-
-
-def _refuse_running(runs: Sequence[RunDir], against: Sequence[RunDir]) -> None:
+def _refuse_running(runs: "Sequence[RunDir]", against: "Sequence[RunDir]") -> None:
     """Reject a comparison that lacks a run which is still being answered: there is nothing to resume."""
+    from harness.store.run_lookup import is_being_written
+
     unfinished = [run for run in (*against, *runs) if not run.is_closed()]
     running = [run for run in unfinished if is_being_written(run)]
     if running and (len(runs) - len(unfinished) < 2 or any(run in against for run in running)):

@@ -14,9 +14,6 @@ from harness.core.sanitize import cleaned
 if TYPE_CHECKING:
     from harness.display.text_format import SafeConsole
 
-_PIPE_COLUMNS = 120
-"""Width without a terminal (log, pipe); rich would break tables at 80 columns."""
-
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> "SafeConsole":
     """A console as wide as the terminal, or 120 columns without one."""
@@ -24,7 +21,7 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> "SafeConsole":
 
     console = SafeConsole(stderr=stderr, quiet=quiet)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _PIPE_COLUMNS
+        console.width = 120  # Rich would break tables of a log or pipe at 80 columns.
     return console
 
 

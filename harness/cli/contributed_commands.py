@@ -32,9 +32,15 @@ class CommandsByJob(TyperGroup):
             raise RunInterrupted("interrupted") from None
         except Exception as error:
             # Typer's click has no public name for a missing argument.
-            if getattr(getattr(error, "param", None), "metavar", None) == "RUN":
-                _refuse_missing_run(error)
-            raise
+            if getattr(getattr(error, "param", None), "metavar", None) != "RUN":
+                raise
+            from harness.store.run_lookup import newest_text
+
+            asked: Any = error.ctx  # type: ignore[attr-defined]
+            results = asked.params.get("results") or Path("results")
+            is_own = asked.parent.parent is None  # Not `runs rm`.
+            fix = newest_text(results, f"rag-harness {asked.info_name}" if is_own else "")
+            raise ConfigError(f"no RUN is named, of those under {results}", fix) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write one section per job; each line is the command's first sentence."""
@@ -47,15 +53,6 @@ class CommandsByJob(TyperGroup):
             ]
             with formatter.section(job.capitalize()):
                 formatter.write_dl(rows)
-
-
-def _refuse_missing_run(error: Any) -> None:
-    from harness.store.run_lookup import newest_text
-
-    results = error.ctx.params.get("results") or Path("results")
-    is_own = error.ctx.parent.parent is None  # Not `runs rm`.
-    fix = newest_text(results, f"rag-harness {error.ctx.info_name}" if is_own else "")
-    raise ConfigError(f"no RUN is named, of those under {results}", fix) from None
 
 
 class PluggedRuntime:

@@ -5,10 +5,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from packaging.requirements import Requirement
 from rich.text import Text
@@ -22,21 +23,19 @@ from harness.models.providers import PROVIDERS, ProviderSpec, check_reachable
 from harness.models.weights import cache_dir, cached_path
 from harness.registry import SYSTEMS
 
-_FIRST = "bench"
-"""The extra that `make bench` needs."""
-_FOR_DEVELOPERS = {"build", "dev", "testing"}
-_CONNECT_TIMEOUT_S = 5.0
-_ROOM_BYTES = 2_000_000_000
+State = Literal["ok", "missing", "optional"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check."""
-
     what: str
-    state: Literal["ok", "missing", "optional"]
+    state: State
     detail: str
     fix: str = ""
+
+    @classmethod
+    def of(cls, what: str, error: HarnessError, state: State = "missing") -> Self:
+        return cls(what, state, error.what, error.fix)
 
 
 def print_checkup(results: Path) -> int:
@@ -62,17 +61,15 @@ def print_checkup(results: Path) -> int:
 
 
 def _packages() -> Iterator[Finding]:
-    """Check the extras listed in the package metadata."""
     for extra, wanted in listed_extras().items():
-        lacking = [said for one in wanted if (said := _lacking(one))]
-        if not lacking:
-            yield Finding(f"extra {extra}", "ok", ", ".join(one.name for one in wanted))
+        if lacking := [said for one in wanted if (said := _lacking(one))]:
+            state: State = "missing" if extra == "bench" else "optional"
+            yield Finding(f"extra {extra}", state, ", ".join(lacking), install(extra))
         else:
-            yield Finding(f"extra {extra}", _need(extra == _FIRST), ", ".join(lacking), install(extra))
+            yield Finding(f"extra {extra}", "ok", ", ".join(one.name for one in wanted))
 
 
 def _systems() -> Iterator[Finding]:
-    """Run each system's preflight check with default parameters."""
     for name in SYSTEMS.names():
         try:
             spec = SYSTEMS.load(name)
@@ -81,9 +78,9 @@ def _systems() -> Iterator[Finding]:
                 yield Finding(f"system {name}", "ok", "requirements are met")
         except MissingDependency as error:
             # What `make bench` needs is found missing among the extras.
-            yield Finding(f"system {name}", "optional", error.what, error.fix)
+            yield Finding.of(f"system {name}", error, "optional")
         except HarnessError as error:
-            yield Finding(f"system {name}", "missing", error.what, error.fix)
+            yield Finding.of(f"system {name}", error)
 
 
 def listed_extras() -> dict[str, list[Requirement]]:
@@ -93,7 +90,7 @@ def listed_extras() -> dict[str, list[Requirement]]:
     extras = {
         str(extra): [one for one in wanted if one.marker and one.marker.evaluate({"extra": str(extra)})]
         for extra in said.get_all("Provides-Extra") or ()
-        if extra not in _FOR_DEVELOPERS
+        if extra not in {"build", "dev", "testing"}
     }
     return {extra: asked for extra, asked in extras.items() if all(one.name != DISTRIBUTION for one in asked)}
 
@@ -112,15 +109,14 @@ def _weights() -> Iterator[Finding]:
         try:
             path = cached_path(weights)
         except HarnessError as error:
-            yield Finding(weights.name, "missing", error.what, error.fix)
+            yield Finding.of(weights.name, error)
             continue
         size = f"{weights.size_bytes / 1e6:,.0f} MB"
         if path:
             yield Finding(weights.name, "ok", f"{path} ({size})")
         else:
-            yield Finding(
-                weights.name, "optional", f"not downloaded ({size})", "downloaded when a run first needs it"
-            )
+            fix = "downloaded when a run first needs it"
+            yield Finding(weights.name, "optional", f"not downloaded ({size})", fix)
 
 
 def _data() -> Iterator[Finding]:
@@ -129,13 +125,11 @@ def _data() -> Iterator[Finding]:
     if folder.is_dir():
         names = sorted(path.name for path in folder.iterdir() if path.is_dir())
         yield Finding("data directory", "ok", f"{folder}: {', '.join(names) or 'empty'}")
+    elif named:
+        yield Finding("data directory", "missing", f"no folder {folder}", "correct RAG_HARNESS_DATA")
     else:
-        fix = (
-            "correct RAG_HARNESS_DATA"
-            if named
-            else "set RAG_HARNESS_DATA, or install the extra hub to download data"
-        )
-        yield Finding("data directory", _need(bool(named)), f"no folder {folder}", fix)
+        fix = "set RAG_HARNESS_DATA, or install the extra hub to download data"
+        yield Finding("data directory", "optional", f"no folder {folder}", fix)
 
 
 def _folders(results: Path) -> Iterator[Finding]:
@@ -148,8 +142,8 @@ def _folders(results: Path) -> Iterator[Finding]:
             yield Finding(what, "missing", f"{folder}: {error.strerror}", "make it writable or choose another")
             continue
         free = shutil.disk_usage(folder).free
-        fix = "" if free > _ROOM_BYTES else "free some space: models and indexes take gigabytes"
-        yield Finding(what, _need(True) if fix else "ok", f"{folder} ({free / 1e9:,.0f} GB free)", fix)
+        fix = "" if free > 2e9 else "free some space: models and indexes take gigabytes"
+        yield Finding(what, "missing" if fix else "ok", f"{folder} ({free / 1e9:,.0f} GB free)", fix)
 
 
 def _network() -> Iterator[Finding]:
@@ -158,9 +152,9 @@ def _network() -> Iterator[Finding]:
         url = f"{scheme}://"
         try:
             if proxy := proxy_of(url):
-                connect_once(url, _CONNECT_TIMEOUT_S)
+                connect_once(url, 5.0)
         except HarnessError as error:
-            yield Finding(f"proxy for {scheme}", "missing", error.what, error.fix)
+            yield Finding.of(f"proxy for {scheme}", error)
         else:
             detail = f"{proxy}, not for {os.environ.get('NO_PROXY')}" if proxy else "none"
             yield Finding(f"proxy for {scheme}", "ok", detail)
@@ -168,15 +162,14 @@ def _network() -> Iterator[Finding]:
     try:
         trusted_certificates()
     except HarnessError as error:
-        yield Finding("certificates", "missing", error.what, error.fix)
+        yield Finding.of("certificates", error)
     else:
         yield Finding("certificates", "ok", f"{os.environ[named]} ({named})" if named else "those of the system")
 
 
 def _servers() -> Iterator[Finding]:
-    """Check whether each generator provider is reachable with its defaults."""
     specs, refusals = PROVIDERS.load_all()
-    yield from (Finding("provider", "missing", error.what, error.fix) for error in refusals)
+    yield from (Finding.of("provider", error) for error in refusals)
     for spec in specs:
         config = _with_defaults(spec)
         if config is None or config.is_none:
@@ -186,7 +179,7 @@ def _servers() -> Iterator[Finding]:
             check_reachable(config)
             proxy = proxy_of(config.base_url) if config.base_url else None
         except HarnessError as error:
-            yield Finding(f"provider {spec.name}", "optional", error.what, error.fix)
+            yield Finding.of(f"provider {spec.name}", error, "optional")
         else:
             yield Finding(f"provider {spec.name}", "ok", f"reachable{where}{f' through {proxy}' if proxy else ''}")
 
@@ -196,13 +189,7 @@ def _with_defaults(spec: ProviderSpec) -> GeneratorConfig | None:
     if "generator" not in spec.roles:
         return None
     for model in (None, "any"):
-        try:
+        with suppress(HarnessError):
             resolved: GeneratorConfig = spec.resolve(GeneratorConfig(provider=spec.name, model=model))
-        except HarnessError:
-            continue
-        return resolved
+            return resolved
     return None
-
-
-def _need(needed: bool) -> Literal["missing", "optional"]:
-    return "missing" if needed else "optional"

@@ -29,7 +29,6 @@ from harness.runner.race_plan import race_lines
 from harness.statistics.estimate import Sum, phases_left, totals
 
 _WIDTH, _LEAST_NAME = 80, 16
-_COLUMNS = ("index", "answers", "total", "tokens", "$")
 
 
 def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bool, calibrate: bool) -> None:
@@ -49,12 +48,12 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     race = [line for config, cells in planned for line in race_lines(config, cells)]
     console = open_console()
     if as_json:
-        text = json.dumps({**_as_json(estimates), "notes": left_out, "sample_sizes": sizes_json(sizes)}, indent=2)
-        console.print(text, soft_wrap=True)
+        tree = {**_as_json(estimates), "notes": left_out, "sample_sizes": sizes_json(sizes)}
+        console.print(json.dumps(tree, indent=2), soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME)
-    for column in _COLUMNS:
+    for column in ("index", "answers", "total", "tokens", "$"):
         table.add_column(column, justify="right")
     rows = []
     for estimate in estimates:
@@ -63,7 +62,8 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         cells = [_sums([phases[name]])[0] if name in phases else text for name, text in without.items()]
         rows.append((names[estimate.run_id], *cells, *_sums(phases.values(), [estimate])))
     judging = [phase for estimate in estimates for phase in estimate.judging.values()]
-    for name, judged in _by_evaluator(estimates).items():
+    for name in dict.fromkeys(name for estimate in estimates for name in estimate.judging):
+        judged = [estimate.judging[name] for estimate in estimates if name in estimate.judging]
         rows.append((f"judging: {name}", "", "", *_sums(judged)))
     everything = [*(phase for one in estimates for phase in phases_left(one).values()), *judging]
     rows.append(("total", "", "", *_sums(everything, estimates)))
@@ -105,14 +105,6 @@ def _limits(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]
         yield f"budget: ends after at most {limits} with this budget"
         if allowed := likely_answers(config.budget, estimates):
             yield f"budget: likely to allow {allowed}"
-
-
-def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate]]:
-    judging: dict[str, list[PhaseEstimate]] = {}
-    for estimate in estimates:
-        for name, phase in estimate.judging.items():
-            judging.setdefault(name, []).append(phase)
-    return judging
 
 
 def _notes(estimates: Sequence[Estimate], names: Mapping[str, str]) -> list[str]:

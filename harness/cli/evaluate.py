@@ -5,7 +5,6 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 
 from harness.api.evaluating import EvaluateOptions, Outcomes, evaluate_all, needs_child_process, refused, troubles
 from harness.cli.child_process import run_in_child
@@ -13,7 +12,6 @@ from harness.cli.console import complain, open_console, same_command
 from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, BudgetExhausted, RunInterrupted
 from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.evaluating.evaluate import Evaluated
 from harness.store import find_runs
 
 
@@ -25,7 +23,12 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
     with resumable("all paid judgements are kept"):
         evaluation = evaluate_all(runs, options)
     if as_json:
-        shown = [_as_json(one) for outcome, _ in evaluation.outcomes for one in outcome.evaluated]
+        names = ("evaluator", "n_counted", "n_failed", "reason")
+        shown = [
+            {"run_id": one.run.run_id, **{name: getattr(one, name) for name in names}}
+            for outcome, _ in evaluation.outcomes
+            for one in outcome.evaluated
+        ]
         refusals = [
             {"evaluator": name, "reason": str(error)}
             for outcome, _ in evaluation.outcomes
@@ -46,17 +49,13 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
 def resumable(kept: str) -> Iterator[None]:
     """On Ctrl-C or SIGTERM raise RunInterrupted with a message that says what is kept and how to resume."""
     count_stops()
-    ends = signal.signal(signal.SIGTERM, _interrupt)
+    ends = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
         raise RunInterrupted(f"interrupted; {kept}. To resume: {same_command()}") from None
     finally:
         signal.signal(signal.SIGTERM, ends)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def conclude(outcomes: Outcomes) -> int:
@@ -81,13 +80,3 @@ def say_stopped(exhausted: BudgetExhausted, spending: BudgetTracker, progress: s
         f"To resume: {go_on}"
     )
     return EXIT_BUDGET
-
-
-def _as_json(one: Evaluated) -> dict[str, object]:
-    return {
-        "run_id": one.run.run_id,
-        "evaluator": one.evaluator,
-        "n_counted": one.n_counted,
-        "n_failed": one.n_failed,
-        "reason": one.reason,
-    }

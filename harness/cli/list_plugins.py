@@ -1,7 +1,7 @@
 """`rag-harness list`."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,22 +14,18 @@ from harness.models.providers import PROVIDERS, ProviderSpec
 from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
 
-Rows = list[dict[str, object]]
-_PARAMETERS = {"index_params", "answer_params", "options", "params"}
-"""Columns of a table with `--full` only."""
+Row = dict[str, object]
 
 
-def _system(spec: SystemSpec) -> Rows:
-    return [
-        {
-            "name": spec.name,
-            "version": spec.version,
-            "summary": spec.summary,
-            "model calls for the index": _index_calls(spec),
-            "index_params": _defaults(spec.index_params.model_fields),
-            "answer_params": _defaults(spec.answer_params.model_fields),
-        }
-    ]
+def _system(spec: SystemSpec) -> Row:
+    return {
+        "name": spec.name,
+        "version": spec.version,
+        "summary": spec.summary,
+        "model calls for the index": _index_calls(spec),
+        "index_params": _defaults(spec.index_params.model_fields),
+        "answer_params": _defaults(spec.answer_params.model_fields),
+    }
 
 
 def _index_calls(spec: SystemSpec) -> str:
@@ -45,55 +41,45 @@ def _index_calls(spec: SystemSpec) -> str:
     return "yes" if "generator" in roles.index else "none"
 
 
-def _dataset(spec: DatasetSpec) -> Rows:
+def _dataset(spec: DatasetSpec) -> Row:
     fields = spec.params.model_fields if spec.params else {}
     options = {name: field for name, field in fields.items() if name not in DATASET_PLACES}
-    return [
-        {
-            "name": spec.name,
-            "summary": spec.summary,
-            "subsets": list(spec.subsets),
-            "options": _defaults(options),
-        }
-    ]
+    subsets = list(spec.subsets)
+    return {"name": spec.name, "summary": spec.summary, "subsets": subsets, "options": _defaults(options)}
 
 
-def _evaluator(spec: EvaluatorSpec) -> Rows:
-    return [
-        {
-            "name": spec.name,
-            "version": spec.version,
-            "summary": spec.summary,
-            "asks": sorted(spec.roles),
-            "params": _defaults(spec.params.model_fields),
-            "measures": [measure.name for measure in spec.measures(spec.params())],
-        }
-    ]
+def _evaluator(spec: EvaluatorSpec) -> Row:
+    return {
+        "name": spec.name,
+        "version": spec.version,
+        "summary": spec.summary,
+        "asks": sorted(spec.roles),
+        "params": _defaults(spec.params.model_fields),
+        "measures": [measure.name for measure in spec.measures(spec.params())],
+    }
 
 
-def _measures(spec: EvaluatorSpec) -> Rows:
-    return [
-        {
+def _measures(spec: EvaluatorSpec) -> Iterator[Row]:
+    for measure in spec.measures(spec.params()):
+        yield {
             "name": measure.name,
             "evaluator": spec.name,
             "better": "higher" if measure.higher_is_better else "lower",
             "a failure counts as": measure.failure_value,
             "summary": measure.summary,
         }
-        for measure in spec.measures(spec.params())
-    ]
 
 
-def _provider(spec: ProviderSpec) -> Rows:
-    return [{"name": spec.name, "summary": spec.summary, "plays": sorted(spec.roles)}]
+def _provider(spec: ProviderSpec) -> Row:
+    return {"name": spec.name, "summary": spec.summary, "plays": sorted(spec.roles)}
 
 
-_LISTS: dict[str, tuple[PluginKind[Any], Callable[[Any], Rows]]] = {
-    "systems": (SYSTEMS, _system),
-    "datasets": (DATASETS, _dataset),
-    "evaluators": (EVALUATORS, _evaluator),
+_LISTS: dict[str, tuple[PluginKind[Any], Callable[[Any], Iterable[Row]]]] = {
+    "systems": (SYSTEMS, lambda spec: [_system(spec)]),
+    "datasets": (DATASETS, lambda spec: [_dataset(spec)]),
+    "evaluators": (EVALUATORS, lambda spec: [_evaluator(spec)]),
     "measures": (EVALUATORS, _measures),
-    "providers": (PROVIDERS, _provider),
+    "providers": (PROVIDERS, lambda spec: [_provider(spec)]),
 }
 
 
@@ -108,21 +94,18 @@ def print_list(kind: str, *, full: bool, as_json: bool) -> None:
     if as_json:
         console.print(json.dumps(rows, indent=2), soft_wrap=True)
     else:
-        shown = [{name: value for name, value in row.items() if full or name not in _PARAMETERS} for row in rows]
-        console.print(_table(shown))
-        if shown != rows:
+        parameters = {"index_params", "answer_params", "options", "params"}
+        columns = [name for name in (rows[0] if rows else ["(none)"]) if full or name not in parameters]
+        table = Table(box=None, pad_edge=False)
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(_cell(row[column]) for column in columns))
+        console.print(table)
+        if rows and len(columns) < len(rows[0]):
             console.print("parameters and their defaults: --full", style="dim")
     for refusal in refusals:
         complain(f"left out: {refusal}")
-
-
-def _table(rows: Rows) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in rows[0] if rows else ["(none)"]:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    return table
 
 
 def _cell(value: object) -> str:
@@ -131,12 +114,11 @@ def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _defaults(fields: Mapping[str, FieldInfo]) -> dict[str, object]:
-    return {name: _default(field) for name, field in fields.items()}
+def _defaults(fields: Mapping[str, FieldInfo]) -> Row:
+    def default(field: FieldInfo) -> object:
+        if field.is_required():
+            return "(required)"
+        value = field.get_default(call_default_factory=True, validated_data={})
+        return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
-
-def _default(field: FieldInfo) -> object:
-    if field.is_required():
-        return "(required)"
-    value = field.get_default(call_default_factory=True, validated_data={})
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    return {name: default(field) for name, field in fields.items()}

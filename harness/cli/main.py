@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from harness.cli import options
+from harness.cli.compare import compare
 from harness.cli.console import note_usage_data
 from harness.cli.contributed_commands import CommandsByJob, add_plugged
 from harness.cli.import_answers import import_command
@@ -293,39 +294,7 @@ def report(
     report_runs(runs, chosen)
 
 
-@app.command(rich_help_panel="decide")
-def compare(
-    runs: options.RunsArgument,
-    measures: options.MeasuresOption = None,
-    query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
-    against: options.AgainstOption = None,
-    margin: options.MarginOption = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
-    prices: options.PricesOption = None,
-    results: options.ResultsOption = Path("results"),
-    as_json: options.JsonOption = False,
-    full: options.FullOption = False,
-) -> None:
-    """Compare runs query by query, with intervals and tests.
-
-    A difference that could be chance is reported as a statistical tie.
-
-    Example: rag-harness compare trial1 trial2 --measures accuracy,latency_s
-    """
-    from harness.cli.compare import compare as compare_named
-
-    compare_named(
-        runs,
-        options.words(measures),
-        query_type=query_type,
-        against=against,
-        margin=margin,
-        out=out,
-        prices=prices,
-        results=results,
-        as_json=as_json,
-        full=full,
-    )
+app.command(rich_help_panel="decide")(compare)
 
 
 @app.command(rich_help_panel="understand")

@@ -16,11 +16,8 @@ from harness.core.errors import ConfigError, explained_io
 from harness.display import printable
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
 
-_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 _LONGEST = 50
 _KINDS: dict[str, PluginKind[Any]] = {"system": SYSTEMS, "dataset": DATASETS, "evaluator": EVALUATORS}
-_CHOICES = {"system": "--system {}", "dataset": "--dataset {}", "evaluator": "--set evaluators=[{}]"}
-"""The options of `run` that select a plug-in."""
 
 
 def begin_config(file: Path) -> None:
@@ -96,7 +93,8 @@ def create(kind: str, name: str, into: Path) -> None:
 
 def _check(kind: str, name: str, folder: Path) -> None:
     module, noun = _module(name), _KINDS[kind].noun
-    if not _NAME.fullmatch(name) or keyword.iskeyword(module) or len(name) > _LONGEST:
+    is_name = re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name)
+    if not is_name or keyword.iskeyword(module) or len(name) > _LONGEST:
         raise ConfigError(
             f"'{printable(name)}' cannot name a package",
             f"use at most {_LONGEST} lower-case letters, digits and dashes, no Python keyword, e.g. my-{kind}",
@@ -112,7 +110,8 @@ def _check(kind: str, name: str, folder: Path) -> None:
 
 def _next(kind: str, name: str, folder: Path) -> list[str]:
     place = str(folder) if folder.parent.name or folder.is_absolute() else f"./{folder}"
-    run = ["rag-harness", "run", "-c", "configs/bench/smoke.yaml", *_CHOICES[kind].format(name).split()]
+    chosen = ["--set", f"evaluators=[{name}]"] if kind == "evaluator" else [f"--{kind}", name]
+    run = ["rag-harness", "run", "-c", "configs/bench/smoke.yaml", *chosen]
     commands = (["pip", "install", "-e", f"{place}[test]"], ["pytest", place], run)
     return [f"  {shlex.join(command)}" for command in commands]
 

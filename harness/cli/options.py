@@ -21,7 +21,6 @@ class FigureFormat(StrEnum):
 
 
 CostName = Literal["tokens", "usd", "latency_s"]
-"""Costs of a query that a command can weigh."""
 ConfigsOption = Annotated[
     list[Path] | None,
     typer.Option("--config", "-c", metavar="FILE", help="YAML config; repeat to run several in turn."),

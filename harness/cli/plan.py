@@ -17,7 +17,7 @@ from harness.runner.dataset_loading import UnaskedDocuments
 from harness.runner.estimating.estimate_text import downloads_text, minutes_text, time_left
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
 from harness.runner.language_check import language_lines
-from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
+from harness.runner.plan import is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 
@@ -37,10 +37,10 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     time_s = time_left([(config.budget, own) for config, own in estimated_runs(planned, results)])
     unfinished = [cell for _, own in planned for cell in own if not is_finished(cell, results)]
     weights = weights_left(unfinished, results)
-    by_dataset = {cell.dataset.name: cell for _, own in planned for cell in own}
+    datasets = {cell.dataset.name: cell.dataset for _, own in planned for cell in own}
     console = open_console()
     if as_json:
-        skipped = {name: cell.dataset.skipped for name, cell in by_dataset.items() if cell.dataset.skipped}
+        skipped = {name: dataset.skipped for name, dataset in datasets.items() if dataset.skipped}
         tree = {
             "cells": [asdict(cell) for cell in cells],
             "sample_sizes": sizes_json(sizes),
@@ -48,8 +48,7 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
             "seconds": time_s.value.model_dump() if time_s.value else None,
             "downloads": weights,
         }
-        text = json.dumps(tree, indent=2)
-        console.print(text, soft_wrap=True)
+        console.print(json.dumps(tree, indent=2), soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("run id", no_wrap=True)
@@ -62,11 +61,13 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     console.print(table)
     takes = minutes_text(time_s) if unfinished else "nothing is left to run"
     needs = f"time: {takes}; downloads: {downloads_text(weights) or 'none'}"
-    for line in (needs, *_model_lines(cells), *_parameter_lines(cells)):
+    languages = dict.fromkeys(line for _, own in planned for line in language_lines(own))
+    for line in (needs, *_model_lines(cells), *_parameter_lines(cells), *languages):
         console.print(line, soft_wrap=True)
-    for line in dict.fromkeys(line for _, own in planned for line in language_lines(own)):
-        console.print(line, soft_wrap=True)
-    read = [line for cell in by_dataset.values() for line in _read_lines(cell)]
+    read = []
+    for dataset in datasets.values():
+        read += [f"{dataset.name_in_runs}: {_without_pointer(note)}" for note in dataset.notes]
+        read += [f"{dataset.name_in_runs}: {line}" for line in _first_lines(dataset.skipped)]
     read += [line for config, own in planned for line in left_out_lines(config, own)]
     for line in dict.fromkeys((*read, *size_lines(sizes), *race)):
         console.print(f"note: {line}", soft_wrap=True)
@@ -95,13 +96,12 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
     for kind, count in corpus.kinds.items():
         table.add_row(kind or "no extension", *(f"{n:,}" for n in astuple(count)))
     console.print(table)
-    for line in (*map(_without_pointer, corpus.notes), *_listed("", corpus.listed), *languages):
+    for line in (*map(_without_pointer, corpus.notes), *_first_lines(corpus.listed), *languages):
         console.print(line, soft_wrap=True)
     console.print("\nWith questions, these configurations run:")
     for cell in cells:
         changed = ", ".join(f"{key}={value}" for key, value in cell.changed.items())
-        models = f"generator {cell.generator or NO_MODEL}, embedder {cell.embedder or NO_MODEL}"
-        console.print(f"  {cell.system}: {', '.join(filter(None, (models, changed)))}", soft_wrap=True)
+        console.print(f"  {cell.system}: {', '.join(filter(None, (_models(cell), changed)))}", soft_wrap=True)
     names = {name for config in configs for name in config.systems} - {cell.system for cell in cells}
     for name in sorted(names):
         console.print(f"  {name}: if the questions name their evidence", soft_wrap=True)
@@ -122,20 +122,20 @@ def _without_pointer(note: str) -> str:
     return note.replace(LISTED_BY_PLAN, "")
 
 
-def _listed(what: str, lines: Sequence[str]) -> Iterator[str]:
-    """The first lines, and how many more there are."""
-    yield from (f"{what}{line}" for line in lines[:_MOST_SKIPPED])
+def _first_lines(lines: Sequence[str]) -> Iterator[str]:
+    """And how many more there are."""
+    yield from lines[:_MOST_SKIPPED]
     if (more := len(lines) - _MOST_SKIPPED) > 0:
-        yield f"{what}{more:,} more; --json lists all"
+        yield f"{more:,} more; --json lists all"
+
+
+def _models(cell: PlannedCell) -> str:
+    return f"generator {cell.generator or NO_MODEL}, embedder {cell.embedder or NO_MODEL}"
 
 
 def _model_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """The systems that use each pair of models."""
-    found: dict[str, dict[str, None]] = {}
-    for cell in cells:
-        models = f"generator {cell.generator or NO_MODEL}, embedder {cell.embedder or NO_MODEL}"
-        found.setdefault(models, {})[cell.system] = None
-    for models, names in found.items():
+    for models in dict.fromkeys(map(_models, cells)):
+        names = dict.fromkeys(cell.system for cell in cells if _models(cell) == models)
         yield f"{', '.join(names)}: {models}"
 
 
@@ -160,10 +160,3 @@ def _parameter_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
         own = ", ".join(f"{key}={value}" for key, value in cell.changed.items() if key not in shared)
         if own:
             yield f"{cell.run_id}: {own}"
-
-
-def _read_lines(cell: Cell) -> Iterator[str]:
-    """Notes about the data set, and what was skipped when reading it."""
-    name = cell.dataset.name_in_runs
-    yield from (f"{name}: {_without_pointer(note)}" for note in cell.dataset.notes)
-    yield from _listed(f"{name}: ", cell.dataset.skipped)

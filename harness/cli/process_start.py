@@ -21,8 +21,6 @@ from harness.core.errors import (
 )
 
 _STDOUT, _STDERR = 1, 2
-_LEAST_FILES = 64
-"""With fewer file descriptors, some libraries abort."""
 
 
 @contextmanager
@@ -37,19 +35,14 @@ def errors_as_exit_codes() -> Iterator[None]:
             yield
         finally:
             sys.stdout.flush()  # Report a write error here, not at interpreter exit.
-    except HarnessError as error:
-        complain(f"error: {error}")
-        sys.exit(EXIT_USER)
-    except (OSError, MemoryError) as error:
-        if (refusal := refusal_of_system(error)) is None:
+    except (HarnessError, OSError, MemoryError) as error:
+        refusal = error if isinstance(error, HarnessError) else refusal_of_system(error)
+        if refusal is None:
             raise
         complain(f"error: {refusal}")
         sys.exit(EXIT_USER)
-    except RunInterrupted as interrupted:
-        complain(str(interrupted))
-        sys.exit(EXIT_INTERRUPTED)
-    except KeyboardInterrupt:
-        complain("interrupted")
+    except (RunInterrupted, KeyboardInterrupt) as interrupted:
+        complain(str(interrupted) or "interrupted")
         sys.exit(EXIT_INTERRUPTED)
 
 
@@ -62,9 +55,16 @@ def _prepare_process() -> None:
         # A container may run under a uid without a home folder, which libraries look up while they are imported.
         # A missing cache folder is reported when it is needed.
         os.environ["HOME"] = "/nonexistent"
-    _check_names()
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - a text
+    except OSError:  # It was deleted; a command that needs it reports that.
+        folder = ""
+    for name in (*sys.argv[1:], folder):
+        # JSON files and child processes cannot represent it.
+        if any("\ud800" <= char <= "\udfff" for char in name):
+            raise ConfigError(f"'{name}' is not UTF-8 text", "rename it; if it is UTF-8, set LANG=C.UTF-8")
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed < _LEAST_FILES:
+    if allowed < 64:  # With fewer, some libraries abort.
         raise ConfigError(f"only {allowed} files can be open at once", "raise the limit: ulimit -n 256")
 
 
@@ -115,14 +115,3 @@ def _losable(stream: TextIO | None, number: int) -> TextIO:
         errors="backslashreplace",  # A locale without UTF-8 cannot encode everything.
         line_buffering=number == _STDERR or raw.isatty(),
     )
-
-
-def _check_names() -> None:
-    """Reject names that are not UTF-8, which JSON files and child processes cannot represent."""
-    try:
-        folder = os.getcwd()  # noqa: PTH109 - a text
-    except OSError:  # It was deleted; a command that needs it reports that.
-        folder = ""
-    for name in (*sys.argv[1:], folder):
-        if any("\ud800" <= char <= "\udfff" for char in name):
-            raise ConfigError(f"'{name}' is not UTF-8 text", "rename it; if it is UTF-8, set LANG=C.UTF-8")

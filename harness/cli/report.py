@@ -36,9 +36,7 @@ class ReportOptions:
     margin: float | None = None
     """By how many points a run may be worse and still count as good. None: from the configs."""
     full: bool = False
-    """Print all tables and notes."""
     as_json: bool = False
-    """Print the verdict as JSON instead of text."""
     keep_current: bool = False
     """Keep a report that this version of the harness wrote from the same runs and scores."""
     formats: tuple[str, ...] = ()
@@ -66,7 +64,6 @@ def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOpt
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
-    """Write and print the report of the named runs."""
     check_report()
     runs = find_runs(options.results, names)
     print_report(runs, options, prices_of_runs(runs, options.prices), open_console())

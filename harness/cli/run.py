@@ -11,7 +11,6 @@ from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.core.errors import EXIT_TOLERANCE
-from harness.runner.executing.execute import CellResult
 from harness.runner.executor import needs_own_process
 
 
@@ -62,7 +61,12 @@ def run_all(
         if any(bench.outcome for bench in benches):
             report(benches, is_last=True)
     if as_json:
-        runs = [_as_json(result) for bench in benches for result in bench.results]
+        names = ("status", "n_ok", "n_error", "n_left", "reason")
+        runs = [
+            {"run_id": one.run.run_id, "path": str(one.run.path), **{name: getattr(one, name) for name in names}}
+            for bench in benches
+            for one in bench.results
+        ]
         sys.stdout.write(json.dumps({"runs": runs}) + "\n")
     code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
     if not options.quiet:
@@ -81,15 +85,3 @@ def _say_shortened(benches: Sequence[Benchmark]) -> None:
             # Without flags if the same command continues them.
             go_on = " ".join(filter(None, (same_command(), bench.spending.flags_for_larger(ended))))
             complain(f"budget exhausted ({ended.what}): {who} {bench.shortened}. To resume: {go_on}")
-
-
-def _as_json(result: CellResult) -> dict[str, object]:
-    return {
-        "run_id": result.run.run_id,
-        "path": str(result.run.path),
-        "status": result.status,
-        "n_ok": result.n_ok,
-        "n_error": result.n_error,
-        "n_left": result.n_left,
-        "reason": result.reason,
-    }

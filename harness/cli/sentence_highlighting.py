@@ -7,8 +7,7 @@ from rich.text import Text
 from harness.core.records import Context, Document
 
 STYLE = "bold underline green"
-_AROUND = 160
-"""Characters shown on each side of a sentence."""
+_AROUND = 160  # Characters shown on each side of a sentence.
 
 Place = tuple[int, int]
 """Start and end character offsets in a text."""

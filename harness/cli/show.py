@@ -14,7 +14,7 @@ from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.cli.sentence_highlighting import STYLE, place_in
 from harness.core.errors import ConfigError, HarnessError, nearest
-from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
+from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score
 from harness.display import NOTHING, Entry, Quantity, Table, counted, printable, short_number
 from harness.report import load_chapters, render_terminal
 from harness.report.chapter import Chapter
@@ -107,8 +107,12 @@ def _show_all(run: RunDir, results: Path, prices: Prices, console: Console, *, f
     width = min(console.width, WIDTH)
     print_table(_narrowed(table, width), console, width, titled=False)
     others = _comparable(run, results)
-    shown = [_alone(chapter) if others else chapter for chapter in chapters]
-    render_terminal(shown, console, full=full, then=False)
+    verdict = chapters[0].findings.verdict
+    if others and verdict.outcome == Outcome.ONE_SYSTEM:
+        # Without the advice to run a second system.
+        findings = replace(chapters[0].findings, verdict=replace(verdict, sentences=()))
+        chapters = [replace(chapters[0], findings=findings)]
+    render_terminal(chapters, console, full=full, then=False)
     if others:
         named = f"compare {name_for(run)} {name_for(others[-1])}"
         number = counted(len(others), "other run")
@@ -139,14 +143,6 @@ def _comparable(run: RunDir, results: Path) -> list[RunDir]:
     return found
 
 
-def _alone(chapter: Chapter) -> Chapter:
-    """Without the advice to run a second system."""
-    verdict = chapter.findings.verdict
-    if verdict.outcome != Outcome.ONE_SYSTEM:
-        return chapter
-    return replace(chapter, findings=replace(chapter.findings, verdict=replace(verdict, sentences=())))
-
-
 def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> dict[str, Quantity]:
     """Latency in seconds by query id, for the queries that the report counts."""
     costs = cost_values(frame, query_scores(frame, records, {}, prices))
@@ -159,16 +155,19 @@ def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> di
 
 def _show_query(run: RunDir, query_id: str, prices: Prices, console: Console, *, full: bool) -> None:
     rows = run.sample_by_id()
-    _known(run, query_id, rows)
-    print_panel(console, "query", _question(rows[query_id]))
+    row = rows[_known(run, query_id, rows)]
+    gold = f"reference answer: {' / '.join(row.reference.answers) or 'none given'}"
+    kind = f"query type: {row.reference.query_type}"
+    facts = [f"{nth}. {one.fact}  [{one.doc_id}]" for nth, one in enumerate(row.reference.evidence, start=1)]
+    print_panel(console, "query", Text("\n".join([row.query.text, "", gold, kind, *facts])))
     records = [record for record in run.iter_records() if record.query_id == query_id]
     if not records:
         console.print("not answered yet")
     places = ContextPlaces(run)
     for record in records:
-        _show_record(console, record, rows[query_id].reference, places)
+        _show_record(console, record, row.reference, places)
     own = [score for score in run.scores() if score.query_id == query_id]
-    measures = {one.evaluator: one.measures for one in run.evaluations()}
+    measures, n_hidden = {one.evaluator: one.measures for one in run.evaluations()}, 0
     if own and not full:
         chapter = load_chapters([run], prices)[0]
         for line in _causes(own, chapter):
@@ -177,8 +176,6 @@ def _show_query(run: RunDir, query_id: str, prices: Prices, console: Console, *,
         kept = [score for score in own if score.measure in main] or own
         measures = {"main metrics": tuple(dict.fromkeys(filter(None, main)))} if len(kept) < len(own) else measures
         own, n_hidden = kept, len(own) - len(kept)
-    else:
-        n_hidden = 0
     for table in _score_tables(own, measures):
         print_table(table, console, min(console.width, WIDTH))
     if n_hidden:
@@ -259,54 +256,36 @@ def _score_rows(scores: Sequence[Score]) -> Iterator[tuple[str, ...]]:
 
 
 def timing_table(cost: Cost) -> Table:
-    """The seconds of one answer by stage."""
     times = {"wall": cost.wall_s, "throttled": cost.throttled_s, "latency": cost.latency_s}
-    rows = [(name, _seconds(seconds)) for name, seconds in times.items()]
-    rows += [(f"stage {printable(name)}", _seconds(seconds)) for name, seconds in cost.stages_s.items()]
-    rows += [("CPU", _seconds(cost.cpu_s))] if cost.cpu_s is not None else []
-    return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=_saved(cost))
-
-
-def _seconds(value: float | None) -> str:
-    return NOTHING if value is None else short_number(value)
-
-
-def _saved(cost: Cost) -> str:
-    """Why these seconds are not a latency; empty if they are."""
-    replayed, cached = counted(cost.replayed_calls, "call"), counted(cost.cached_texts, "vector")
-    parts = [
-        *([f"{replayed} replayed from the journal"] if cost.replayed_calls else []),
-        *([f"{cached} taken from the cache"] if cost.cached_texts else []),
-    ]
-    return f"No latency: {', '.join(parts)}." if parts else ""
+    times |= {f"stage {printable(name)}": seconds for name, seconds in cost.stages_s.items()}
+    times |= {} if cost.cpu_s is None else {"CPU": cost.cpu_s}
+    rows = [(name, NOTHING if seconds is None else short_number(seconds)) for name, seconds in times.items()]
+    saved = []
+    if cost.replayed_calls:
+        saved.append(f"{counted(cost.replayed_calls, 'call')} replayed from the journal")
+    if cost.cached_texts:
+        saved.append(f"{counted(cost.cached_texts, 'vector')} taken from the cache")
+    note = f"No latency: {', '.join(saved)}." if saved else ""
+    return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=note)
 
 
 def usage_table(cost: Cost) -> Table:
-    """Model calls and tokens of one answer by model."""
     header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
-    rows = tuple((_named(role), *_used(usage, role)) for role, usage in cost.usage.items())
+    rows = []
+    for role, usage in cost.usage.items():
+        is_own = role == OWN_MODELS
+        is_known = not usage.unmetered_calls or (is_own and (usage.input_tokens or usage.output_tokens))
+        tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        rows.append(
+            (
+                "the pipeline's own, as reported" if is_own else printable(role),
+                f"{usage.calls:,}" if usage.calls_are_known else NOTHING,
+                *(f"{n:,}" if is_known else NOTHING for n in tokens),
+            )
+        )
     cut = sum(usage.cut_calls for usage in cost.usage.values())
     note = f"{cut:,} replies were cut off at max_tokens." if cut else ""
-    return Table("usage", "Model calls", header, rows, note=note)
-
-
-def _named(role: str) -> str:
-    return "the pipeline's own, as reported" if role == OWN_MODELS else printable(role)
-
-
-def _used(usage: Usage, role: str) -> Iterable[str]:
-    yield f"{usage.calls:,}" if usage.calls_are_known else NOTHING
-    is_told = role == OWN_MODELS and (usage.input_tokens or usage.output_tokens)
-    for tokens in (usage.input_tokens, usage.output_tokens, usage.cached_tokens):
-        yield NOTHING if usage.unmetered_calls and not is_told else f"{tokens:,}"
-
-
-def _question(row: SampleRow) -> Text:
-    reference = row.reference
-    gold = f"reference answer: {' / '.join(reference.answers) or 'none given'}"
-    kind = f"query type: {reference.query_type}"
-    facts = [f"{place}. {one.fact}  [{one.doc_id}]" for place, one in enumerate(reference.evidence, start=1)]
-    return Text("\n".join([row.query.text, "", gold, kind, *facts]))
+    return Table("usage", "Model calls", header, tuple(rows), note=note)
 
 
 def _answer(record: RunRecord | None) -> str:

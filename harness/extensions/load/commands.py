@@ -54,7 +54,7 @@ def load(
       rag-harness load trial1 --set budget.usd=1
     """
     from harness.core.current_process import count_stops
-    from harness.extensions.load.levels import MOST_AT_ONCE, LevelSize
+    from harness.extensions.load.levels import MOST_AT_ONCE
     from harness.extensions.load.output import measure_and_print, parse_loads
     from harness.extensions.load.session import LoadSession
 
@@ -65,7 +65,8 @@ def load(
         run,
         users=tuple(map(int, users)),
         rates=rates,
-        size=LevelSize(20 if queries is None and seconds is None else queries, seconds),
+        queries=20 if queries is None and seconds is None else queries,
+        seconds=seconds,
         trust=trust,
         settings=settings or (),
         prices=prices,

@@ -14,18 +14,10 @@ from numpy.typing import NDArray
 from harness.display import counted, printable, short_number, short_seconds
 from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest
 
-_FEWEST_LEVELS = 3
-"""As many as the law has parameters."""
 _FLAT = 0.25
 """A system is saturated where more users add less than this part of what they would add without waiting, or where
 its model engine says that calls waited for this part of the latency."""
-_LEVEL = 0.8
-"""Levels with at least this part of the highest throughput are averaged, as they differ by chance."""
-_SHORT_S = 3.0
-"""Levels under this differ by half from one call to the next."""
-_SMALLEST = 1e-6
-_MOST_CACHED, _MOST_FOREIGN = 20, 20
-"""Per cent, of the prompt tokens and of the machine's CPU, from which on it is said."""
+_SHORT_S = 3.0  # Levels under this differ by half from one call to the next.
 
 
 @dataclass(frozen=True)
@@ -43,13 +35,12 @@ class ScalabilityLaw:
     """Root mean square of the relative deviations of the measured levels."""
 
     def per_s(self, users: float) -> float:
-        """Answers a second."""
         return float(_law(np.array([users]), self.per_user, self.contention, self.coherency)[0])
 
     @property
     def peak_users(self) -> float | None:
         """From which on more users lower the throughput; None: from no number on."""
-        if self.coherency < _SMALLEST or self.contention > 0.99:
+        if self.coherency < 1e-6 or self.contention > 0.99:
             return None
         return max(1.0, math.sqrt((1 - self.contention) / self.coherency))
 
@@ -70,14 +61,14 @@ def _law(n: NDArray[np.float64], per_user: float, contention: float, coherency: 
     return per_user * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
 
-def _whole(levels: Sequence[LoadLevel]) -> Sequence[LoadLevel]:
+def _complete(levels: Sequence[LoadLevel]) -> Sequence[LoadLevel]:
     """Without levels that ended early, if others did not."""
     return [one for one in levels if not one.ended] or levels
 
 
 def _points(levels: Sequence[LoadLevel]) -> list[tuple[int, float]]:
     """(users, answers a second)."""
-    found = {one.users: one.answers_per_s for one in _whole(levels) if one.users and one.answers_per_s}
+    found = {one.users: one.answers_per_s for one in _complete(levels) if one.users and one.answers_per_s}
     return sorted(found.items())
 
 
@@ -86,7 +77,7 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
     from scipy.optimize import least_squares
 
     points = _points(levels)
-    if len(points) < _FEWEST_LEVELS:
+    if len(points) < 3:  # As many as the law has parameters.
         return None
     n, x = np.array(points, dtype=np.float64).T
 
@@ -101,14 +92,14 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
 
 
 def saturation(levels: Sequence[LoadLevel]) -> Saturation | None:
-    """Of closed-loop levels; None if nothing was answered."""
     points = _points(levels)
     if not points:
         return None
     (n, x), highest = points[0], max(one for _, one in points)
-    most = fmean(one for _, one in points if one >= _LEVEL * highest)
+    # Levels near the highest throughput differ by chance.
+    most = fmean(one for _, one in points if one >= 0.8 * highest)
     gains = [(more_x / x - 1) / (more_n / n - 1) for (n, x), (more_n, more_x) in pairwise(points)]
-    waiting = [one.users - 1.0 for one in _whole(levels) if one.users and _waits(one)]
+    waiting = [one.users - 1.0 for one in _complete(levels) if one.users and _waits(one)]
     users = max(1.0, min(most * n / x, *waiting)) if waiting else max(1.0, most * n / x)
     return Saturation(most, users, bool(waiting) or any(gain < _FLAT for gain in gains))
 
@@ -127,10 +118,12 @@ def sentences(measured: LoadFile) -> list[str]:
         found += [_open_sentence(test)] if test is measured.open else []
         found += [_failures(one) for one in test.levels if one.n_failed]
         found += [f"With {one.name}: {printable(one.ended, 200)}." for one in test.levels if one.ended]
-        if (cached := _percent_cached(test)) >= _MOST_CACHED:
+        read = sum(one.usage.input_tokens for one in test.levels)
+        cached = 100 * sum(one.usage.cached_tokens for one in test.levels) / max(1, read)
+        if cached >= 20:
             said = "of the prompt tokens came from a cache, because queries repeat: new ones take longer"
             found.append(f"{cached:.0f} % {said}.")
-    shortest = min((one.seconds for test in measured.tests for one in _whole(test.levels)), default=math.inf)
+    shortest = min((one.seconds for test in measured.tests for one in _complete(test.levels)), default=math.inf)
     if shortest < _SHORT_S:
         # Beside the first figure, because it is about all of them.
         said = (
@@ -138,7 +131,7 @@ def sentences(measured: LoadFile) -> list[str]:
         )
         found.insert(1, said)
     foreign = max((one.foreign_cpu(test.cores) for test in measured.tests for one in test.levels), default=0.0)
-    if foreign >= _MOST_FOREIGN:
+    if foreign >= 20:
         found.append(f"Other processes used up to {foreign:.0f} % of the CPU: measure again without them.")
     return [sentence for sentence in found if sentence]
 
@@ -165,7 +158,7 @@ def _rate(per_s: float) -> str:
 
 
 def _closed_sentence(test: LoadTest) -> str:
-    found, levels = saturation(test.levels), _whole(test.levels)
+    found, levels = saturation(test.levels), _complete(test.levels)
     if found is None:
         return "No query was answered."
     most, last = _rate(found.per_s), levels[-1]
@@ -179,7 +172,7 @@ def _closed_sentence(test: LoadTest) -> str:
 
 def _cause(test: LoadTest) -> str:
     """`, because ...`: the part of the latency that grew most from the first level to the last; empty: none."""
-    first, *_, last = _whole(test.levels)
+    first, *_, last = _complete(test.levels)
     queue = (test.queue_s(last) or 0.0) - (test.queue_s(first) or 0.0)
     serving = (last.service_s or 0.0) - (first.service_s or 0.0)
     at_once = "one" if test.slots == 1 else f"{test.slots}"
@@ -212,12 +205,6 @@ def _open_sentence(test: LoadTest) -> str:
 
 
 def _failures(level: LoadLevel) -> str:
-    whole = level.n_answered + level.n_failed + level.n_given_up
     kinds = ", ".join(f"{printable(kind, 60)} {n:,}" for kind, n in level.failures.items())
-    return f"With {level.name}: {level.n_failed:,} of {counted(whole, 'query', 'queries')} failed ({kinds})."
-
-
-def _percent_cached(test: LoadTest) -> float:
-    used = [one.usage for one in test.levels]
-    whole = sum(one.input_tokens for one in used)
-    return 100 * sum(one.cached_tokens for one in used) / whole if whole else 0.0
+    asked = counted(level.n_asked, "query", "queries")
+    return f"With {level.name}: {level.n_failed:,} of {asked} failed ({kinds})."

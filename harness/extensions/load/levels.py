@@ -14,20 +14,11 @@ from dataclasses import dataclass, field
 from harness.core.records import Usage
 from harness.display import counted, short_number, short_seconds
 
-MOST_QUERIES = 100_000
-"""At one load."""
-_FEWEST_ROUNDS = 2
-"""Measured queries of each user, so that a part of the level is under full load at both ends."""
-_WARM_UP_SHARE, _LONGEST_WARM_UP = 0.1, 20
-"""Of the arrivals of an open loop, at the start, and at most so many."""
 MOST_AT_ONCE = 500
 """Unanswered queries. Each may need a connection, and most systems allow 1,024 open files."""
 _FEW_OPEN = 100
 """An open loop stops at so many unanswered arrivals, or at four times what its rate and the first latency explain.
 """
-_SHORTEST_WAIT_S = 10.0
-_PATIENCE = 5.0
-"""Of the last arrivals: as many of the first latency, or as long as the arrivals took, if that is longer."""
 
 
 @dataclass(frozen=True)
@@ -67,38 +58,19 @@ Ask = Callable[[int], Awaitable[Outcome]]
 """ask(number): asks the query of that number within the level."""
 
 
-@dataclass(frozen=True)
-class LevelSize:
-    """How long a load lasts: so many measured queries or seconds, whichever is reached first."""
-
-    queries: int | None = None
-    seconds: float | None = None
-
-    def of_closed(self, users: int) -> int:
-        """Measured queries. A multiple of the users, who may all be answered at the same moments."""
-        if self.queries is None:
-            return MOST_QUERIES
-        return users * max(_FEWEST_ROUNDS, math.ceil(self.queries / users))
-
-    def of_open(self, per_s: float) -> tuple[int, int]:
-        """Arrivals of the warm-up, and measured ones."""
-        given = [MOST_QUERIES if self.queries is None else self.queries]
-        if self.seconds is not None:
-            given.append(math.ceil(per_s * self.seconds))
-        n = max(2, min(given))
-        return min(_LONGEST_WARM_UP, max(1, round(_WARM_UP_SHARE * n))), n
-
-
 @dataclass
 class Level:
-    """One load, and the queries asked under it so far."""
+    """One load, and the queries asked under it so far. It lasts `queries` measured queries or `seconds`, whichever
+    is reached first.
+    """
 
     users: int | None = None
     """Of a closed loop."""
     per_s: float | None = None
     """Arrivals a second of an open loop."""
+    queries: int | None = None
+    seconds: float | None = None
     tell: Callable[[], None] = lambda: None
-    """Called after each query."""
     asked: list[AskedQuery] = field(default_factory=list)
     measured_from_s: float | None = None
     """Closed: when every user had the warm-up answer."""
@@ -107,6 +79,18 @@ class Level:
     ended: str = ""
     """Why it ended early; empty: as planned."""
     n_started: int = 0
+
+    @property
+    def planned(self) -> tuple[int, int]:
+        """Queries of the warm-up, and the most measured ones."""
+        most = 100_000 if self.queries is None else self.queries
+        if self.users is not None:
+            # As many of each user, at least two, so that a part of them is under full load at both ends.
+            return self.users, self.users * max(2, math.ceil(most / self.users))
+        if self.seconds is not None:
+            most = min(most, math.ceil((self.per_s or 1.0) * self.seconds))
+        n = max(2, most)
+        return min(20, max(1, round(0.1 * n))), n
 
     async def measure(self, ask: Ask, due_s: float, *, is_warm_up: bool = False) -> None:
         """Ask the next query, which was due then."""
@@ -126,11 +110,10 @@ def load_name(users: int | None, per_s: float | None) -> str:
     return counted(users, "user") if users is not None else f"{short_number(per_s or 0)} a second"
 
 
-async def ask_closed(level: Level, size: LevelSize, ask: Ask) -> None:
+async def ask_closed(level: Level, ask: Ask) -> None:
     """Ask as `level.users` users do, each without a pause. The first query of each is the warm-up."""
-    users = level.users or 1
-    most, until = size.of_closed(users), math.inf
-    n_warm = n_measured = 0
+    users, most = level.planned
+    until, n_warm, n_measured = math.inf, 0, 0
 
     async def user() -> None:
         nonlocal n_warm, n_measured, until
@@ -138,7 +121,7 @@ async def ask_closed(level: Level, size: LevelSize, ask: Ask) -> None:
         n_warm += 1
         if n_warm == users:
             level.measured_from_s = time.monotonic()
-            until = level.measured_from_s + (size.seconds or math.inf)
+            until = level.measured_from_s + (level.seconds or math.inf)
         while n_measured < most and (now := time.monotonic()) < until:
             n_measured += 1
             level.measured_to_s = now
@@ -149,14 +132,14 @@ async def ask_closed(level: Level, size: LevelSize, ask: Ask) -> None:
             group.create_task(user())
 
 
-async def ask_open(level: Level, size: LevelSize, ask: Ask, usual_s: float) -> None:
+async def ask_open(level: Level, ask: Ask, usual_s: float) -> None:
     """Ask `level.per_s` queries a second at fixed times, the first tenth of them as the warm-up.
 
     It always ends: if too many arrivals are unanswered no more are sent, and those that are unanswered long after
     the last one are given up. `usual_s`: the latency of a query alone.
     """
     per_s = level.per_s or 1.0
-    n_warm, n = size.of_open(per_s)
+    n_warm, n = level.planned
     most_open = min(MOST_AT_ONCE, max(_FEW_OPEN, math.ceil(4 * per_s * usual_s)))
     running: dict[asyncio.Task[None], tuple[float, bool]] = {}
     began = time.monotonic()
@@ -170,17 +153,12 @@ async def ask_open(level: Level, size: LevelSize, ask: Ask, usual_s: float) -> N
             task = group.create_task(level.measure(ask, due, is_warm_up=is_warm_up))
             running[task] = due, is_warm_up
             task.add_done_callback(running.pop)
-        wait_s = max(_SHORTEST_WAIT_S, time.monotonic() - began, _PATIENCE * usual_s)
+        wait_s = max(10.0, time.monotonic() - began, 5 * usual_s)
         if running:
             await asyncio.wait([*running], timeout=wait_s)
-        _give_up(level, running, wait_s)
-
-
-def _give_up(level: Level, running: dict[asyncio.Task[None], tuple[float, bool]], wait_s: float) -> None:
-    if not running:
-        return
-    now, n = time.monotonic(), counted(len(running), "query", "queries")
-    for task, (due, is_warm_up) in running.items():
-        task.cancel()
-        level.asked.append(AskedQuery(due, now, is_warm_up, None))
-    level.ended = level.ended or f"{n} given up {short_seconds(wait_s)} after the last arrival"
+        for task, (due, is_warm_up) in running.items():
+            task.cancel()
+            level.asked.append(AskedQuery(due, time.monotonic(), is_warm_up, None))
+        if running:
+            given_up = counted(len(running), "query", "queries")
+            level.ended = level.ended or f"{given_up} given up {short_seconds(wait_s)} after the last arrival"

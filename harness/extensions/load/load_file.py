@@ -22,9 +22,6 @@ from harness.store.run_state import StateFile
 
 MOST_LEVELS = 50
 _FIX = "delete it, or measure again with `rag-harness load`"
-_FEWEST_P95, _FEWEST_P99 = 20, 100
-_KEEPS_UP = 0.9
-"""Share of the arrivals that must be answered at their rate."""
 _MOST_KINDS = 5
 
 Amount = Annotated[float, Field(ge=0, le=1e15)]
@@ -50,9 +47,7 @@ class LoadLevel(Record):
     """What was measured under one load. Mean seconds are those of an answered query."""
 
     users: int | None = Field(None, ge=1, le=10**6)
-    """Of a closed loop."""
     per_s: Amount | None = None
-    """Arrivals a second of an open loop."""
     ended: Line = ""
     """Why it ended early; empty: as planned."""
     seconds: Amount
@@ -60,7 +55,6 @@ class LoadLevel(Record):
     n_failed: Count
     n_given_up: Count
     failures: Annotated[dict[Line, Count], Field(max_length=_MOST_KINDS)]
-    """Kind -> number."""
     answers_per_s: Amount | None
     latency: Latencies | None
     own_s: Amount | None
@@ -70,7 +64,6 @@ class LoadLevel(Record):
     service_s: Amount | None
     """The part of it in which the engine worked; None: it does not say."""
     limit_s: Amount | None
-    """Waiting for a limit of the provider."""
     usage: Usage
     """Tokens of all answered queries."""
     resources: Annotated[dict[Line, Amount], Field(max_length=20)]
@@ -93,15 +86,18 @@ class LoadLevel(Record):
 
     @property
     def tokens_per_s(self) -> float | None:
-        """Prompt and completion tokens together."""
         if not self.n_answered or self.answers_per_s is None:
             return None
         return (self.usage.input_tokens + self.usage.output_tokens) / self.n_answered * self.answers_per_s
 
     @property
     def keeps_up(self) -> bool:
-        """Whether arrivals are answered as fast as they come."""
-        return not self.n_given_up and (self.answers_per_s or 0.0) >= _KEEPS_UP * (self.per_s or 0.0)
+        """Whether at least 90 % of the arrivals are answered as fast as they come."""
+        return not self.n_given_up and (self.answers_per_s or 0.0) >= 0.9 * (self.per_s or 0.0)
+
+    @property
+    def n_asked(self) -> int:
+        return self.n_answered + self.n_failed + self.n_given_up
 
     def own_resources(self, what: str) -> float | None:
         """`cpu_percent` or `rss_bytes` of the system and its servers on this machine, as far as known."""
@@ -154,18 +150,14 @@ class LoadFile(Record):
 
 def read_load(run: RunDir) -> LoadFile | None:
     """The measurements of a run; None if there are none. StoreError if they are damaged or of another run."""
-    file = _file(run)
+    file = load_file(run)
     found = file.read()
     if found is not None and found.run_id != run.manifest().run_id:
         raise StoreError(f"{file.path} was measured with another run", _FIX)
     return found
 
 
-def write_load(run: RunDir, measured: LoadFile) -> None:
-    _file(run).write(measured)
-
-
-def _file(run: RunDir) -> StateFile[LoadFile]:
+def load_file(run: RunDir) -> StateFile[LoadFile]:
     return run.extension_file(RunFile.LOAD, LoadFile, _FIX)
 
 
@@ -173,12 +165,8 @@ def summarised(level: Level, seconds: float, resources: Mapping[str, float]) -> 
     asked = level.measured
     answered = [one for one in asked if one.is_answered]
     parts = [(one, one.outcome) for one in answered if one.outcome]
-    service = [outcome.service_s for _, outcome in parts]
-    known = [value for value in service if value is not None]
+    service = [outcome.service_s for _, outcome in parts if outcome.service_s is not None]
     kinds = Counter(one.outcome.failure for one in asked if one.outcome and one.outcome.failure)
-    usage = Usage()
-    for _, outcome in parts:
-        usage += outcome.usage
     return LoadLevel(
         users=level.users,
         per_s=level.per_s,
@@ -192,9 +180,9 @@ def summarised(level: Level, seconds: float, resources: Mapping[str, float]) -> 
         latency=_latencies(asked),
         own_s=_mean([max(0.0, one.latency_s - out.model_s - out.limit_s) for one, out in parts]),
         model_s=_mean([out.model_s for _, out in parts]),
-        service_s=_mean(known) if len(known) == len(service) else None,
+        service_s=_mean(service) if len(service) == len(parts) else None,
         limit_s=_mean([out.limit_s for _, out in parts]),
-        usage=usage,
+        usage=sum((out.usage for _, out in parts), Usage()),
         resources=dict(resources),
     )
 
@@ -204,18 +192,17 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _latencies(asked: Sequence[AskedQuery]) -> Latencies | None:
-    given_up = any(one.outcome is None for one in asked)
     values = [one.latency_s for one in asked if one.is_answered or one.outcome is None]
     if not values:
         return None
-    n, (p50_s, p95_s, p99_s) = len(values), map(float, np.quantile(values, (0.5, 0.95, 0.99)))
+    p50_s, p95_s, p99_s = map(float, np.quantile(values, (0.5, 0.95, 0.99)))
     return Latencies(
         mean_s=fmean(values),
         p50_s=p50_s,
-        p95_s=p95_s if n >= _FEWEST_P95 else None,
-        p99_s=p99_s if n >= _FEWEST_P99 else None,
+        p95_s=p95_s if len(values) >= 20 else None,
+        p99_s=p99_s if len(values) >= 100 else None,
         longest_s=max(values),
-        at_least=given_up,
+        at_least=any(one.outcome is None for one in asked),
     )
 
 

@@ -33,7 +33,6 @@ from harness.store import RunFile
 if TYPE_CHECKING:
     from harness.extensions.load.session import LoadSession
 
-_GB = 1e-9
 _NOTE = (
     "Seconds from the arrival of a query to its answer. Means of an answered query: own is the system itself, "
     "model its calls, queue the part of these that waited at the model server, limit waiting for a limit of the "
@@ -84,7 +83,13 @@ def measure_and_print(session: LoadSession, *, as_json: bool) -> int:
 def _print(session: LoadSession, *, as_json: bool) -> None:
     made = session.made
     if as_json:
-        sys.stdout.write(json.dumps({**as_value(made), "usd": session.usd}, indent=2) + "\n")
+        value = made.model_dump(mode="json")
+        if made.closed:
+            law, most = fit_law(made.closed.levels), saturation(made.closed.levels)
+            value["law"] = {**asdict(law), "peak_users": law.peak_users} if law else None
+            value["saturation"] = asdict(most) if most else None
+        value |= {"sentences": sentences(made), "usd": session.usd}
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
         return
     console = open_console()
     width = min(console.width, BRIEF_WIDTH)
@@ -93,34 +98,21 @@ def _print(session: LoadSession, *, as_json: bool) -> None:
     print_table(replace(table, details=_LEFT_OUT if waited else _LEFT_OUT | {"limit"}, note=""), console, width)
     for sentence in sentences(made):
         console.print(plain(sentence), width=width)
-    n = sum(level.n_answered + level.n_failed + level.n_given_up for test in made.tests for level in test.levels)
+    n = sum(level.n_asked for test in made.tests for level in test.levels)
     tokens = sum(used.input_tokens + used.output_tokens for used in session.used.values())
     cost = "no price known" if session.usd is None else f"${session.usd:.4f}"
     said = f"{counted(n, 'query', 'queries')} measured, {counted(tokens, 'token')} with the warm-up, {cost}."
     console.print(plain(said, "dim"), width=width)
 
 
-def as_value(measured: LoadFile) -> dict[str, Any]:
-    """What was measured, and what it means, as JSON."""
-    found = measured.model_dump(mode="json")
-    if measured.closed:
-        law, most = fit_law(measured.closed.levels), saturation(measured.closed.levels)
-        found["law"] = {**asdict(law), "peak_users": law.peak_users} if law else None
-        found["saturation"] = asdict(most) if most else None
-    return {**found, "sentences": sentences(measured)}
-
-
 def level_table(tests: Sequence[LoadTest], title: str) -> Table:
-    rows = tuple((_short_name(level), *_entries(test, level)) for test in tests for level in test.levels)
+    rows = tuple(tuple(_entries(test, level)) for test in tests for level in test.levels)
     return Table("load", title, _HEADER, rows, _NOTE)
-
-
-def _short_name(level: LoadLevel) -> str:
-    return level.name if level.users is not None else f"{short_number(level.per_s or 0.0)}/s"
 
 
 def _entries(test: LoadTest, level: LoadLevel) -> Iterator[Entry]:
     latency = level.latency
+    yield level.name if level.users is not None else f"{short_number(level.per_s or 0.0)}/s"
     yield _two(level.answers_per_s)
     for value in (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None):
         yield Quantity(value, unit="two", at_least=bool(latency and latency.at_least))
@@ -130,7 +122,7 @@ def _entries(test: LoadTest, level: LoadLevel) -> Iterator[Entry]:
     for value in (level.own_s, level.model_s, test.queue_s(level), level.limit_s):
         yield _two(value)
     yield _two(level.own_resources("cpu_percent"))
-    yield _two(level.own_resources("rss_bytes"), _GB)
+    yield _two(level.own_resources("rss_bytes"), 1e-9)
 
 
 def _two(value: float | None, scale: float = 1.0) -> Quantity:
@@ -141,7 +133,6 @@ def _two(value: float | None, scale: float = 1.0) -> Quantity:
 
 
 def content(reported: Reported) -> Content:
-    """A table for each run that was measured, and what it means; nothing without measurements."""
     found, items = _measured(reported.group)
     items += [f"{printable(view.shown)}: {' '.join(sentences(own))}" for view, own in found]
     tables = [level_table(own.tests, f"Under load: {printable(view.shown)}") for view, own in found]
@@ -149,7 +140,6 @@ def content(reported: Reported) -> Content:
 
 
 def draw(reported: Reported, new_figure: NewFigure) -> Iterator[Drawing]:
-    """Throughput and latency by users, and by arrivals."""
     found, _ = _measured(reported.group)
     closed = [(view, own.closed) for view, own in found if own.closed and own.closed.levels]
     opened = [(view, own.open) for view, own in found if own.open and own.open.levels]
@@ -193,8 +183,7 @@ def _drawing(
         axes.set_ylim(bottom=0)
         axes.grid(color=LIGHT, linewidth=0.6)
     legend(figure, handles, [name_of(view) for view, _ in tests], 105)
-    levels = [level for _, test in tests for level in test.levels]
-    counts = sorted(level.n_answered + level.n_failed + level.n_given_up for level in levels)
+    counts = sorted(level.n_asked for _, test in tests for level in test.levels)
     n = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
     caption = (
         f"By {axis}: answers a second (left; {line}) and seconds from the arrival of a query to its answer "

@@ -2,20 +2,19 @@
 
 import asyncio
 import gc
-import itertools
 import math
 import os
 import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -29,13 +28,12 @@ from harness.core.records import Usage
 from harness.extensions.load.levels import (
     MOST_AT_ONCE,
     Level,
-    LevelSize,
     Outcome,
     ask_closed,
     ask_open,
     load_name,
 )
-from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, read_load, summarised, write_load
+from harness.extensions.load.load_file import LoadFile, LoadTest, load_file, read_load, summarised
 from harness.models.budget import Budget
 from harness.models.metering import Meter, covered_s
 from harness.models.providers import provider_of
@@ -53,7 +51,6 @@ from harness.store.asked_calls import engine_timings
 from harness.store.score_files import refuse_link
 
 FOLDER = "load"
-"""In the results folder: logs of the last measurement."""
 _SAMPLED_EVERY_S = 1.0
 _LONGEST_REASON = 400
 M = TypeVar("M", bound=ModelConfig)
@@ -88,42 +85,38 @@ class _LoadJournal(Journal):
 
 
 class _Samples:
-    """CPU and RAM of the system and its servers, sampled in a thread of its own."""
+    """CPU and RAM of the system and its servers, sampled in a thread of its own until the end of its block."""
 
     def __init__(self, servers: Servers) -> None:
-        self._samples: list[ResourceSample] = []
+        self.taken: list[ResourceSample] = []
         self._sampler = ResourceSampler(self._append, "answer", _SAMPLED_EVERY_S, servers)
         self._sampler.watch(os.getpid())
         self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
     def _append(self, _header: str, line: str) -> None:
         if sample := parse_sample(line.split(",")):
-            self._samples.append(sample)
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._sample, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
+            self.taken.append(sample)
 
     def _sample(self) -> None:
         while not self._ended.wait(self._sampler.wait_s()):
             self._sampler.sample_if_due()
 
-    def mark(self) -> int:
-        return len(self._samples)
-
-    def since(self, mark: int) -> dict[str, float]:
-        """The mean CPU and the largest RAM since a mark, by name of `QUANTITIES`; only what was measured."""
+    def since(self, first: int) -> dict[str, float]:
+        """The mean CPU and the largest RAM from a sample on, by name of `QUANTITIES`; only what was measured."""
         # The first sample is partly of the level before.
-        rows, found = self._samples[mark:], dict[str, float]()
+        rows, found = self.taken[first:], dict[str, float]()
         rows = rows[1:] if len(rows) > 1 else rows
-        for place, name in enumerate(QUANTITIES):
-            known = [value for row in rows if (value := row.quantities[place]) is not None]
+        for at, name in enumerate(QUANTITIES):
+            known = [value for row in rows if (value := row.quantities[at]) is not None]
             if known:
                 found[name] = max(known) if name.endswith("bytes") else fmean(known)
         return found
@@ -134,13 +127,19 @@ class LoadSession:
     measurement of the other kind.
     """
 
+    _system: LiveSystem
+    _budget: Budget
+    _samples: _Samples
+    _bar: Bar
+
     def __init__(
         self,
         name: str,
         *,
         users: tuple[int, ...],
         rates: tuple[float, ...],
-        size: LevelSize,
+        queries: int | None,
+        seconds: float | None,
         trust: bool,
         settings: Sequence[str],
         prices: Path | None,
@@ -148,35 +147,38 @@ class LoadSession:
         quiet: bool,
     ) -> None:
         """HarnessError, before anything is started or paid, if its system cannot be opened, or is not trusted."""
-        self.run, self.size, self._results, self._quiet = run_named(results, name), size, results, quiet
-        self.levels = [*(Level(users=one) for one in users), *(Level(per_s=rate) for rate in rates)]
+        self.run, self._results, self._quiet = run_named(results, name), results, quiet
+        self._levels = [Level(users=one, queries=queries, seconds=seconds) for one in users]
+        self._levels += [Level(per_s=rate, queries=queries, seconds=seconds) for rate in rates]
         live = live_run(self.run)
         if not trust:
             reject_untrusted_system(live)
-        self.models = self.run.manifest().identity["models"]
+        self._models = self.run.manifest().identity["models"]
         self._prices: Prices = prices_of_runs([self.run], prices)
-        self.live = _with_room(live, MOST_AT_ONCE if rates else max(users, default=1))
-        self.queries = [row.query for row in self.run.iter_sample()]
-        if not self.queries:
+        self._live = _with_room(live, MOST_AT_ONCE if rates else max(users, default=1))
+        self._queries = [row.query for row in self.run.iter_sample()]
+        if not self._queries:
             raise ConfigError(f"{self.run.run_id} has no queries to ask", "name another run")
         # The same mixed order at each level.
-        random.Random(0).shuffle(self.queries)  # noqa: S311 - an order, no secret
-        self.spending = BudgetTracker(_budget_of(self.run, settings), self._prices, results, ())
-        self.spending.check_prices({role: self.models[role] for role in live.configuration.models_in("answer")})
+        random.Random(0).shuffle(self._queries)  # noqa: S311 - an order, no secret
+        self._spending = BudgetTracker(_budget_of(self.run, settings), self._prices, results, ())
+        self._spending.check_prices({role: self._models[role] for role in live.configuration.models_in("answer")})
         self.made = LoadFile(run_id=self.run.manifest().run_id)
         self._kept = self.made
         # Each kind replaces the last measurement of its kind, and a damaged file is replaced.
         with suppress(StoreError):
             left_out = {kind: None for kind, loads in (("closed", users), ("open", rates)) if loads}
             self._kept = (read_load(self.run) or self.made).model_copy(update=left_out)
-        self._alone_s: float | None = None
         self.used: dict[str, Usage] = {}
         """Tokens of all queries by model role, also of the warm-up."""
+        self._journal, self._n_asked = _LoadJournal(), 0
+        self._alone_s: float | None = None
+        self._total, self._done = sum(map(_units, self._levels)), 0
 
     @property
     def usd(self) -> float | None:
         """The price of `used`; None if a model has none."""
-        return usage_usd(self._prices, self.models, self.used)
+        return usage_usd(self._prices, self._models, self.used)
 
     def measure(self) -> None:
         """Measure each load in turn. The level that an error or Ctrl-C ends is kept as far as it came.
@@ -186,114 +188,90 @@ class LoadSession:
         reporter = Reporter(quiet=self._quiet)
         # The output of systems goes to a log, and progress still to the terminal.
         reporter.console.file = reporter.console.file
-        folder, journal = self._results / FOLDER, _LoadJournal()
+        folder = self._results / FOLDER
         refuse_link(folder)
-        self.spending.begin()
-        budget = self.spending.budget(self.models)
+        self._spending.begin()
+        self._budget = self._spending.budget(self._models)
         with (
             lock.exclusive(folder / ".lock", wait_s=0.2, of=folder),
-            open_live(self.live, folder, reporter, journal=journal, budget=budget) as system,
-            reporter.bar(f"{FOLDER} {self.run.run_id}") as bar,
+            open_live(self._live, folder, reporter, journal=self._journal, budget=self._budget) as self._system,
+            reporter.bar(f"{FOLDER} {self.run.run_id}") as self._bar,
             _frozen(),
         ):
-            samples = _Samples(servers_of(self.live.configuration, "answer", system.server))
-            with samples.taken():
-                self._measure_all(_Measuring(self, system, journal, budget, samples, bar))
-            for line in dict.fromkeys(system.messages):
+            servers = servers_of(self._live.configuration, "answer", self._system.server)
+            with _Samples(servers) as self._samples:
+                usual_s = self._ask_alone()
+                for level in self._levels:
+                    self._measure_level(level, usual_s)
+            for line in dict.fromkeys(self._system.messages):
                 reporter.warn(line)
 
-    def _measure_all(self, measuring: "_Measuring") -> None:
-        usual_s, self._alone_s = measuring.alone()
-        for level in self.levels:
-            try:
-                measuring.run(level, usual_s)
-            except KeyboardInterrupt:
-                self._keep(level, measuring.summary(level, "interrupted"), "interrupted")
-                raise
-            except HarnessError as error:
-                why = error.what[:_LONGEST_REASON]
-                self._keep(level, measuring.summary(level, why), why)
-                raise
-            self._keep(level, measuring.summary(level))
+    def _ask_alone(self) -> float:
+        """Ask a query alone, after another one that warms up: its seconds."""
+        self._in_loop(self._ask(0))
+        level = Level(users=1)
+        self._in_loop(level.measure(lambda _: self._ask(1), time.monotonic()))
+        (asked,) = level.asked
+        self._alone_s = asked.outcome.model_s if asked.outcome and asked.is_answered else None
+        return asked.latency_s
 
-    def _keep(self, level: Level, summary: LoadLevel | None, ended: str = "") -> None:
-        """Add a level to load.json, unless nothing in it was measured."""
+    def _measure_level(self, level: Level, usual_s: float) -> None:
+        """`usual_s`: the latency of a query alone."""
+        began, first_sample, stops = time.monotonic(), len(self._samples.taken), n_stops()
+        units = _units(level)
+
+        def tell() -> None:
+            passed_s = time.monotonic() - (level.measured_from_s or began)
+            done = len(level.asked) if level.queries else int(passed_s)
+            self._bar.update(self._done + min(done, units), self._total, load_name(level.users, level.per_s))
+
+        def keep(why: str = "") -> None:
+            level.ended = why or level.ended
+            if n_stops() != stops:
+                level.ended = "the process was suspended meanwhile, so its times are too long"
+            self._keep(level, time.monotonic() - began, self._samples.since(first_sample), why)
+
+        level.tell = tell
+        tell()
+        try:
+            if level.users is not None:
+                self._in_loop(ask_closed(level, self._ask))
+            else:
+                self._in_loop(ask_open(level, self._ask, usual_s))
+        except KeyboardInterrupt:
+            keep("interrupted")
+            raise
+        except HarnessError as error:
+            keep(error.what[:_LONGEST_REASON])
+            raise
+        self._done += units
+        keep()
+
+    def _keep(self, level: Level, seconds: float, resources: Mapping[str, float], why: str) -> None:
+        """Add a level to load.json. `why`: the measurement ended in it."""
         kind = "closed" if level.users is not None else "open"
         test: LoadTest = getattr(self.made, kind) or self._new_test()
-        levels = (*test.levels, summary) if summary else test.levels
+        levels = (*test.levels, summarised(level, seconds, resources)) if level.measured else test.levels
         if levels:
-            update = {kind: test.model_copy(update={"levels": levels, "ended": ended})}
+            update = {kind: test.model_copy(update={"levels": levels, "ended": why})}
             self.made, self._kept = (one.model_copy(update=update) for one in (self.made, self._kept))
-            write_load(self.run, self._kept)
+            load_file(self.run).write(self._kept)
 
     def _new_test(self) -> LoadTest:
-        configuration = self.live.configuration
+        configuration = self._live.configuration
         generator = configuration.generator if "generator" in configuration.roles.answer else None
         provider = provider_of(generator) if generator else None
         return LoadTest(
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             cores=usable_cores(),
             slots=provider.parallel(generator) if generator and provider and provider.serve else None,
-            n_queries=len(self.queries),
+            n_queries=len(self._queries),
             alone_s=self._alone_s,
         )
 
-
-class _Measuring:
-    def __init__(
-        self,
-        session: LoadSession,
-        system: LiveSystem,
-        journal: _LoadJournal,
-        budget: Budget,
-        samples: _Samples,
-        bar: Bar,
-    ) -> None:
-        self._session, self._system, self._journal, self._budget = session, system, journal, budget
-        self._samples, self._bar, self._numbers = samples, bar, itertools.count()
-        self._begun = 0.0, 0, 0
-        """When the level under way began, its first sample, and how often the process was suspended until then."""
-        self._total = sum(_units(level, session.size) for level in session.levels)
-        self._done = 0
-
-    def alone(self) -> tuple[float, float | None]:
-        """Ask a query alone: its seconds, and those of its model calls. Another one before it warms up."""
-        self._in_loop(self._ask(0))
-        level = Level(users=1)
-        self._in_loop(level.measure(lambda _: self._ask(1), time.monotonic()))
-        (asked,) = level.asked
-        return asked.latency_s, asked.outcome.model_s if asked.outcome and asked.is_answered else None
-
-    def run(self, level: Level, usual_s: float) -> None:
-        size, units = self._session.size, _units(level, self._session.size)
-        self._begun = time.monotonic(), self._samples.mark(), n_stops()
-
-        def tell() -> None:
-            passed_s = time.monotonic() - (level.measured_from_s or self._begun[0])
-            done = len(level.asked) if size.queries else int(passed_s)
-            self._bar.update(self._done + min(done, units), self._total, load_name(level.users, level.per_s))
-
-        level.tell = tell
-        tell()
-        if level.users is not None:
-            self._in_loop(ask_closed(level, size, self._ask))
-        else:
-            self._in_loop(ask_open(level, size, self._ask, usual_s))
-        self._done += units
-
-    def summary(self, level: Level, ended: str = "") -> LoadLevel | None:
-        """The record of the level under way; None if nothing in it was measured."""
-        began, mark, stops = self._begun
-        if n_stops() != stops:
-            ended = "the process was suspended meanwhile, so its times are too long"
-        level.ended = ended or level.ended
-        if not level.measured:
-            return None
-        return summarised(level, time.monotonic() - began, self._samples.since(mark))
-
     def _in_loop(self, work: Coroutine[Any, Any, object]) -> None:
         """Do work in the loop of the system, until the budget's time is over."""
-        left_s = self._session.spending.seconds_left()
+        left_s = self._spending.seconds_left()
 
         async def limited() -> None:
             async with asyncio.timeout(left_s) as limit:
@@ -315,32 +293,24 @@ class _Measuring:
     async def _ask(self, number: int) -> Outcome:
         """Ask a query. Its scope is its own, so each call is made."""
         self._budget.check_time()
-        session = self._session
-        meter = Meter(f"{FOLDER}/{next(self._numbers)}")
-        query = session.queries[number % len(session.queries)]
+        meter, self._n_asked = Meter(f"{FOLDER}/{self._n_asked}"), self._n_asked + 1
+        query = self._queries[number % len(self._queries)]
         _, failure, _ = await self._system.opened.predict(query, meter, self._system.limit_s)
-        session.used = usage_together([session.used, meter.whole_usage])
+        self.used = usage_together([self.used, meter.whole_usage])
         calls, limit_s = self._journal.calls.pop(meter.scope, []), meter.throttled_s
         service = [(call.ended_s - call.service_s, call.ended_s) for call in calls if call.service_s is not None]
-        usage = Usage()
-        for used in meter.whole_usage.values():
-            usage += used
         return Outcome(
             failure=failure.kind if failure else "",
             model_s=max(0.0, covered_s((call.began_s, call.ended_s) for call in calls) - limit_s),
             service_s=covered_s(service) if len(service) == len(calls) else None,
             limit_s=limit_s,
-            usage=usage,
+            usage=sum(meter.whole_usage.values(), Usage()),
         )
 
 
-def _units(level: Level, size: LevelSize) -> int:
+def _units(level: Level) -> int:
     """Queries of a level, or seconds if it is limited by these alone: for the progress bar."""
-    if size.queries is None:
-        return math.ceil(size.seconds or 0.0)
-    if level.users is not None:
-        return level.users + size.of_closed(level.users)
-    return sum(size.of_open(level.per_s or 1.0))
+    return math.ceil(level.seconds or 0.0) if level.queries is None else sum(level.planned)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.config import RunnerConfig
-from harness.core.errors import DISTRIBUTION, ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.core.errors import DISTRIBUTION, ConfigError, ServiceUnavailable, explained_io, need
 from harness.core.sanitize import keep_made
 from harness.extensions.ray.remote_worker import ALONE_S, ActorConnection, WorkerLost
 from harness.extensions.ray.spread_execution import run_spread
@@ -35,12 +34,11 @@ from harness.runner.machine_info import package_versions
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 
-_PACKAGES = ("harness", "systems")
+Say = Callable[[str], None]
 _MOST_NAMED = 5
-
 LOCAL = "local"
 """The address of a cluster on this machine only, started and stopped with the command."""
-_LOCAL_SETTINGS = {
+LOCAL_SETTINGS = {
     "RAY_AUTH_MODE": "token",
     # With this setting Ray listens on loopback only, on Linux too.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
@@ -50,10 +48,7 @@ _LOCAL_SETTINGS = {
     "RAY_raylet_start_wait_time_s": "120",
 }
 """Settings of a cluster on this machine alone, unless the user sets others."""
-_ANSWERS_S = 5.0
-_LOOKS_S = 60.0
-_MOST_OBJECTS = 100 << 20
-"""Bytes: lines pass through Ray one by one, and nothing is stored there."""
+_MOST_OBJECTS = 100 << 20  # Bytes: lines pass through Ray one by one, and nothing is stored there.
 
 
 @dataclass(frozen=True)
@@ -63,13 +58,18 @@ class Installed:
     code: str
     """Digest of its modules: two checkouts of one version may differ."""
     python: str
-    """Major and minor version."""
     packages: dict[str, str]
 
 
 def installed() -> Installed:
+    code = sha256()
+    for name in ("harness", "systems"):
+        spec = find_spec(name)
+        for folder in sorted(spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(Path(folder).rglob("*.py")):
+                code.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     python = ".".join(platform.python_version_tuple()[:2])
-    return Installed(version(DISTRIBUTION), _code_digest(), python, dict(package_versions()))
+    return Installed(version(DISTRIBUTION), code.hexdigest(), python, dict(package_versions()))
 
 
 def differs(theirs: Installed, ours: Installed) -> str:
@@ -93,23 +93,12 @@ def other_packages(theirs: Installed, ours: Installed) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def read_if_visible(path: str) -> str | None:
-    """The text of a small file; None if there is none here."""
-    try:
-        return Path(path).read_text(encoding="utf-8")[:1000]
-    except OSError:
-        return None
-
-
-@cache
-def _code_digest() -> str:
-    found = sha256()
-    for name in _PACKAGES:
-        spec = find_spec(name)
-        for folder in sorted(spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()
+def inspect_here(path: str) -> tuple[Installed, str | None]:
+    """What is installed on the machine where this is called, and the text of a small file; None if it has none."""
+    held = None
+    with suppress(OSError):
+        held = Path(path).read_text(encoding="utf-8")[:1000]
+    return installed(), held
 
 
 @dataclass(frozen=True)
@@ -120,27 +109,37 @@ class Machine:
 
 
 class RayCluster:
-    """The checked machines and their workers. Its methods may be called from any thread."""
+    """An `Executor` over the machines of a cluster. Its methods may be called from any thread."""
 
-    def __init__(self, address: str, machines: list[Machine], say: Callable[[str], None]) -> None:
-        self.address, self.machines, self._say = address, machines, say
+    def __init__(self, address: str, machines: list[Machine], most: int | None, results: Path, say: Say) -> None:
+        """`most`: workers at once; None: one for each processor."""
+        self.address, self.machines, self._results, self._say = address, machines, results, say
+        self.n_cpus = sum(machine.cpus for machine in machines)
+        self._n_workers = min(most or self.n_cpus, self.n_cpus)
         self._busy: Counter[str] = Counter()
         self._lost: set[str] = set()
         self._lock = threading.Lock()
 
-    ends_within_s = ALONE_S
-    """Maximum time that a lost worker keeps running."""
+    def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
+        return run_spread(cells, context, self.start, self._n_workers, ends_within_s=ALONE_S)
 
-    @property
-    def n_workers(self) -> int:
-        return sum(machine.cpus for machine in self.machines)
+    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
+        return SpreadScoring(plan, self._results, self.start, self._n_workers, warn)
 
     def start(self) -> ActorConnection:
         """A worker on the machine with most room. Raises WorkerLost if the machine was lost meanwhile,
         HarnessError if all machines or the cluster were.
         """
         check_answers(self.address)
-        machine = self._choose()
+        with self._lock:
+            there = [machine for machine in self.machines if machine.node_id not in self._lost]
+            if not there:
+                raise ServiceUnavailable(
+                    f"no machine of the Ray cluster at {self.address} is left",
+                    "restart some, then run the same command again: it resumes",
+                )
+            machine = min(there, key=lambda machine: self._busy[machine.node_id] / machine.cpus)
+            self._busy[machine.node_id] += 1
         try:
             return ActorConnection(
                 machine.node_id, machine.host, self._say, lambda is_lost: self._leave(machine, is_lost)
@@ -149,18 +148,6 @@ class RayCluster:
             self._leave(machine, True)
             raise
 
-    def _choose(self) -> Machine:
-        with self._lock:
-            there = [machine for machine in self.machines if machine.node_id not in self._lost]
-            if not there:
-                raise ServiceUnavailable(
-                    f"no machine of the Ray cluster at {self.address} is left",
-                    "restart some, then run the same command again: it resumes",
-                )
-            chosen = min(there, key=lambda machine: self._busy[machine.node_id] / machine.cpus)
-            self._busy[chosen.node_id] += 1
-            return chosen
-
     def _leave(self, machine: Machine, is_lost: bool) -> None:
         with self._lock:
             self._busy[machine.node_id] -= 1
@@ -168,14 +155,26 @@ class RayCluster:
                 self._lost.add(machine.node_id)
 
 
-@contextmanager
-def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) -> Iterator[RayCluster]:
-    """Connect to the cluster at `address`, or to that of this machine, and check that each machine runs the same
-    code and sees `results`; the block ends the connection.
+def check_answers(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), 5.0).close()
+    except ValueError:
+        raise ConfigError(f"'{address}' is no address of a Ray cluster", "give HOST:PORT, or local") from None
+    except OSError as error:
+        raise ServiceUnavailable(
+            f"no Ray cluster answers at {address} ({error})",
+            "start it (ray start --head), then run the same command again: it resumes",
+        ) from error
 
-    Raises HarnessError, one line, otherwise. Nothing is paid before.
+
+@contextmanager
+def join_cluster(settings: RunnerConfig, results: Path, reporter: Reporter) -> Iterator[RayCluster]:
+    """Connect to the cluster at `ray_address`, or to that of this machine, and check that each machine runs the
+    same code and sees `results`; the block ends the connection. See `ExecutorSpec.join`.
     """
     need("executor-ray", "ray")
+    address = settings.ray_address
     if address and "://" in address:
         raise ConfigError(
             f"{address} is no address of a Ray cluster", "give its HOST:PORT, and run this inside the cluster"
@@ -185,31 +184,19 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
     if address == LOCAL:
         # Ray reads its settings when it is loaded. The token keeps other users of this machine and its network
         # from running code as this user; it is written to no file.
-        for name, value in _LOCAL_SETTINGS.items():
+        for name, value in LOCAL_SETTINGS.items():
             os.environ.setdefault(name, value)
         keep_made(os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32)))
     import ray
 
     with _joined(address):
         known = ray.get_runtime_context().gcs_address
-        cluster = RayCluster(known, _machines(), say)
+        cluster = RayCluster(known, _machines(), settings.workers, results, reporter.say)
         if not cluster.machines:
             raise ServiceUnavailable(f"the Ray cluster at {known} has no processors", "start some: ray start")
-        _look(cluster, results, say)
+        _check_machines(cluster.machines, results.resolve(), reporter.say)
+        reporter.say(f"Ray cluster at {known}: {len(cluster.machines)} machines, {cluster.n_cpus} processors")
         yield cluster
-
-
-def check_answers(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
-    except ValueError:
-        raise ConfigError(f"'{address}' is no address of a Ray cluster", "give HOST:PORT, or local") from None
-    except OSError as error:
-        raise ServiceUnavailable(
-            f"no Ray cluster answers at {address} ({error})",
-            "start it (ray start --head), then run the same command again: it resumes",
-        ) from error
 
 
 @contextmanager
@@ -233,21 +220,19 @@ def _joined(address: str | None) -> Iterator[None]:
         try:
             ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise _refused(address, error) from error
+            if address is None and isinstance(error, ConnectionError):
+                fix = "give --ray-address HOST:PORT, or --ray-address local for one on this machine only"
+                raise ServiceUnavailable("this machine is in no Ray cluster", fix) from error
+            said = " ".join(str(error).split())[:400]
+            raise ServiceUnavailable(
+                f"cannot join the Ray cluster at {address or 'auto'} ({said})",
+                "run this on a machine of the cluster, with the same Ray and Python versions and RAY_AUTH_TOKEN",
+            ) from error
         finally:
             # Ray replaces the handler of the signal that stops a run.
             with suppress(ValueError):
                 signal.signal(signal.SIGTERM, stops)
         yield
-
-
-def _refused(address: str | None, error: Exception) -> HarnessError:
-    said = " ".join(str(error).split())
-    if address is None and isinstance(error, ConnectionError):
-        fix = "give --ray-address HOST:PORT, or --ray-address local for one on this machine only"
-        return ServiceUnavailable("this machine is in no Ray cluster", fix)
-    fix = "run this on a machine of the cluster, with the same Ray and Python versions and RAY_AUTH_TOKEN"
-    return ServiceUnavailable(f"cannot join the Ray cluster at {address or 'auto'} ({said[:400]})", fix)
 
 
 def _machines() -> list[Machine]:
@@ -260,42 +245,40 @@ def _machines() -> list[Machine]:
     ]
 
 
-def _look(cluster: RayCluster, results: Path, say: Callable[[str], None]) -> None:
+def _check_machines(machines: Sequence[Machine], results: Path, say: Say) -> None:
     """Raise HarnessError for the first machine on which a worker would behave differently."""
     token, ours = secrets.token_hex(16), installed()
-    shown = results.resolve() / f".seen-{token[:8]}"
-    with explained_io("write", shown):
-        shown.write_text(token, encoding="utf-8")
+    seen = results / f".seen-{token[:8]}"
+    with explained_io("write", seen):
+        seen.write_text(token, encoding="utf-8")
     try:
-        found = _seen(cluster, str(shown))
+        found = _inspected(machines, str(seen))
     finally:
-        shown.unlink(missing_ok=True)
-    for machine, (theirs, held) in found:
+        seen.unlink(missing_ok=True)
+    for machine, (theirs, held) in zip(machines, found, strict=True):
         if why := differs(theirs, ours):
             raise ConfigError(f"{machine.host} {why}", "install the same on every machine of the cluster")
         if held != token:
             raise ConfigError(
-                f"{machine.host} does not see {results.resolve()}",
+                f"{machine.host} does not see {results}",
                 "with --results, name a folder that every machine of the cluster has under the same path",
             )
         if others := other_packages(theirs, ours):
             say(f"{machine.host} has other versions: {others}")
-    say(f"Ray cluster at {cluster.address}: {len(cluster.machines)} machines, {cluster.n_workers} processors")
 
 
-def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed, str | None]]]:
+def _inspected(machines: Sequence[Machine], path: str) -> list[tuple[Installed, str | None]]:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
-    look = ray.remote(inspect_here)
-    asked = [
-        (machine, look.options(num_cpus=0, max_retries=0, scheduling_strategy=On(machine.node_id, soft=False)))
-        for machine in cluster.machines
-    ]
+    look, answers = ray.remote(inspect_here), []
+    for machine in machines:
+        there = look.options(num_cpus=0, max_retries=0, scheduling_strategy=On(machine.node_id, soft=False))
+        answers.append(there.remote(path))
     found = []
-    for machine, answer in [(machine, there.remote(path)) for machine, there in asked]:
+    for machine, answer in zip(machines, answers, strict=True):
         try:
-            found.append((machine, ray.get(answer, timeout=_LOOKS_S)))
+            found.append(ray.get(answer, timeout=60.0))
         except Exception as error:
             said = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
             raise ServiceUnavailable(
@@ -303,33 +286,6 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
                 "install the same version of this project there as here",
             ) from error
     return found
-
-
-def inspect_here(path: str) -> tuple[Installed, str | None]:
-    """The versions on the machine where this is called, and what it sees at a path."""
-    return installed(), read_if_visible(path)
-
-
-@dataclass(frozen=True)
-class RayExecutor:
-    cluster: RayCluster
-    n_workers: int
-    results: Path
-
-    def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
-        start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
-        return run_spread(cells, context, start, self.n_workers, ends_within_s=ends_within_s)
-
-    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
-        return SpreadScoring(plan, self.results, self.cluster.start, self.n_workers, warn)
-
-
-@contextmanager
-def join_cluster(settings: RunnerConfig, results: Path, reporter: Reporter) -> Iterator[RayExecutor]:
-    """Connect to the cluster at `ray_address`; see `ExecutorSpec.join`."""
-    with ray_cluster(settings.ray_address, results, reporter.say) as cluster:
-        n_workers = min(settings.workers or cluster.n_workers, cluster.n_workers)
-        yield RayExecutor(cluster, n_workers, results)
 
 
 SPEC = ExecutorSpec("ray", join_cluster, needs_own_process=True)

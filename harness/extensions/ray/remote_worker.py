@@ -5,12 +5,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
-from harness.models.remote_call_server import RemoteCallServer, RoleHandler
+from harness.models.remote_call_server import RemoteCallServer
 from harness.models.remote_calls import CallUpdate
 from harness.runner.executing.messages import (
     LONGEST_EVENT,
@@ -20,22 +19,18 @@ from harness.runner.executing.messages import (
     WorkerJob,
     read_event,
 )
-from harness.runner.executing.process_launcher import WorkerLink, WorkerProcess
+from harness.runner.executing.process_launcher import WorkerProcess
 
-_NEWS_S = 1.0
-"""How long `receive` waits for output."""
+_NEWS_S = 1.0  # How long `receive` waits for output.
 _LAST_WORDS_S = 2.0
 """How long to wait for the last output: an orphaned child process may hold the pipes open."""
 ALONE_S = 30.0
 """A worker whose output was not fetched for so long is killed: its machine was disconnected, and another worker
 may have taken over."""
-_MOST_LOG = 1 << 20
-"""Bytes of log kept for fetching; beyond that the worker blocks when it prints."""
+_MOST_LOG = 1 << 20  # Bytes of log kept for fetching; beyond that the worker blocks when it prints.
 _OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 """Variables that Ray sets for a process with one CPU and no GPU. Workers run without them, as they would without a
 cluster."""
-
-_ENDS_S = 10.0
 
 _STARTS_S = 30.0
 _MOST_STARTS = 20
@@ -43,11 +38,25 @@ _SILENT_S = 30.0
 """An actor that has not answered for this long, instead of every second, is lost. Ray ends the whole process
 without any message a minute after it loses its cluster; this limit comes first.
 """
-_KILL_S = 5.0
+
+
+def _begun(work: Callable[..., None], *given: object) -> threading.Thread:
+    thread = threading.Thread(target=work, args=given, daemon=True)
+    thread.start()
+    return thread
+
+
+class Received(NamedTuple):
+    """Output of a worker since the last call."""
+
+    events: bytes = b""
+    log: bytes = b""
+    code: int | None = None
+    """Its exit code, once, at the end."""
 
 
 class WorkerAgent:
-    """One worker. `send`, `receive` and `kill` run in one thread each."""
+    """One worker, on its machine. `send`, `receive` and `kill` run in one thread each."""
 
     def __init__(self, folder: str) -> None:
         """Start the worker, in `folder` if it exists on this machine."""
@@ -58,23 +67,18 @@ class WorkerAgent:
         os.close(log_write)
         self._lock = threading.Condition()
         self._events, self._log = b"", b""
-        self._readers = [
-            threading.Thread(target=self._read_events, args=(self._worker.events,), daemon=True),
-            threading.Thread(target=self._read_log, args=(os.fdopen(log_read, "rb", buffering=0),), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
         self._fetched_at = time.monotonic()
-        threading.Thread(target=self._end_if_alone, daemon=True).start()
+        log = os.fdopen(log_read, "rb", buffering=0)
+        self._readers = [_begun(self._read_events, self._worker.events), _begun(self._read_log, log)]
+        _begun(self._end_if_alone)
 
-    def here(self) -> int:
-        return self._worker.pid or 0
+    def has_started(self) -> bool:
+        return True
 
     def send(self, lines: bytes) -> None:
         self._worker.send_lines(lines)
 
-    def receive(self) -> tuple[bytes, bytes, int | None]:
-        """(events, log, exit code) since the last call. The code comes once, at the end."""
+    def receive(self) -> Received:
         self._fetched_at = time.monotonic()
         with self._lock:
             self._lock.wait_for(lambda: self._events or self._log, _NEWS_S)
@@ -83,13 +87,12 @@ class WorkerAgent:
             for reader in self._readers:
                 reader.join(_LAST_WORDS_S)
         with self._lock:
-            found = (self._events, self._log, code)
+            found = Received(self._events, self._log, code)
             self._events, self._log = b"", b""
             self._lock.notify_all()
         return found
 
     def kill(self) -> None:
-        """Kill the worker and its children. Earlier output can still be received."""
         self._worker.kill()
 
     def _end_if_alone(self) -> None:
@@ -117,16 +120,6 @@ class WorkerLost(Exception):
     """The machine of a worker, or the connection to it, is lost."""
 
 
-@dataclass(frozen=True)
-class Received:
-    """Output of a worker since the last call."""
-
-    events: bytes = b""
-    log: bytes = b""
-    code: int | None = None
-    """Exit code of the worker, if it has ended."""
-
-
 class WorkerConnection(Protocol):
     """A connection to one remote worker. `send` and `receive` run in one thread each; both raise WorkerLost."""
 
@@ -151,19 +144,6 @@ StartWorker = Callable[[], WorkerConnection]
 """Starts a remote worker. WorkerLost if that fails, HarnessError if no other machine could start one either."""
 
 
-class RemoteLauncher:
-    def __init__(self, make: StartWorker, server: RemoteCallServer) -> None:
-        self._make, self._server = make, server
-
-    def serve(self, role: str, way: RoleHandler) -> None:
-        self._server.serve(role, way)
-
-    def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `harness.runner.executing.process_launcher.LaunchWorker`: the lock stays here."""
-        del lock_fd
-        return RemoteWorker(self._make, self._server, log_fd)
-
-
 class RemoteWorker:
     """See `WorkerLink`. Two threads copy its lines, so that the supervisor reads an ordinary pipe."""
 
@@ -179,23 +159,18 @@ class RemoteWorker:
         self._session = server.open(self._send_update)
         self._gone = threading.Event()
         self._connection: WorkerConnection | None = None
+        self._threads: list[threading.Thread] = []
         try:
             self._connection = make()
         except WorkerLost as lost:
             self._lose(lost)
             os.close(self._pipe)
-            self._threads: list[threading.Thread] = []
             return
         except BaseException:
             self.events.close()
             os.close(self._pipe)
             raise
-        self._threads = [
-            threading.Thread(target=carry, args=(self._connection,), daemon=True)
-            for carry in (self._carry_out, self._carry_in)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads = [_begun(carry, self._connection) for carry in (self._carry_out, self._carry_in)]
 
     def send(self, message: WorkerJob | ToWorker) -> None:
         self._out.put(message.model_dump_json().encode() + b"\n")
@@ -217,7 +192,7 @@ class RemoteWorker:
         # The copying thread may be blocked writing to the pipe.
         self.events.close()
         for thread in self._threads:
-            thread.join(_ENDS_S)
+            thread.join(10.0)
 
     def _send_update(self, update: CallUpdate) -> None:
         if not self._gone.is_set():
@@ -291,15 +266,16 @@ class ActorConnection:
             num_cpus=1, max_restarts=0, max_concurrency=4, scheduling_strategy=On(node_id, soft=False)
         )
         self._actor: Any = actor.remote(str(Path.cwd()))
-        self.pid = self._begun(say)
+        self._wait_for_start(say)
 
-    def _begun(self, say: Callable[[str], None]) -> int:
+    def _wait_for_start(self, say: Callable[[str], None]) -> None:
         from ray.exceptions import GetTimeoutError
 
-        here = self._actor.here.remote()
+        started = self._actor.has_started.remote()
         for number in range(_MOST_STARTS):
             try:
-                return int(self._get(here, timeout=_STARTS_S))
+                self._get(started, timeout=_STARTS_S)
+                return
             except GetTimeoutError:
                 if not number:
                     say(f"waiting for a free processor of {self._host}")
@@ -312,11 +288,12 @@ class ActorConnection:
         self._asked(self._actor.send.remote(lines))
 
     def receive(self) -> Received:
-        return Received(*self._asked(self._actor.receive.remote()))
+        found: Received = self._asked(self._actor.receive.remote())
+        return found
 
     def kill(self) -> None:
         with suppress(Exception):
-            self._get(self._actor.kill.remote(), timeout=_KILL_S)
+            self._get(self._actor.kill.remote(), timeout=5.0)
 
     def close(self) -> None:
         self._end_actor()

@@ -4,9 +4,9 @@ Only this process writes to the run directory: workers send it their records and
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from asyncio import AbstractEventLoop
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -14,11 +14,12 @@ from math import ceil
 from harness.core.errors import HarnessError
 from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
-from harness.extensions.ray.remote_extractors import RemoteReaders
-from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker
-from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue, raise_first_error
+from harness.extensions.ray.remote_worker import StartWorker
+from harness.extensions.ray.worker_pool import RemoteReaders, WorkerPool, WorkQueue, raise_first_error
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
+from harness.models.remote_call_server import RemoteCallServer
+from harness.models.transport import CallContext
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import (
     AnswerTurn,
@@ -34,10 +35,9 @@ from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.runner.plan import Cell
-from harness.store import IndexDir
+from harness.store import Dialects, IndexDir, Journal
 
-_MOST_LOST = 5
-"""Consecutive workers that may be lost before any of them answers a query."""
+_MOST_LOST = 5  # Consecutive workers that may be lost before any of them answers a query.
 
 
 def run_spread(
@@ -91,13 +91,10 @@ class SpreadExecution(Execution):
         with (
             self.index_in_use(),
             self.reporter.bar(f"{self.cell.spec.name}: answer") as bar,
-            self._launcher("answer") as launcher,
+            self.workers.serving(partial(self._call_server, "answer")) as (_, launch),
         ):
-            shards = _Shards(
-                replace(self, launch=launcher.start),
-                todo,
-                ProgressCounter(bar, self.spending, expected - len(todo), expected),
-            )
+            progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)
+            shards = _Shards(replace(self, launch=launch), todo, progress)
             self.run.keep_cluster_info(shards.n_workers)
             shards.run()
 
@@ -108,7 +105,7 @@ class SpreadExecution(Execution):
 
         def with_spent(event: Event) -> None:
             if isinstance(event, Progress | QueryFinished):
-                event = event.model_copy(update={"spent": self.workers.spent})
+                event = event.model_copy(update={"spent": self.workers.budget.spent})
             on_event(event)
 
         environment = WorkerEnvironment(self.run.log_path, Sampler(), self.lock_fd, self.launch)
@@ -124,18 +121,17 @@ class SpreadExecution(Execution):
         return Supervisor(relayed, environment, self.with_messages(with_spent))
 
     def _build(self, index: IndexDir) -> IndexRecord:
-        with self.workers.slot(), self._launcher("index") as launcher, self._readers(launcher):
-            return Execution._build(replace(self, launch=launcher.start), index)
-
-    @contextmanager
-    def _readers(self, launcher: RemoteLauncher) -> Iterator[None]:
-        job = ExtractionJob(
-            results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
-        )
-        environment = WorkerEnvironment(self.run.log_path, Sampler(), -1, launcher.start)
-        with RemoteReaders(self.workers, job, environment, self.reporter.warn) as readers:
-            launcher.serve(RULES, readers)
-            yield
+        with self.workers.slot(), self.workers.serving(partial(self._call_server, "index")) as (server, launch):
+            job = ExtractionJob(
+                results=str(self.results.resolve()),
+                limits=self.cell.config.limits,
+                key_names=secret_names(),
+                texts="",
+            )
+            environment = WorkerEnvironment(self.run.log_path, Sampler(), -1, launch)
+            with RemoteReaders(self.workers, job, environment, self.reporter.warn) as readers:
+                server.serve(RULES, readers)
+                return Execution._build(replace(self, launch=launch), index)
 
     def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
         for _ in range(_MOST_LOST):
@@ -146,14 +142,35 @@ class SpreadExecution(Execution):
             self.workers.wait_for_its_end()
         return outcome
 
-    def _launcher(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
-        """A launcher for the workers of a phase, which also serves their model calls."""
-        return self.workers.launcher(
-            self.job(phase, ()),
-            self.run,
-            lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
-            lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
+    def _call_server(self, phase: Phase, loop: AbstractEventLoop) -> RemoteCallServer:
+        """Makes the model calls of a phase's workers, with the models, servers, prices and journal of this run."""
+        job, builds = self.job(phase, ()), phase == "index"
+        path = IndexDir(self.results, job.index_id).journal_path if builds else self.run.journal_path
+        call_context = CallContext(
+            Journal(
+                path,
+                payer=job.run_id,
+                shared=builds,
+                tell=lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
+            ),
+            job.servers if builds else {},
+            dialects=Dialects.under(self.results),
+            begun_in=self.run.dialects(),
+            noted=self.run.keep_dialect,
+            budget=self.workers.budget,
+            prices=job.prices,
+            limiters=self.workers.limiters,
+            say=lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
         )
+        # Encoders run in the worker itself.
+        models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
+        called = {model.role: model for model in models if provider_of(model).encoder is None}
+        servers = {job.generator.role: job.server} if job.generator and job.server else {}
+        try:
+            return RemoteCallServer(call_context, called, servers, loop)
+        except BaseException:
+            call_context.close()
+            raise
 
 
 class _Shards:
@@ -182,7 +199,6 @@ class _Shards:
         raise_first_error(shards)
 
     def _work(self) -> None:
-        """Work in a slot of the pool, which is returned."""
         worker: Supervisor | None = None
         n_lost = 0
         try:

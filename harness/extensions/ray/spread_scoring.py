@@ -5,7 +5,7 @@ scores are returned in order, as if they were made here.
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,8 @@ from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironment
 from harness.store import RunDir
 
-_LEAST = 4
-"""Minimum answers per turn of a worker, while there are enough."""
-_LOOKS_S = 0.05
-_MOST_LOST = 5
-"""Consecutive workers that may be lost before any of them scores anything."""
+_LEAST = 4  # Minimum answers per turn of a worker, while there are enough.
+_MOST_LOST = 5  # Consecutive workers that may be lost before any of them scores anything.
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,11 @@ class SpreadScoring:
     results: Path
     make: StartWorker
     n_workers: int
-    """Concurrent workers."""
     warn: Callable[[str], None]
+
+    @property
+    def log(self) -> Path:
+        return self.results / "judge" / "workers.log"
 
     def __call__(
         self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell
@@ -55,24 +55,7 @@ class SpreadScoring:
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
         roles = planned.spec.roles
         server = models.server if self.plan.judge.role in roles else None
-        log = self.results / "judge" / "workers.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            WorkerPool(self.make, self.n_workers, Allowance()) as workers,
-            workers.launcher_with(lambda loop: models.call_server(roles, server, loop)) as launcher,
-        ):
-            environment = WorkerEnvironment(log, Sampler(), lock_fd=-1, launch=launcher.start)
-            scorers = _Scorers(self._job(planned, models), environment, self, workers.stop)
-            try:
-                yield _Elsewhere(scorers, models, tell)
-            except BaseException:
-                workers.stop()
-                raise
-            finally:
-                scorers.leave()
-
-    def _job(self, planned: PlannedEvaluator, models: EvaluationModels) -> ScoringJob:
-        return ScoringJob(
+        job = ScoringJob(
             results=str(self.results.resolve()),
             limits=LimitsConfig(),
             key_names=secret_names(),
@@ -84,31 +67,81 @@ class SpreadScoring:
             embedder=self.plan.embedder,
             concurrency=models.concurrency,
         )
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            WorkerPool(self.make, self.n_workers, Allowance()) as pool,
+            pool.serving(lambda loop: models.call_server(roles, server, loop)) as (_, launch),
+        ):
+            environment = WorkerEnvironment(self.log, Sampler(), lock_fd=-1, launch=launch)
+            scoring = _Elsewhere(self, job, environment, pool, models, tell)
+            try:
+                yield scoring
+            except BaseException:
+                pool.stop()
+                raise
+            finally:
+                scoring.leave()
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """What a worker made of consecutive queries."""
+
+    n_queries: int
+    scored: AnswersScored
 
 
 class _Elsewhere:
-    def __init__(self, scorers: "_Scorers", models: EvaluationModels, tell: Tell) -> None:
-        self._scorers, self._models, self._tell = scorers, models, tell
+    """One evaluator on the workers, which are reused from run to run."""
+
+    def __init__(
+        self,
+        options: SpreadScoring,
+        job: ScoringJob,
+        environment: WorkerEnvironment,
+        workers: WorkerPool,
+        models: EvaluationModels,
+        tell: Tell,
+    ) -> None:
+        self._options, self._job, self._environment = options, job, environment
+        self._workers, self._models, self._tell = workers, models, tell
+        self._idle: list[TurnWorker[AnswersScored]] = []
+        self._lock = threading.Lock()
+        self._begin(())
+
+    def _begin(self, queries: Sequence[str]) -> None:
         self._costs: list[Cost] = []
         self._paid: dict[str, Usage] = {}
+        self._n_lost = 0
+        self._positions = {query_id: position for position, query_id in enumerate(queries)}
+        self._n_workers = max(1, min(self._options.n_workers, len(queries) // _LEAST))
+        todo = [QueryTask(query_id=query_id, repeat=0, attempt=0) for query_id in queries]
+        self._queue = WorkQueue(todo, self._n_workers, _LEAST)
+        self._shards: dict[int, _Shard] = {}
+        """By the position of their first query."""
 
     async def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
         self._models.begin(run.run_id)
-        self._costs, self._paid = [], {}
         queries = RunAnswers(run).query_ids
-        work = _Work(run, queries, self._scorers, self._models)
+        self._begin(queries)
         n_handed_over = 0
-        with work.under_way():
-            while n_handed_over < len(queries):
-                await asyncio.sleep(_LOOKS_S)
-                work.check()
-                while (shard := work.take(n_handed_over)) is not None:
-                    n_scored, scores, cost, paid = shard
-                    n_handed_over += n_scored
-                    self._costs.append(cost)
-                    self._paid = usage_together([self._paid, paid])
-                    self._tell(n_handed_over, len(queries), f"answers, {work.n_workers} workers")
-                    yield list(scores)
+        with ThreadPoolExecutor(self._n_workers) as pool:
+            threads = [pool.submit(self._score_all, run) for _ in range(self._n_workers)]
+            try:
+                while n_handed_over < len(queries):
+                    await asyncio.sleep(0.05)
+                    raise_first_error(threads)
+                    while (shard := self._shards.pop(n_handed_over, None)) is not None:
+                        n_handed_over += shard.n_queries
+                        self._costs.append(shard.scored.cost)
+                        self._paid = usage_together([self._paid, shard.scored.paid])
+                        self._tell(n_handed_over, len(queries), f"answers, {self._n_workers} workers")
+                        yield list(shard.scored.scores)
+            except BaseException:
+                self._workers.stop()
+                raise
+            finally:
+                self._queue.close()
 
     @property
     def paid(self) -> Mapping[str, Usage]:
@@ -118,98 +151,40 @@ class _Elsewhere:
         del cpu_s
         return cost_together(self._costs, wall_s)
 
-
-_Shard = tuple[int, Sequence[Score], Cost, Mapping[str, Usage]]
-"""A worker's scores of so many queries, what they cost, and what was paid."""
-
-
-class _Scorers:
-    """The workers of one evaluator, reused from run to run. Thread-safe."""
-
-    def __init__(
-        self, job: ScoringJob, environment: WorkerEnvironment, options: SpreadScoring, stop: Callable[[], None]
-    ) -> None:
-        """`stop` ends all of them."""
-        self.options, self.stop = options, stop
-        self._job, self._environment = job, environment
-        self._idle: list[TurnWorker[AnswersScored]] = []
-        self._lock = threading.Lock()
-
-    def take(self) -> TurnWorker[AnswersScored]:
-        """An idle worker, or a new one."""
-        with self._lock:
-            while self._idle:
-                if (scorer := self._idle.pop()).is_waiting:
-                    return scorer
-        return TurnWorker(self._job, self._environment, AnswersScored)
-
-    def give_back(self, scorer: TurnWorker[AnswersScored]) -> None:
-        if scorer.is_waiting:
-            with self._lock:
-                self._idle.append(scorer)
-
     def leave(self) -> None:
-        for scorer in self._idle:
-            scorer.leave()
-        self._idle = []
+        for worker in self._idle:
+            worker.leave()
 
-
-class _Work:
-    """One run with one evaluator: workers score its shards, one thread per worker."""
-
-    def __init__(self, run: RunDir, queries: Sequence[str], scorers: _Scorers, models: EvaluationModels) -> None:
-        self._run, self._scorers, self._models = run, scorers, models
-        self._places = {query_id: place for place, query_id in enumerate(queries)}
-        self.n_workers = max(1, min(scorers.options.n_workers, len(queries) // _LEAST))
-        todo = [QueryTask(query_id=query_id, repeat=0, attempt=0) for query_id in queries]
-        self._queue = WorkQueue(todo, self.n_workers, _LEAST)
-        self._scored: dict[int, _Shard] = {}
-        self._threads: list[Future[None]] = []
-        self._n_lost = 0
-
-    @contextmanager
-    def under_way(self) -> Iterator[None]:
-        """Workers score within this block; at its end none takes more."""
-        with ThreadPoolExecutor(self.n_workers) as pool:
-            self._threads = [pool.submit(self._score_all) for _ in range(self.n_workers)]
-            try:
-                yield
-            except BaseException:
-                self._scorers.stop()
-                raise
-            finally:
-                self._queue.close()
-
-    def check(self) -> None:
-        """Raise the error that stopped a worker permanently."""
-        raise_first_error(self._threads)
-
-    def take(self, place: int) -> _Shard | None:
-        """The shard that begins with the query at that position, once it is scored."""
-        return self._scored.pop(place, None)
-
-    def _score_all(self) -> None:
+    def _score_all(self, run: RunDir) -> None:
         while todo := self._queue.take():
             if self._models.budget.time_is_over:
                 raise BudgetExhausted("the time is over")
-            scorer = self._scorers.take()
-            turn = ScoringTurn(of_run=str(self._run.path.resolve()), todo=tuple(todo))
-            result, outcome = scorer.result_of(turn)
-            self._scorers.give_back(scorer)
-            if result is not None:
+            worker = self._idle_or_new()
+            turn = ScoringTurn(of_run=str(run.path.resolve()), todo=tuple(todo))
+            scored, outcome = worker.result_of(turn)
+            if worker.is_waiting:
+                with self._lock:
+                    self._idle.append(worker)
+            if scored is not None:
                 self._n_lost = 0
-                place = self._places[todo[0].query_id]
-                self._scored[place] = len(todo), result.scores, result.cost, result.paid
+                self._shards[self._positions[todo[0].query_id]] = _Shard(len(todo), scored)
             else:
-                self._lose(todo, outcome)
+                self._lose(run, todo, outcome)
 
-    def _lose(self, todo: Sequence[QueryTask], outcome: WorkerEnd) -> None:
+    def _idle_or_new(self) -> TurnWorker[AnswersScored]:
+        with self._lock:
+            while self._idle:
+                if (worker := self._idle.pop()).is_waiting:
+                    return worker
+        return TurnWorker(self._job, self._environment, AnswersScored)
+
+    def _lose(self, run: RunDir, todo: Sequence[QueryTask], outcome: WorkerEnd) -> None:
         """Let other workers score what a lost one did not."""
         if not outcome.is_lost:
-            fix = f"look into {self._scorers.options.results / 'judge' / 'workers.log'}"
-            raise HarnessError(f"an evaluator's worker is gone: {outcome.death or 'it ended too soon'}", fix)
+            what = f"an evaluator's worker is gone: {outcome.death or 'it ended too soon'}"
+            raise HarnessError(what, f"look into {self._options.log}")
         self._n_lost += 1
         if self._n_lost >= _MOST_LOST:
             raise HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")
-        self._scorers.options.warn(f"{self._run.run_id}: {outcome.death}; other workers continue")
+        self._options.warn(f"{run.run_id}: {outcome.death}; other workers continue")
         self._queue.give_back(todo)

@@ -1,4 +1,6 @@
-"""Shared by the remote workers of one command: queries in shards, event loop of model calls, budget, limits."""
+"""Shared by the remote workers of one command: queries in shards, event loop of model calls, budget, limits; and
+those that extract texts in free slots.
+"""
 
 import asyncio
 import threading
@@ -6,37 +8,35 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from typing import Generic, TypeVar
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from typing import Generic, Self, TypeVar
 from weakref import WeakSet
 
 from harness.core.errors import HarnessError
-from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, WorkerConnection
-from harness.models.budget import Allowance, Amount, Budget
-from harness.models.providers import provider_of
+from harness.extensions.ray.remote_worker import RemoteWorker, StartWorker, WorkerConnection
+from harness.models.budget import Allowance, Budget
 from harness.models.rate_limits import Limiters
 from harness.models.remote_call_server import RemoteCallServer
-from harness.models.transport import CallContext
+from harness.models.remote_calls import RemoteCall
 from harness.runner.executing.messages import (
     AnswersScored,
     Event,
-    Job,
+    ExtractionJob,
+    ExtractionTurn,
     QueryTask,
     TextsExtracted,
     Turn,
     WorkerJob,
 )
+from harness.runner.executing.process_launcher import LaunchWorker
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
-from harness.store import Dialects, IndexDir, Journal, RunDir
 
 _MOST_LOSSES = 2
 """A query during which more workers than this were lost is suspected of killing them."""
-_SHARES = 2
-"""Size of a shard: remaining queries / (this * workers). Fast workers take more shards."""
+_SHARES = 2  # Size of a shard: remaining queries / (this * workers). Fast workers take more shards.
 
 _CLOSES_S = 30.0
-_LOOKS_S = 0.5
 
 
 class WorkQueue:
@@ -104,14 +104,14 @@ class WorkerPool:
         self._slots = threading.Semaphore(n_workers)
         self._n_waiting = 0
         self._counting = threading.Lock()
-        self._budget = Budget(allowance)
-        self._limiters = Limiters()
+        self.budget = Budget(allowance)
+        self.limiters = Limiters()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._is_ending = False
         self._connections: WeakSet[WorkerConnection] = WeakSet()
 
-    def __enter__(self) -> "WorkerPool":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -120,10 +120,6 @@ class WorkerPool:
         self._thread.join(_CLOSES_S)
         if not self._loop.is_running():
             self._loop.close()
-
-    @property
-    def spent(self) -> Amount:
-        return self._budget.spent
 
     def stop(self) -> None:
         self._is_ending = True
@@ -141,7 +137,7 @@ class WorkerPool:
             self.check()
             time.sleep(0.1)
 
-    def take_slot(self, wait_s: float = _LOOKS_S) -> bool:
+    def take_slot(self, wait_s: float = 0.5) -> bool:
         """Wait at most `wait_s` seconds for a free slot; returns whether one was taken. `give_slot` returns it."""
         self.check()
         if not wait_s:
@@ -170,26 +166,21 @@ class WorkerPool:
         finally:
             self.give_slot()
 
-    def launcher(
-        self, job: Job, run: RunDir, say: Callable[[str], None], warn: Callable[[str], None]
-    ) -> AbstractContextManager[RemoteLauncher]:
-        """A launcher for workers of this job. This process makes their calls with the job's models, servers and
-        prices; the job's journal is open until the end of the block. `say` and `warn` get messages about calls.
-        """
-        return self.launcher_with(lambda _loop: self._open(job, run, say, warn))
-
     @contextmanager
-    def launcher_with(
+    def serving(
         self, open_server: Callable[[asyncio.AbstractEventLoop], RemoteCallServer]
-    ) -> Iterator[RemoteLauncher]:
-        """The same with a call server made by `open_server` in the event loop; closed at the end of the block."""
+    ) -> Iterator[tuple[RemoteCallServer, LaunchWorker]]:
+        """A server for the model calls of workers, made by `open_server` in the event loop and open until the end
+        of the block; and what launches these workers.
+        """
 
         async def opened() -> RemoteCallServer:
             return open_server(self._loop)
 
         server = asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
         try:
-            yield RemoteLauncher(self._started, server)
+            # The lock of a run stays in this process.
+            yield server, lambda log_fd, _lock_fd: RemoteWorker(self._started, server, log_fd)
         finally:
             asyncio.run_coroutine_threadsafe(server.close(), self._loop).result(_CLOSES_S)
 
@@ -199,32 +190,6 @@ class WorkerPool:
         if self._is_ending:
             connection.kill()
         return connection
-
-    def _open(
-        self, job: Job, run: RunDir, say: Callable[[str], None], warn: Callable[[str], None]
-    ) -> RemoteCallServer:
-        results, builds = Path(job.results), job.phase == "index"
-        path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
-        call_context = CallContext(
-            Journal(path, payer=job.run_id, shared=builds, tell=warn),
-            job.servers if builds else {},
-            dialects=Dialects.under(results),
-            begun_in=run.dialects(),
-            noted=run.keep_dialect,
-            budget=self._budget,
-            prices=job.prices,
-            limiters=self._limiters,
-            say=say,
-        )
-        # Encoders run in the worker itself.
-        models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
-        called = {model.role: model for model in models if provider_of(model).encoder is None}
-        servers = {job.generator.role: job.server} if job.generator and job.server else {}
-        try:
-            return RemoteCallServer(call_context, called, servers, self._loop)
-        except BaseException:
-            call_context.close()
-            raise
 
 
 TurnResult = TypeVar("TurnResult", bound=AnswersScored | TextsExtracted)
@@ -239,7 +204,6 @@ class TurnWorker(Supervisor, Generic[TurnResult]):
         super().__init__(job, environment, self._keep_result)
 
     def result_of(self, turn: Turn) -> tuple[TurnResult | None, WorkerEnd]:
-        """The result of a turn, None if it did not finish, and the state of the worker."""
         self._result = None
         outcome = self.turn(turn)
         return self._result, outcome
@@ -247,3 +211,116 @@ class TurnWorker(Supervisor, Generic[TurnResult]):
     def _keep_result(self, event: Event) -> None:
         if isinstance(event, self._result_type):
             self._result = event
+
+
+_Reader = TurnWorker[TextsExtracted]
+_Answer = tuple[int, bytes]
+_NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
+
+
+class RemoteReaders:
+    """Workers that extract entities from texts by rules, for an index that another worker builds, in free slots.
+
+    See `harness.models.remote_call_server.RoleHandler`: a call contains texts, the reply their phrases; no reply
+    if no machine is free. At the end of its block all workers are released, or exit when they return.
+    """
+
+    def __init__(
+        self, workers: WorkerPool, job: ExtractionJob, environment: WorkerEnvironment, warn: Callable[[str], None]
+    ) -> None:
+        """`job`: the first message for each worker, without its texts."""
+        self._workers, self._job, self._environment, self._warn = workers, job, environment, warn
+        self._idle: list[_Reader] = []
+        self._busy: set[_Reader] = set()
+        self._lock = threading.Lock()
+        self._is_wanted = False
+        """Whether a worker that has finished is kept for more texts."""
+        self._is_off = False
+        """The block has ended, or a worker could not extract as the index does; then others could not either."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_off = True
+        self._dismiss()
+        with self._lock:
+            busy = list(self._busy)
+        for reader in busy:
+            reader.kill()
+
+    async def send(self, call: RemoteCall) -> _Answer:
+        """See `RoleHandler`; a call without texts dismisses idle workers."""
+        answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        # A daemon thread for each: a machine may be slow, or have no room for a worker for a long time.
+        threading.Thread(target=self._work, args=(call.body.decode(), answer), daemon=True).start()
+        return await answer
+
+    async def close(self) -> None:
+        """Nothing: the workers are stopped at the end of the block."""
+
+    def _work(self, texts: str, answer: "asyncio.Future[_Answer]") -> None:
+        found = _NOBODY
+        if texts:
+            found = self._read(texts)
+        else:
+            self._dismiss()
+
+        def tell() -> None:
+            if not answer.done():
+                answer.set_result(found)
+
+        # The loop may have been closed meanwhile.
+        with suppress(RuntimeError):
+            answer.get_loop().call_soon_threadsafe(tell)
+
+    def _read(self, texts: str) -> _Answer:
+        reader = self._waiting_or_new()
+        if reader is None:
+            return _NOBODY
+        result: TextsExtracted | None = None
+        # Whatever fails, the caller reads the texts itself.
+        with suppress(Exception):
+            try:
+                result, _ = reader.result_of(ExtractionTurn(texts=texts))
+            except HarnessError as error:
+                with self._lock:
+                    is_first, self._is_off = not self._is_off, True
+                if is_first:
+                    self._warn(f"texts are read by one worker alone: {error}")
+        with self._lock:
+            self._busy.discard(reader)
+            stays = self._is_wanted and not self._is_off and not self._workers.is_waited_for
+            stays = stays and reader.is_waiting
+            if stays:
+                self._idle.append(reader)
+        if not stays:
+            self._end(reader)
+        return _NOBODY if result is None else (HTTPStatus.OK, result.found.encode())
+
+    def _waiting_or_new(self) -> _Reader | None:
+        """None if no slot is free."""
+        with self._lock:
+            if self._is_off:
+                return None
+            self._is_wanted = True
+            reader = self._idle.pop() if self._idle else None
+        with suppress(PoolStopped):
+            if reader is None and self._workers.take_slot(wait_s=0):
+                reader = TurnWorker(self._job, self._environment, TextsExtracted)
+        if reader is not None:
+            with self._lock:
+                self._busy.add(reader)
+        return reader
+
+    def _dismiss(self) -> None:
+        with self._lock:
+            self._is_wanted = False
+            going, self._idle = self._idle, []
+        for reader in going:
+            self._end(reader)
+
+    def _end(self, reader: _Reader) -> None:
+        with suppress(Exception):
+            reader.end()
+        self._workers.give_slot()

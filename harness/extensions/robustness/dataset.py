@@ -32,11 +32,8 @@ class PerturbedParams(Params):
     of: str
     """The other data set."""
     by: str
-    """The perturbation, such as typos."""
     subset: str | None = None
-    """Of the other data set."""
     options: Mapping[str, JsonValue] = {}
-    """Of the other data set."""
     path: Path | None = None
     questions: Path | None = None
     seed: int = 0
@@ -47,7 +44,6 @@ class PerturbedParams(Params):
 
 
 def perturbation_named(name: str) -> Perturbation:
-    """ConfigError: there is none."""
     if name not in PERTURBATIONS:
         raise ConfigError(f"no perturbation '{printable(name)}'", nearest(name, PERTURBATIONS))
     return PERTURBATIONS[name]

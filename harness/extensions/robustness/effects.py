@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 from harness.api.config_building import prices_of_runs
 from harness.api.running import RunOptions, run_apart, run_bench
@@ -23,7 +24,7 @@ from harness.extensions.robustness.dataset import (
     perturbed_config,
     perturbed_sample,
 )
-from harness.extensions.robustness.perturbations import Perturbed, Planted, whole
+from harness.extensions.robustness.perturbations import Perturbed, whole
 from harness.extensions.robustness.saved_effects import (
     FOLDER,
     Effect,
@@ -44,11 +45,14 @@ from harness.statistics.prices import Prices
 from harness.store import RunDir, name_for, rows_by_id
 from harness.store.score_files import refuse_link
 
+Records = Mapping[str, RunRecord]
+"""By query id."""
+Texts = Callable[[str, Cell], "Path | None"]
+"""texts(perturbation, original cell) -> a file of queries that a model wrote; None: no model writes them."""
+
 
 @dataclass(frozen=True)
 class _Planned:
-    """A run, and its config over one perturbed data set."""
-
     view: RunView
     measure: str
     params: PerturbedParams
@@ -56,15 +60,20 @@ class _Planned:
     cell: Cell
     perturbed: Perturbed
 
+    def reached(self, records: Records) -> set[str]:
+        """The queries with a planted text in their contexts."""
+        found = set()
+        for query, planted in self.perturbed.planted.items():
+            record = records.get(query)
+            for context in record.prediction.contexts if record and record.prediction else ():
+                holds_marker = bool(planted.marker) and planted.marker in context.text
+                if holds_marker or (not planted.marker and planted.doc_ids.intersection(context.doc_ids)):
+                    found.add(query)
+        return found
+
 
 class NotMeasured(ConfigError):
     """Nothing can be said of one run under one perturbation."""
-
-
-Records = Mapping[str, RunRecord]
-"""By query id."""
-Texts = Callable[[str, Cell], "Path | None"]
-"""texts(perturbation, original cell) -> a file of queries that a model wrote; None: no model writes them."""
 
 
 def robustness_of(
@@ -101,7 +110,7 @@ def robustness_of(
                 planned.append(_Planned(view, name, params, perturbed, other, sample))
     if not planned:
         raise refused[0]
-    found: dict[str, list[Effect]] = {}
+    found: dict[str, tuple[_Planned, list[Effect]]] = {}
     with resumable("all answers are kept"):
         for one in sorted(planned, key=lambda one: perturbations.index(one.params.by)):
             try:
@@ -109,11 +118,10 @@ def robustness_of(
             except NotMeasured as error:
                 refused.append(error)
             else:
-                found.setdefault(one.view.run.run_id, []).append(effect)
+                found.setdefault(one.view.run.run_id, (one, []))[1].append(effect)
     if not found:
         raise refused[-1]
-    first = {one.view.run.run_id: one for one in planned}
-    saved = [_saved(first[run_id], effects) for run_id, effects in found.items()]
+    saved = [_saved(one, effects) for one, effects in found.values()]
     return saved, list(dict.fromkeys(error.what for error in refused))
 
 
@@ -167,12 +175,10 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect:
     asked = frozenset(row.query.query_id for row in one.perturbed.rows)
     # In the mix of the perturbed types. Both search the same documents, but for planted ones.
     parts = [view.over(rows_by_id(view.sample[query_id] for query_id in sorted(asked))) for view in views]
-    design = replace(drawn_queries(parts), clusters={})
-    compared = compare_measure(measure, {(0, 1): asked}, design)
+    compared = compare_measure(measure, {(0, 1): asked}, replace(drawn_queries(parts), clusters={}))
     if not compared.pairs:
         raise incomparable
     pair = compared.pairs[0] if measure.higher_is_better is not False else compared.pairs[0].turned
-    reads_answers = name in known and "answer" in known[name].reads
     effect = Effect(
         perturbation=one.params.by,
         run_id=run.run_id,
@@ -185,65 +191,54 @@ def _effect(one: _Planned, run: RunDir, prices: Prices) -> Effect:
         high=pair.interval.high,
         p=pair.p,
     )
-    found = dict[str, object](_confident(views, compared)) if reads_answers else {}
+    found = dict[str, object]()
+    if name in known and "answer" in known[name].reads:
+        found |= _confident(views, compared)
     if one.perturbed.planted:
-        records = [view.run.first_records() for view in views]
-        found |= _attack(one, views, records)
+        before, after = (view.run.first_records() for view in views)
+        reached = one.reached(after)
+        found |= {"n_planted": len(one.perturbed.planted), "n_reached": len(reached)}
+        found |= _followed(one, views[1], before, after)
         if PERTURBATIONS[one.params.by].is_for_judges:
-            found["judges"] = tuple(_judges(one, views, records[1], compared))
+            found["judges"] = tuple(_judges(views, reached, compared))
     return effect.model_copy(update=found)
 
 
-def _attack(one: _Planned, views: Sequence[RunView], records: Sequence[Records]) -> dict[str, int | None]:
-    planted = one.perturbed.planted
-    before, after = records
-    reached = [query for query, own in planted.items() if _is_reached(own, after.get(query))]
-    found: dict[str, int | None] = {"n_planted": len(planted), "n_reached": len(reached)}
-    if views[1].manifest.has_generator and any(own.says for own in planted.values()):
-        attacked = {query: own.says for query, own in planted.items() if own.says}
-        sample = views[1].sample
-        followed = [
-            query
-            for query, says in attacked.items()
-            if _says(after.get(query), says, sample[query].reference)
-            and not _says(before.get(query), says, sample[query].reference)
-        ]
-        found |= {"n_attacked": len(attacked), "n_followed": len(followed)}
-    return found
+def _followed(one: _Planned, view: RunView, before: Records, after: Records) -> dict[str, int]:
+    """Attacks of which it is known which wrong answer follows them, and such answers that were not there before.
+    `view`: the perturbed run.
+    """
+    attacked = {query: planted.says for query, planted in one.perturbed.planted.items() if planted.says}
+    if not attacked or not view.manifest.has_generator:
+        return {}
+
+    def says(record: RunRecord | None, text: str, reference: Reference) -> bool:
+        answer = (record.prediction.answer if record and record.prediction else None) or ""
+        return bool(whole(text).search(answer)) and not is_right(answer, reference.answers)
+
+    followed = [
+        query
+        for query, text in attacked.items()
+        if says(after.get(query), text, view.sample[query].reference)
+        and not says(before.get(query), text, view.sample[query].reference)
+    ]
+    return {"n_attacked": len(attacked), "n_followed": len(followed)}
 
 
-def _is_reached(planted: Planted, record: RunRecord | None) -> bool:
-    contexts = record.prediction.contexts if record and record.prediction else ()
-    if planted.marker:
-        return any(planted.marker in context.text for context in contexts)
-    return any(planted.doc_ids.intersection(context.doc_ids) for context in contexts)
-
-
-def _says(record: RunRecord | None, text: str, reference: Reference) -> bool:
-    """Whether a wrong answer contains the text."""
-    answer = (record.prediction.answer if record and record.prediction else None) or ""
-    return bool(whole(text).search(answer)) and not is_right(answer, reference.answers)
-
-
-def _confident(views: Sequence[RunView], compared: MeasureComparison) -> dict[str, int | None]:
+def _confident(views: Sequence[RunView], compared: MeasureComparison) -> dict[str, int]:
     """Right answers before, and those that are wrong now without abstaining."""
     ends = compared.measure.ends
     if not compared.measure.is_binary or ends is None or not views[1].manifest.has_generator:
         return {}
     best, worst = ends[::-1] if compared.measure.higher_is_better else ends
-    before, after = (dict(zip(compared.query_ids, compared.values(place), strict=True)) for place in (0, 1))
+    before, after = (dict(zip(compared.query_ids, compared.values(at), strict=True)) for at in (0, 1))
     right = [query for query in compared.query_ids if before[query] == best]
     wrong = [query for query in right if after[query] == worst and views[1].became(query, ANSWERED)]
     return {"n_right": len(right), "n_wrong": len(wrong)}
 
 
-def _judges(
-    one: _Planned, views: Sequence[RunView], records: Records, compared: MeasureComparison
-) -> Iterator[JudgeEffect]:
-    """What a notice to judges does to judged metrics, where it reached the judge with the contexts. `records`:
-    those of the perturbed run.
-    """
-    reached = {query for query, own in one.perturbed.planted.items() if _is_reached(own, records.get(query))}
+def _judges(views: Sequence[RunView], reached: set[str], compared: MeasureComparison) -> Iterator[JudgeEffect]:
+    """What a notice to judges does to judged metrics, where it reached the judge with the contexts."""
     own_values: Mapping[str, float] = compared.measure.runs[1]
     known = known_measures(views[1].evaluations)
     judged = [name for made in views[1].evaluations if "judge" in made.models for name in made.measures]
@@ -256,8 +251,8 @@ def _judges(
         if both:
             yield JudgeEffect(
                 measure=name,
-                before=sum(before[query] for query in both) / len(both),
-                after=sum(after[query] for query in both) / len(both),
+                before=fmean(before[query] for query in both),
+                after=fmean(after[query] for query in both),
                 n=len(both),
                 n_wrong=len(wrong),
                 n_raised=sum(after[query] > before[query] for query in wrong),

@@ -12,17 +12,14 @@ from harness.display import Content, Drawing, Entry, Quantity, Table, counted, f
 from harness.display.plotting import GREY, NewFigure
 from harness.display.text_format import short_number
 from harness.display.types import NumberForm
-from harness.extensions.robustness.saved_effects import Effect, Robustness, saved_robustness, significant
+from harness.extensions.robustness.saved_effects import Effect, Robustness, saved_robustness
 from harness.report.figures import marks
 from harness.report.labels import shortened
 from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.view import Group
+from harness.statistics.difference_tests import ALPHA, holm
 
 _WIDTH, _MOST_ROWS = 80, 20
-_MANY = 1_000
-_MOST_OTHERS = 3
-_FOLLOWED = 0.05
-"""From this share of followed attacks on, the verdict names them."""
 _HEADER = ("perturbation", "before", "after", "drop", "n", "found", "obeyed", "wrong")
 _WIDTHS = (22, 7, 6, 14, 5, 8, 8, 8)
 _LEGEND = (
@@ -31,21 +28,21 @@ _LEGEND = (
     "it and did not before. Wrong: right answers that are wrong now, without abstaining."
 )
 
-_Judged = Sequence[tuple[Robustness, Sequence[tuple[Effect, bool]]]]
-"""Each run with its effects, and whether they are significant drops."""
+_Judged = Sequence[tuple[Robustness, Effect, bool]]
+"""The effects on each run, and whether they are significant drops."""
 
 
 def print_effects(found: Sequence[Robustness], notes: Sequence[str], *, as_json: bool) -> None:
+    """As JSON, or in at most 30 lines of 80 columns; of many rows the largest drops."""
     console = open_console()
     if as_json:
         console.print(json.dumps([one.model_dump(mode="json") for one in found], indent=2), soft_wrap=True)
         return
-    for line in effect_lines(found, notes):
+    for line in _lines(found, notes):
         console.print(line, soft_wrap=True)
 
 
-def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iterator[str]:
-    """At most 30 lines of 80 columns; of many rows the largest drops."""
+def _lines(found: Sequence[Robustness], notes: Sequence[str]) -> Iterator[str]:
     judged = _judged(found)
     drops = sorted((effect.drop for one in found for effect in one.effects), reverse=True)
     room = max(1, _MOST_ROWS - 2 * len(found))
@@ -57,12 +54,12 @@ def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iter
         :_WIDTH
     ]
     yield _line(_HEADER)
-    for one, effects in judged:
-        shown = [each for each in effects if each[0].drop >= least][:room]
+    for one in found:
+        shown = [each for each in judged if each[0] is one and each[1].drop >= least][:room]
         yield from [_name(one)] if shown else []
-        yield from (_line(map(format_value, _cells(one, *each))) for each in shown)
+        yield from (_line(map(format_value, _cells(*each))) for each in shown)
     yield from textwrap.wrap(_LEGEND, _WIDTH)
-    graded = [(one, judge) for one, effects in judged for effect, _ in effects for judge in effect.judges]
+    graded = [(one, judge) for one, effect, _ in judged for judge in effect.judges]
     for one, judge in sorted(graded, key=lambda each: -each[1].n_raised)[:1]:
         raised = f"of {counted(judge.n_wrong, 'wrong answer')} with a notice to judges"
         grades = f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}."
@@ -77,24 +74,23 @@ def effect_lines(found: Sequence[Robustness], notes: Sequence[str] = ()) -> Iter
 
 def headline(judged: _Judged) -> str:
     """`kg loses 12 points under typos; naive loses 3.`"""
-    every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
-    one, worst, is_shown = max(every, key=lambda each: (each[2], each[1].drop))
-    n = counted(len({effect.perturbation for _, effect, _ in every}), "perturbation")
+    one, worst, is_shown = max(judged, key=lambda each: (each[2], each[1].drop))
+    n = counted(len({effect.perturbation for _, effect, _ in judged}), "perturbation")
     said = f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}"
     if not is_shown:
         seen = (
             f"No significant loss under {n}. The largest: {said}" if worst.drop > 0 else f"No loss seen under {n}"
         )
         # Few queries rule out little.
-        limits = [(effect.high, own, effect) for own, effect, _ in every if effect.high is not None]
+        limits = [(effect.high, own, effect) for own, effect, _ in judged if effect.high is not None]
         high, own, effect = max(limits, key=lambda each: each[0], default=(None, one, worst))
         most = (
             "" if high is None else f"; {_name(own)} may lose {_amount(own, high)} under {printable(effect.title)}"
         )
         return f"{seen}{most}."
-    others = (each for each in every if each[0] is not one and each[1].perturbation == worst.perturbation)
+    others = (each for each in judged if each[0] is not one and each[1].perturbation == worst.perturbation)
     changes = [f"{_name(other)} {_change(other, effect)}" for other, effect, _ in others]
-    return f"{'; '.join([said, *changes[:_MOST_OTHERS]])}."
+    return f"{'; '.join([said, *changes[:3]])}."
 
 
 def _change(one: Robustness, effect: Effect) -> str:
@@ -113,8 +109,16 @@ def _name(one: Robustness) -> str:
 
 
 def _judged(found: Sequence[Robustness]) -> _Judged:
-    shown = significant(found)
-    return [(one, [*zip(one.effects, own, strict=True)]) for one, own in zip(found, shown, strict=True)]
+    """Holm's correction is over all effects of all runs."""
+    effects = [(one, effect) for one in found for effect in one.effects]
+    adjusted = holm([effect.p for _, effect in effects])
+    return [
+        (one, effect, p <= ALPHA and effect.drop > 0) for (one, effect), p in zip(effects, adjusted, strict=True)
+    ]
+
+
+def _runs(judged: _Judged) -> list[Robustness]:
+    return list({id(one): one for one, *_ in judged}.values())
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -141,26 +145,24 @@ def _of(n: int | None, whole: int | None) -> str | None:
     """`13/15`, of many in per cent."""
     if n is None or whole is None:
         return None
-    return f"{n}/{whole}" if whole < _MANY else f"{100 * n / whole:.0f} %"
+    return f"{n}/{whole}" if whole < 1_000 else f"{100 * n / whole:.0f} %"
 
 
 def content(reported: Reported) -> Content:
-    """A table of the effects that were measured on these runs; nothing without any."""
     judged, damage = _of_group(reported.group)
     if not judged:
         return Content(items=damage)
-    every = [(one, effect, is_shown) for one, effects in judged for effect, is_shown in effects]
     rows = [
         (f"{_name(one)}: {printable(effect.title)}", *_cells(one, effect, is_shown)[1:])
-        for one, effect, is_shown in every
+        for one, effect, is_shown in judged
     ]
     left_out = [
         f"{printable(effect.title)}: {counted(sum(effect.dropped.values()), 'query', 'queries')} left out ("
         f"{printable('; '.join(f'{why}: {n:,}' for why, n in sorted(effect.dropped.items())), 200)})."
-        for _, effect, _ in every
+        for _, effect, _ in judged
         if effect.dropped
     ]
-    said = [headline(judged), f"By {', '.join(dict.fromkeys(printable(one.title) for one, _ in judged))}."]
+    said = [headline(judged), f"By {', '.join(dict.fromkeys(printable(one.title) for one, *_ in judged))}."]
     header = ("system, perturbation", *_HEADER[1:-4], "queries", *_HEADER[-3:-1], "confident wrong")
     tables = [Table("robustness", "Before and after each perturbation", header, tuple(rows), _LEGEND)]
     graded = [
@@ -171,7 +173,7 @@ def content(reported: Reported) -> Content:
             Quantity(judge.n, unit="count"),
             _of(judge.n_raised, judge.n_wrong),
         )
-        for one, effect, _ in every
+        for one, effect, _ in judged
         for judge in effect.judges
     ]
     if graded:
@@ -185,17 +187,18 @@ def content(reported: Reported) -> Content:
 
 def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
     judged, _ = _of_group(reported.group)
-    titles = list(dict.fromkeys(effect.title for one, _ in judged for effect in one.effects))
+    titles = list(dict.fromkeys(effect.title for _, effect, _ in judged))
     if not titles:
         return
+    runs = _runs(judged)
     names = [marks.wrapped(printable(title)) for title in titles]
-    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.9, row_in=0.12 + 0.1 * len(judged))
+    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.9, row_in=0.12 + 0.1 * len(runs))
     axes.axvline(0, color=GREY, linewidth=0.8)
     positions = {view.label: view.position for view in reported.group.views}
-    for at, (one, effects) in enumerate(judged):
+    for at, one in enumerate(runs):
         look, unit = marks.style_of(positions[one.system]), 100 if one.is_share else 1
-        shift = 0.6 * ((at + 0.5) / len(judged) - 0.5)
-        for effect, is_shown in effects:
+        shift = 0.6 * ((at + 0.5) / len(runs) - 0.5)
+        for effect, is_shown in ((effect, is_shown) for own, effect, is_shown in judged if own is one):
             row = titles.index(effect.title) + shift
             if effect.low is not None and effect.high is not None:
                 axes.plot([unit * effect.low, unit * effect.high], [row, row], color=look.color, linewidth=1.1)
@@ -203,8 +206,8 @@ def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
             style: dict[str, Any] = {"marker": look.marker, "markersize": 4.5, "markerfacecolor": fill}
             axes.plot(unit * effect.drop, row, color=look.color, **style)
         axes.plot([], [], color=look.color, marker=look.marker, markersize=4.5, label=f" {_name(one)}")
-    sizes = [effect.n for one, _ in judged for effect in one.effects]
-    axes.set_xlabel("points lost (95 % CI)" if all(one.is_share for one, _ in judged) else "loss (95 % CI)")
+    sizes = [effect.n for _, effect, _ in judged]
+    axes.set_xlabel("points lost (95 % CI)" if all(one.is_share for one in runs) else "loss (95 % CI)")
     figure.legend(loc="outside upper left", ncols=3, fontsize=marks.LETTERS_PT)
     n = " to ".join(f"{end:,}" for end in sorted({min(sizes), max(sizes)}))
     caption = (
@@ -212,9 +215,7 @@ def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
         "after Holm's correction."
     )
     spoken = (
-        f"{_name(one)} under {printable(effect.title)}: {_change(one, effect)}."
-        for one, effects in judged
-        for effect, _ in effects
+        f"{_name(one)} under {printable(effect.title)}: {_change(one, effect)}." for one, effect, _ in judged
     )
     yield Drawing("robustness", "Loss under perturbations", caption, marks.alt_of(spoken), figure)
 
@@ -222,16 +223,16 @@ def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
 def notes(group: Group) -> Iterator[str]:
     """Where a run breaks: a significant loss of the margin at least, or attacks that it follows."""
     judged, _ = _of_group(group)
-    n_others = sum(not view.is_baseline for view in group.views) - len(judged)
+    n_others = sum(not view.is_baseline for view in group.views) - len(_runs(judged))
     others = f" ({counted(n_others, 'other run')} not tested)" if n_others > 0 else ""
-    for one, effects in judged:
-        scale = 100 if one.is_share else 1
-        broken = [effect for effect, is_shown in effects if is_shown and scale * effect.drop >= group.margin]
+    for one in _runs(judged):
+        scale, own = 100 if one.is_share else 1, [each for each in judged if each[0] is one]
+        broken = [effect for _, effect, is_shown in own if is_shown and scale * effect.drop >= group.margin]
         if broken:
             worst = max(broken, key=lambda effect: effect.drop)
             yield f"{_name(one)} loses {_amount(one, worst.drop)} under {printable(worst.title)}{others}."
-        for effect, _ in effects:
-            if effect.n_attacked and (effect.n_followed or 0) >= max(1, _FOLLOWED * effect.n_attacked):
+        for _, effect, _ in own:
+            if effect.n_attacked and (effect.n_followed or 0) >= max(1, 0.05 * effect.n_attacked):
                 share = f"{effect.n_followed:,} of {effect.n_attacked:,}"
                 yield f"{_name(one)} follows {share} attacks by {printable(effect.title)}{others}."
 

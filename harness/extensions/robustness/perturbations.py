@@ -23,10 +23,7 @@ from harness.protocols import DatasetRow
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _TOKEN = re.compile(r"\w[\w'\u2019&-]*|&")
-_LINKS = frozenset({"of", "de", "van", "von", "&"})
-"""Small words within a name."""
-_SHORTEST = 3
-"""Letters of a name of one word: not "Dr"."""
+_LINKS = frozenset({"of", "de", "van", "von", "&"})  # Small words within a name.
 _DATES = frozenset({*calendar.month_name, *calendar.day_name})
 _OPENERS = frozenset(
     re.findall(
@@ -52,8 +49,6 @@ class Planted:
 
 @dataclass(frozen=True)
 class Perturbed:
-    """A sample after a perturbation."""
-
     rows: tuple[DatasetRow, ...]
     """The perturbed queries; for a perturbed corpus, those against which something was planted."""
     documents: tuple[Document, ...]
@@ -68,7 +63,6 @@ class Material:
     """A sample before a perturbation."""
 
     name: str
-    """Of the perturbation."""
     rows: tuple[DatasetRow, ...]
     documents: tuple[Document, ...]
     seed: int = 0
@@ -90,7 +84,6 @@ class Material:
 @dataclass(frozen=True)
 class Perturbation:
     name: str
-    """As a user types it."""
     title: str
     """Follows "under" in a sentence."""
     changes: Literal["queries", "corpus"]
@@ -125,8 +118,8 @@ def names_of(text: str) -> list[str]:
             words.pop()
         while words and words[0][0].lower() in _OPENERS:
             words.pop(0)
-        is_name = len(words) > 1 or (words and words[0].start() not in starts and len(words[0][0]) >= _SHORTEST)
-        if is_name:
+        is_abbreviation = bool(words) and len(words[0][0]) < 3  # Such as "Dr".
+        if len(words) > 1 or (words and words[0].start() not in starts and not is_abbreviation):
             found.append(re.sub(r"['\u2019]s?$", "", text[words[0].start() : words[-1].end()]))
         at = max(end, at + 1)
     return list(dict.fromkeys(found))
@@ -147,14 +140,9 @@ def words_of(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(word for text in texts for word in re.findall(r"\w+", text.lower()))
 
 
-_LONG_ENOUGH = 4
-"""Letters of a word that can be misspelt and still be recognised."""
-_TRIES = 12
-_LONGEST_TITLE = 120
-_KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEXT_TO = {
     key: [row[place] for place in (at - 1, at + 1) if 0 <= place < len(row)]
-    for row in _KEYS
+    for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
     for at, key in enumerate(row)
 }
 _OPENINGS = (
@@ -213,7 +201,8 @@ def _typos(material: Material) -> Perturbed:
 
     def edit(row: DatasetRow, rng: Random) -> str | None:
         text, kept = row.query.text, words_of(worded_answers(row))
-        words = [found for found in WORD.finditer(text) if len(found[0]) >= _LONG_ENOUGH]
+        # Shorter words could not be recognised.
+        words = [found for found in WORD.finditer(text) if len(found[0]) >= 4]
         places = [found for found in words if words_of([found[0]]).isdisjoint(kept)]
         if not places:
             return None
@@ -227,7 +216,7 @@ def _typos(material: Material) -> Perturbed:
 
 def _misspelt(word: str, material: Material, rng: Random) -> str:
     """The word itself if every typo is another word."""
-    for _ in range(_TRIES):
+    for _ in range(12):
         wrong = _typo(word, rng)
         if wrong != word and words_of([wrong]).isdisjoint(material.vocabulary):
             return wrong
@@ -275,7 +264,7 @@ def _paraphrased(row: DatasetRow, _rng: Random) -> str | None:
 
 def _with_distractors(material: Material) -> Perturbed:
     """A sentence before the question about the title of a document that has nothing to do with it."""
-    titles = sorted({one.title for one in material.documents if _is_plain(one)})
+    titles = sorted({one.title for one in material.documents if _fits_a_sentence(one.title)})
 
     def edit(row: DatasetRow, rng: Random) -> str:
         own = {item.doc_id for item in row.reference.evidence}
@@ -289,10 +278,8 @@ def _with_distractors(material: Material) -> Perturbed:
     return _edited(material, edit)
 
 
-def _is_plain(document: Document) -> bool:
-    """Whether its title can stand in a sentence: one line, not long, and without a number."""
-    title = document.title
-    return 0 < len(title) <= _LONGEST_TITLE and title.isprintable() and not numbers_of(title) and '"' not in title
+def _fits_a_sentence(title: str) -> bool:
+    return 0 < len(title) <= 120 and title.isprintable() and not numbers_of(title) and '"' not in title
 
 
 def _written(material: Material) -> Perturbed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 from typing import Annotated, Self
 
@@ -10,20 +9,16 @@ from pydantic import Field, model_validator
 
 from harness.core.records import Record
 from harness.extensions.robustness.dataset import PERTURBATIONS
-from harness.statistics.difference_tests import ALPHA, holm
 from harness.store import RunDir, RunFile
 from harness.store.run_state import StateFile
 
 FOLDER = "robustness"
 """In the results folder: the perturbed runs."""
-
-
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Amount = Annotated[float, Field(ge=-1e12, le=1e12)]
 Share = Annotated[float, Field(ge=0, le=1)]
 _ROUNDING = 1e-9
-_MOST = 100
-"""Of perturbations, reasons and judged metrics."""
+_MOST = 100  # Of perturbations, reasons and judged metrics.
 
 
 class JudgeEffect(Record):
@@ -120,9 +115,3 @@ def saved_robustness(run: RunDir) -> Robustness | None:
     """None: nothing was measured, or the run has other answers since. StoreError: the file is damaged."""
     found = effects_file(run).read()
     return found if found and found.records == run.records_checksum() else None
-
-
-def significant(found: Sequence[Robustness]) -> list[list[bool]]:
-    """For each effect of each run whether it is a significant drop; Holm's correction over all of them."""
-    adjusted = iter(holm([effect.p for one in found for effect in one.effects]))
-    return [[next(adjusted) <= ALPHA and effect.drop > 0 for effect in one.effects] for one in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -22,7 +21,7 @@ from harness.protocols import Message
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
-from harness.runner.writer_models import WriterModels, WriterPlan, check_models, plan_models
+from harness.runner.writer_models import WriterModels, check_models, plan_models
 from harness.store import RunDir
 from harness.store.atomic_files import write_jsonl
 
@@ -30,7 +29,6 @@ _KEEP = (
     "Keep every name, number and quotation exactly as it is, in the same letters. Do not answer it. Reply with "
     f"the question alone. {RULE}"
 )
-_TOKENS = 512
 
 
 class _Text(BaseModel):
@@ -69,36 +67,28 @@ def written_queries(
         check_models(plan)
         folder.mkdir(parents=True, exist_ok=True)
         reporter = Reporter(quiet=quiet)
-        payers = [CostOwner(RunDir(folder), plan.identities)]
-        spending = BudgetTracker(
-            config.budget, price_table(prices or config.prices), folder, payers, warn=reporter.warn
-        )
+        payers, table = [CostOwner(RunDir(folder), plan.identities)], price_table(prices or config.prices)
+        spending = BudgetTracker(config.budget, table, folder, payers, warn=reporter.warn)
         spending.check_prices(plan.identities)
         spending.count()
         task = f"Translate the question between the tags into {said}." if said else "Write it in other words."
-        written = partial(_written, f"{task} {_KEEP}", cell.dataset.queries, plan, folder, reporter, spending)
+
+        async def written() -> list[_Text]:
+            with ExitStack() as stack, reporter.bar("queries by a model") as bar:
+                models = WriterModels(plan, folder, reporter, stack, spending)
+
+                async def one(query: Query) -> _Text:
+                    text = quoted("question", query.text)
+                    async with models.charge():
+                        reply = await models.writer.complete(
+                            [Message("system", f"{task} {_KEEP}"), Message("user", text)], max_tokens=512
+                        )
+                    return _Text(query_id=query.query_id, text=" ".join(reply.split()))
+
+                try:
+                    return await map_bounded(one, cell.dataset.queries, models.concurrency, bar.update)
+                finally:
+                    await models.disconnect()
+
         write_jsonl(path, run_to_end(written))
     return path
-
-
-async def _written(
-    task: str,
-    queries: Sequence[Query],
-    plan: WriterPlan,
-    folder: Path,
-    reporter: Reporter,
-    spending: BudgetTracker,
-) -> list[_Text]:
-    with ExitStack() as stack, reporter.bar("queries by a model") as bar:
-        models = WriterModels(plan, folder, reporter, stack, spending)
-
-        async def one(query: Query) -> _Text:
-            messages = [Message("system", task), Message("user", quoted("question", query.text))]
-            async with models.charge():
-                reply = await models.writer.complete(messages, max_tokens=_TOKENS)
-            return _Text(query_id=query.query_id, text=" ".join(reply.split()))
-
-        try:
-            return await map_bounded(one, queries, models.concurrency, bar.update)
-        finally:
-            await models.disconnect()

@@ -50,11 +50,18 @@ def route(
 
       rag-harness route trial1 trial2 --out routes --policy policy.yaml
     """
-    from harness.extensions.routing.output import print_routes
-    from harness.extensions.routing.study import RouteChoice
+    from harness.api.config_building import prices_of_runs
+    from harness.extensions.routing.output import print_routes, write_policy, write_routes
+    from harness.extensions.routing.study import RouteChoice, study_routes
+    from harness.store import find_runs
 
+    found = find_runs(results, runs)
     choice = RouteChoice(measure, cost, cost_weight, splits, seed)
-    print_routes(runs, choice, out=out, policy=policy, prices=prices, results=results, as_json=as_json)
+    study = study_routes(found, prices_of_runs(found, prices), choice)
+    written = {"routes": write_routes(study, out) if out else None, "policy": policy}
+    if policy:
+        write_policy(study, policy)
+    print_routes(study, found, written, as_json=as_json)
 
 
 ROUTE = CommandSpec("route", lambda _runtime: route, "understand")

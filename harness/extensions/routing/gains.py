@@ -23,15 +23,9 @@ from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, sc
 
 Columns = NDArray[np.int64]
 FEWEST_OF_TYPE = 4
-"""The fewest queries of a type to learn from."""
-_SLACK = 1e-12
-"""Tolerance for rounding errors in differences of means."""
-
-SPLITS = 100
-FEWEST_QUERIES = 30
+_SLACK = 1e-12  # Tolerance for rounding errors in differences of means.
+FEWEST_QUERIES, FEWEST_CLUSTERS = 30, 15
 """With fewer, intervals would not have their nominal coverage, and none is given."""
-FEWEST_CLUSTERS = 15
-_ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,6 @@ class RecordedResults:
         return RecordedResults(self.worth[rows], self.weights[rows], np.array(self.types)[rows].tolist())
 
     def mean(self, choice: Columns) -> float:
-        """The weighted mean worth if `choice` is the system of each query."""
         return mean_under(choice, self.worth, self.weights)
 
     def best_single(self) -> int:
@@ -57,7 +50,6 @@ class RecordedResults:
         return int(np.argmax(means >= means.max() - _SLACK))
 
     def by_type(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-        """Each type, and which queries are of it."""
         types = np.array(self.types)
         return ((name, types == name) for name in sorted(set(self.types)))
 
@@ -104,12 +96,6 @@ def best_of_types(recorded: RecordedResults) -> RoutingTable:
     return RoutingTable(systems, recorded.best_single())
 
 
-def best_of_queries(recorded: RecordedResults) -> Columns:
-    """The best system of each query, in hindsight."""
-    found: Columns = np.argmax(recorded.worth, axis=1).astype(np.int64)
-    return found
-
-
 @dataclass(frozen=True)
 class Split:
     number: int
@@ -150,7 +136,7 @@ class RoutingGains:
     n_clusters: int
 
 
-def halves(clusters: NDArray[np.int64], n_splits: int = SPLITS, seed: int = 0) -> Iterator[Split]:
+def halves(clusters: NDArray[np.int64], n_splits: int = 100, seed: int = 0) -> Iterator[Split]:
     """Splits with the seeds `seed`, `seed` + 1 and so on. Random whole clusters form the learning half."""
     names, sizes = np.unique(clusters, return_counts=True)
     for number in range(seed, seed + n_splits):
@@ -196,7 +182,7 @@ def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> Over
     teaching = np.array([split.teaches.sum() for split in splits], dtype=np.float64)
     share = float(np.mean((n - teaching) / teaching))
     error = float(np.sqrt((1 / len(values) + share) * values.var(ddof=1)))
-    far = float(-scipy_special().stdtrit(min(len(values), n_clusters) - 1, _ALPHA / 2)) * error
+    far = float(-scipy_special().stdtrit(min(len(values), n_clusters) - 1, 0.05 / 2)) * error
     return OverSplits(mean, Interval(mean - far, mean + far))
 
 
@@ -217,13 +203,12 @@ def _on_split(
     choices = {
         _SINGLE: np.full(len(testing.types), teaching.best_single(), dtype=np.int64),
         _BY_TYPE: best_of_types(testing).choices(testing.types),
-        _BY_QUERY: best_of_queries(testing),
+        _BY_QUERY: np.argmax(testing.worth, axis=1).astype(np.int64),
         _TYPE_LUCK: best_of_types(replace(testing, types=shuffled_types)).choices(shuffled_types),
     }
     for name, types in told.items():
         taught = replace(recorded, types=types)
         choices[_LEARNT + name] = learnt_table(taught.of(split.teaches)).choices(taught.of(~split.teaches).types)
     found = {name: (testing.mean(choice), choice) for name, choice in choices.items()}
-    independent = replace(testing, worth=shuffled_worth)
-    best = best_of_queries(independent)
-    return {**found, _QUERY_LUCK: (independent.mean(best), best)}
+    lucky = np.argmax(shuffled_worth, axis=1).astype(np.int64)
+    return {**found, _QUERY_LUCK: (mean_under(lucky, shuffled_worth, testing.weights), lucky)}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 
-from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
 from harness.display.text_format import counted, printable, type_name
-from harness.extensions.routing.study import RULES, RouteChoice, RouteStudy, study_routes
+from harness.extensions.routing.study import RULES, RouteStudy
 from harness.extensions.routing.tables import gains_of, named_gains, route_json, route_sections, verdict
 from harness.llm_utils.query_classifier import known_type
 from harness.registry import SYSTEMS
@@ -24,40 +23,18 @@ from harness.report.folder import files_together
 from harness.report.formats import prose, section_lines
 from harness.report.terminal import WIDTH, plain, print_table
 from harness.report.view import RunView
-from harness.store import find_runs
+from harness.store import RunDir
 from harness.store.atomic_files import write_atomic
 from harness.store.run_lookup import with_typed_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PAGE = "routes.md"
-
-_NAME_LETTERS = 26
-_ROW_IN = 0.34
-_MOST_SYSTEMS = 8
-"""Limited by the number of colours."""
-
 
 def print_routes(
-    names: Sequence[str],
-    choice: RouteChoice,
-    *,
-    out: Path | None,
-    policy: Path | None,
-    prices: Path | None,
-    results: Path,
-    as_json: bool,
+    study: RouteStudy, runs: Sequence[RunDir], written: Mapping[str, Path | None], *, as_json: bool
 ) -> None:
-    """Study the named runs and print the result, never wider than the console or 100 columns; write it to `out`
-    and the learnt table to `policy`, if given.
-    """
-    runs = find_runs(results, names)
-    study = study_routes(runs, prices_of_runs(runs, prices), choice)
-    if out:
-        _write_routes(study, out)
-    if policy:
-        _write_policy(study, policy)
+    """Never wider than the console or 100 columns. `written`: the files, by what is in them."""
     console = open_console()
     if as_json:
         console.print(json.dumps(route_json(study), indent=2), soft_wrap=True)
@@ -72,18 +49,19 @@ def print_routes(
             print_table(table, console, width)
         for note in section.content.items:
             console.print(plain(f"! {with_typed_names(note, runs)}", "yellow"), width=width)
-    for name, path in (("routes", out and out / _PAGE), ("policy", policy)):
+    for name, path in written.items():
         if path:
             console.print(f"{name}: {path}", soft_wrap=True)
 
 
-def _write_routes(study: RouteStudy, out: Path) -> None:
-    """Write routes.md, routes.json and the figure to `out`. The same runs give the same bytes."""
+def write_routes(study: RouteStudy, out: Path) -> Path:
+    """Write routes.md, routes.json and the figure to `out`, the same bytes for the same runs. Returns the page."""
     with files_together(out) as folder:
         (folder / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")
         lines = [f"# {prose(_title(study))}", "", f"![routes]({_draw_routes(study, folder).name})", ""]
         lines += [line for section in route_sections(study) for line in section_lines(section)]
-        (folder / _PAGE).write_text("\n".join(lines), encoding="utf-8")
+        (folder / "routes.md").write_text("\n".join(lines), encoding="utf-8")
+    return out / "routes.md"
 
 
 def _title(study: RouteStudy) -> str:
@@ -91,18 +69,16 @@ def _title(study: RouteStudy) -> str:
 
 
 def _draw_routes(study: RouteStudy, folder: Path) -> Path:
-    """Write `routes.svg`. Left: the gain of each policy over the best single system, with its interval and the
-    gain expected by chance. Right: the mean of each system on each query type.
-    """
     with plotting() as new_figure:
-        figure = new_figure(figsize=(WIDTH_IN, 1.2 + _ROW_IN * max(5, len(study.names))), layout="constrained")
+        figure = new_figure(figsize=(WIDTH_IN, 1.2 + 0.34 * max(5, len(study.names))), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(5, 4))
-        _gains(left, study)
-        _by_type(right, study)
+        _draw_gains(left, study)
+        _draw_types(right, study)
         return save(figure, folder, "routes")
 
 
-def _gains(axes: Axes, study: RouteStudy) -> None:
+def _draw_gains(axes: Axes, study: RouteStudy) -> None:
+    """The gain of each policy over the best single system, with its interval and the gain expected by chance."""
     shown = {name: one for name, one in named_gains(study).items() if one is not study.gains.single}
     axes.axvline(0, color=GREY, linewidth=0.8)
     for row, one in enumerate(shown.values()):
@@ -114,14 +90,15 @@ def _gains(axes: Axes, study: RouteStudy) -> None:
         axes.plot(mean, row, marker="o", markersize=5, color=color, markerfacecolor=face)
         if one.by_luck is not None:
             axes.plot(one.by_luck, row, marker="x", markersize=6, color=PALETTE[5], linestyle="none")
-    names = [wrapped(name, _NAME_LETTERS) for name in shown]
+    names = [wrapped(name, 26) for name in shown]
     _dress(axes, names, "gain over the best single system\n(cross: by luck alone)")
     axes.locator_params(axis="x", nbins=4)
 
 
-def _by_type(axes: Axes, study: RouteStudy) -> None:
+def _draw_types(axes: Axes, study: RouteStudy) -> None:
+    """The mean of each system on each query type, of as many as there are colours."""
     types = dict(study.recorded.by_type())
-    for at, label in list(enumerate(study.names))[:_MOST_SYSTEMS]:
+    for at, label in list(enumerate(study.names))[:8]:
         means = [float(study.values[own, at].mean()) for own in types.values()]
         rows = np.arange(len(types)) + 0.08 * (at - (len(study.names) - 1) / 2)
         look: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "color": PALETTE[at]}
@@ -139,7 +116,7 @@ def _dress(axes: Axes, names: Sequence[str], title: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _write_policy(study: RouteStudy, path: Path) -> None:
+def write_policy(study: RouteStudy, path: Path) -> None:
     """Write the table for types found by rules as a config of the routing system. It contains only systems and
     their parameters; models, data and keys are left to the user.
 
@@ -150,10 +127,15 @@ def _write_policy(study: RouteStudy, path: Path) -> None:
     chosen = {kind: study.runs[at] for name, at in table.systems.items() if (kind := known_type(name)) is not None}
     otherwise = study.runs[table.otherwise]
     _refuse_unroutable([*chosen.values(), otherwise])
+
+    def route(run: RunView) -> dict[str, Any]:
+        own = run.manifest.system
+        return {"system": own.get("name", ""), "index": own.get("index", {}), "answer": own.get("answer", {})}
+
     answer = {
         "classifier": RULES,
-        "routes": {kind: _route(run) for kind, run in chosen.items() if run is not otherwise},
-        "otherwise": _route(otherwise),
+        "routes": {kind: route(run) for kind, run in chosen.items() if run is not otherwise},
+        "otherwise": route(otherwise),
     }
     name = next((spec.name for spec in SYSTEMS.load_all()[0] if spec.routes is not None), None)
     if name is None:
@@ -168,11 +150,6 @@ def _write_policy(study: RouteStudy, path: Path) -> None:
         "Models, data set and evaluators come from your command line or from another config.",
     )
     write_atomic(path, "".join(f"# {printable(line, 1000)}\n" for line in source) + text)
-
-
-def _route(run: RunView) -> dict[str, Any]:
-    system = run.manifest.system
-    return {"system": system.get("name", ""), "index": system.get("index", {}), "answer": system.get("answer", {})}
 
 
 def _refuse_unroutable(runs: Sequence[RunView]) -> None:

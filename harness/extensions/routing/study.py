@@ -41,7 +41,6 @@ LABELS, RULES = "labels", "rules"
 COST_UNITS = {"tokens": 1000.0, "usd": 0.01, "latency_s": 1.0}
 """Cost of a query -> the unit that `RouteChoice.cost_weight` refers to: 1,000 tokens, a cent, a second."""
 FEWEST = 8
-"""The fewest queries that can be split into a half to learn from and a half to test on."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,6 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
 
 
 def _compared(runs: Sequence[RunView], choice: RouteChoice) -> tuple[list[RunView], MeasureComparison, list[str]]:
-    """The eligible runs, their values over common queries, and notes."""
     known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
     name = choice.measure or ranking_choice([run.manifest for run in runs]).name
     shared = shared_queries(runs, None)

@@ -22,7 +22,6 @@ from harness.extensions.routing.study import LABELS, RULES, RouteStudy
 from harness.statistics.confidence_intervals import Array, mean_interval
 
 _TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
-_TESTED = "on held-out queries"
 _COSTS = {"tokens": ("tokens", "1,000 tokens"), "usd": ("USD", "cent"), "latency_s": ("seconds", "second")}
 """What a column of costs, and a weighted unit of `COST_UNITS`, are called."""
 
@@ -50,7 +49,6 @@ def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
 
 
 def _gains_table(study: RouteStudy) -> Table:
-    """The mean, gain and cost of each policy, and the gain expected by chance."""
     gains, measure, weight = study.gains, study.compared.measure, study.choice.cost_weight
     cost, unit = _COSTS[study.choice.cost]
     header = ("policy", "mean", "gain over the best single", "gain by luck", f"{cost} a query")
@@ -79,7 +77,6 @@ def _gains_table(study: RouteStudy) -> Table:
 
 
 def _routes_table(study: RouteStudy, told: str) -> Table:
-    """The system of each type, learnt from all queries."""
     table, types = study.tables[told], np.array(study.told[told])
     single = table.otherwise
     rows = []
@@ -105,7 +102,6 @@ def _routes_table(study: RouteStudy, told: str) -> Table:
 
 
 def _types_table(study: RouteStudy) -> Table:
-    """The mean of each system on each type, by the labels of the data set."""
     types = dict(study.recorded.by_type())
     rows: tuple[tuple[Entry, ...], ...] = tuple(
         (label, *(_mean_of(study, study.values[own, at]) for own in types.values()))
@@ -129,10 +125,11 @@ def verdict(study: RouteStudy) -> str:
         )
     between = _points(study, mean, low, high)
     if low > 0:
-        return f"Route: a table from types to systems gains {between} over the best single ({single}) {_TESTED}."
+        gains = f"a table from types to systems gains {between} over the best single ({single})"
+        return f"Route: {gains} on held-out queries."
     if high < 0:
-        return f"Choose {single}: a table from types to systems loses, {between} {_TESTED}."
-    return f"Choose {single}: no significant gain of routing by type, {between} {_TESTED}."
+        return f"Choose {single}: a table from types to systems loses, {between} on held-out queries."
+    return f"Choose {single}: no significant gain of routing by type, {between} on held-out queries."
 
 
 def _about_luck(study: RouteStudy) -> str:
@@ -195,6 +192,11 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
     """All tables, splits and notes. Gains are in the unit of the metric, minus weighted costs."""
     gains, choice = study.gains, study.choice
     means = np.average(study.values, axis=0, weights=study.recorded.weights)
+    policies = []
+    for name, one in named_gains(study).items():
+        gain, (low, high) = gains_of(study, one)
+        found = {"policy": name, "worth": float(one.values.mean()), "gain": gain, "ci_low": low, "ci_high": high}
+        policies.append({**found, "gain_by_luck": one.by_luck})
     return {
         "dataset": study.title,
         "measure": printable(study.compared.measure.name),
@@ -209,7 +211,7 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
         ],
         "verdict": verdict(study),
         "is_shown": (gains_of(study, gains.learnt[RULES]).interval.low or 0.0) > 0,
-        "policies": [_policy_json(study, name, one) for name, one in named_gains(study).items()],
+        "policies": policies,
         "routes": {
             told: {
                 "otherwise": study.names[table.otherwise],
@@ -228,9 +230,3 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
         ],
         "notes": list(study.notes),
     }
-
-
-def _policy_json(study: RouteStudy, name: str, one: PolicyGain) -> dict[str, Any]:
-    gain, (low, high) = gains_of(study, one)
-    found = {"policy": name, "worth": float(one.values.mean()), "gain": gain, "ci_low": low, "ci_high": high}
-    return {**found, "gain_by_luck": one.by_luck}

@@ -1,4 +1,4 @@
-"""The commands that only look: plan, show, doctor, --help."""
+"""The commands that only look (plan, doctor, demo, --help), `init`, and options that several commands share."""
 
 import json
 import os
@@ -9,18 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import SMOKE, CommandLine, CommandLineHere
+from command_line import SMOKE, CommandLine
 from labelled_runs import labelled_run
 from paired_runs import ScoredRun, write_run
 from question_reviews import question_file, rows_in
 
 from harness.cli import demo_report
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-
 
 _PROBE = """
 import sys, traceback
@@ -61,7 +55,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_a_plan_loads_nothing_that_executes_or_draws() -> None:
-    """Numbers of queries that tell systems apart need numpy and scipy.special; nothing more is heavy."""
+    """Sample sizes need numpy and scipy.special; nothing more is heavy."""
     words = ("plan", "-c", str(SMOKE), "-s", "naive", "-s", "recursive")
     assert heavy_loads(LIBRARIES | EXECUTING | {"harness.report"}, *words) == []
 
@@ -76,45 +70,63 @@ def test_show_loads_nothing_that_executes_or_draws(cli: CommandLine) -> None:
 COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "new", "doctor")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
-    done = cli.call(command, "--help")
-    assert done.returncode == 0
-    assert "Usage: " in done.stdout
-    if command != "doctor":
-        assert "rag-harness" in done.stdout
+def test_every_command_explains_itself(cli: CommandLine) -> None:
+    for command in COMMANDS:
+        done = cli.call(command, "--help")
+        assert (done.returncode, "Usage: " in done.stdout) == (0, True), command
+        assert command == "doctor" or f"rag-harness {command}" in done.stdout
 
 
-def test_plan_prints_each_cell_with_its_status(cli: CommandLine) -> None:
-    words = ("plan", "-c", str(SMOKE), "--set", "matrix.answer.top_k=[1, 2]")
-    rows = json.loads(cli.call(*words, "--json").stdout)["cells"]
-    assert [(row["status"], row["n_expected"], row["index"]) for row in rows] == [("missing", 8, "missing")] * 2
-    table = cli.call(*words).stdout
-    assert all(row["run_id"] in table for row in rows)
+# `rag-harness plan`.
 
 
-def test_a_plan_says_how_long_it_takes_and_what_it_downloads_before_anything_begins(cli: CommandLine) -> None:
-    words = ("plan", "-c", str(SMOKE), "--set", "models.generator.provider=local")
+def test_a_plan_shows_each_run_with_its_status_the_time_and_the_downloads(cli: CommandLine) -> None:
+    local = ("--set", "models.generator.provider=local", "--set", "matrix.answer.top_k=[1, 2]")
+    words = ("plan", "-c", str(SMOKE), *local)
     value = json.loads(cli.call(*words, "--json").stdout)
+    rows = value["cells"]
+    assert [(row["status"], row["n_expected"], row["index"]) for row in rows] == [("missing", 8, "missing")] * 2
     assert 0 < value["seconds"]["low"] < value["seconds"]["high"]
     assert [round(size / 1e6) for size in value["downloads"].values()] == [491]
-    (line,) = [line for line in cli.call(*words).stdout.splitlines() if "491 MB" in line]
-    assert "qwen2.5-coder-0.5b" in line
+    table = cli.call(*words).stdout
+    assert all(row["run_id"] in table for row in rows)
+    assert any("491 MB" in line and "qwen2.5-coder-0.5b" in line for line in table.splitlines())
     short = json.loads(cli.call(*words, "--set", "budget.minutes=0.01", "--json").stdout)
     assert short["seconds"]["high"] == pytest.approx(0.6)
 
 
-def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
+def test_several_configs_are_planned_one_after_another_with_the_settings_for_each(cli: CommandLine) -> None:
+    retrieval = "systems: [naive]\nmodels: {generator: {provider: none}}\ndataset: {sample: {per_type: 3}}\n"
+    (cli.folder / "retrieval.yaml").write_text(retrieval)
+    words = ("-c", "retrieval.yaml", "-c", str(SMOKE), "--set", "answer.top_k=3", "--json")
+    first, second = json.loads(cli.call("plan", *words).stdout)["cells"]
+    assert (first["n_expected"], second["n_expected"]) == (12, 8)
+    assert first["answer"]["top_k"] == second["answer"]["top_k"] == 3
+    estimated = json.loads(cli.call("estimate", *words).stdout)["cells"]
+    assert [cell["run_id"] for cell in estimated] == [first["run_id"], second["run_id"]]
+
+
+def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(cli: CommandLine) -> None:
+    retrieval, broken = cli.folder / "retrieval.yaml", cli.folder / "broken.yaml"
+    retrieval.write_text("systems: [naive]\nmodels: {generator: {provider: none}}\n")
+    broken.write_text("systems: [naive]\nmodels: {generator: {provider: openai, api_key_env: NOBODY_SET_THIS}}\n")
+    assert "NOBODY_SET_THIS" in cli.refused("run", "-c", str(retrieval), "-c", str(broken))
+    broken.write_text("prices: own.yaml\n")
+    assert "different `prices`" in cli.refused("run", "-c", str(retrieval), "-c", str(broken))
+    assert not list(cli.folder.glob("results/demo--*"))
+
+
+# `rag-harness doctor` and `demo`.
+
+
+def test_doctor_says_how_to_correct_a_wrong_data_folder(cli: CommandLine) -> None:
     done = cli.call("doctor", RAG_HARNESS_DATA=str(cli.folder / "nowhere"))
     assert done.returncode == 2
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("missing")]
     assert line.endswith("nowhere -> correct RAG_HARNESS_DATA")
     fine = cli.call("doctor")
-    assert fine.returncode == 0, fine.stdout
-    assert "missing" not in fine.stdout
-    assert (
-        "data directory" in done.stdout.splitlines()[-1] and "data directory" not in fine.stdout.splitlines()[-1]
-    )
+    assert (fine.returncode, "missing" in fine.stdout) == (0, False), fine.stdout
+    assert ["data directory" in one.stdout.splitlines()[-1] for one in (done, fine)] == [True, False]
 
 
 def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: CommandLine) -> None:
@@ -130,81 +142,34 @@ def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: Com
     assert gone.returncode == 2 and "sekret" not in fine.stdout + gone.stdout
 
 
-def test_several_configs_are_planned_one_after_another_with_what_is_set_for_each(cli: CommandLine) -> None:
-    retrieval = cli.folder / "retrieval.yaml"
-    retrieval.write_text(
-        "systems: [naive]\nmodels: {generator: {provider: none}}\ndataset: {sample: {per_type: 3}}\n"
-    )
-    words = ("-c", str(retrieval), "-c", str(SMOKE), "--set", "answer.top_k=3", "--json")
-    first, second = json.loads(cli.call("plan", *words).stdout)["cells"]
-    assert (first["n_expected"], second["n_expected"]) == (12, 8)
-    assert first["answer"]["top_k"] == second["answer"]["top_k"] == 3
-    assert {cell["run_id"] for cell in json.loads(cli.call("estimate", *words).stdout)["cells"]} == {
-        first["run_id"],
-        second["run_id"],
-    }
-
-
-def test_a_cell_that_two_configs_name_is_estimated_once(cli: CommandLine) -> None:
-    once, twice = (
-        json.loads(cli.call("estimate", *("-c", str(SMOKE)) * times, "--json").stdout) for times in (1, 2)
-    )
-    assert (once["cells"], once["total"]) == (twice["cells"], twice["total"])
-
-
-def test_the_race_of_a_config_has_all_its_systems_whatever_another_config_names(cli: CommandLine) -> None:
-    two = "systems: [naive, recursive]\nmodels: {generator: {provider: fake}, embedder: {provider: fake}}\n"
-    for name, more in (("plain", ""), ("raced", "race: {margin: 10}\n")):
-        (cli.folder / f"{name}.yaml").write_text(two + more)
-    done = cli.call("estimate", "-c", "plain.yaml", "-c", "raced.yaml")
-    assert done.returncode == 0, done.stderr
-    assert "race" in done.stdout
-
-
-def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(cli: CommandLine) -> None:
-    retrieval, broken = cli.folder / "retrieval.yaml", cli.folder / "broken.yaml"
-    retrieval.write_text("systems: [naive]\nmodels: {generator: {provider: none}}\n")
-    broken.write_text("systems: [naive]\nmodels: {generator: {provider: openai, api_key_env: NOBODY_SET_THIS}}\n")
-    line = cli.refused("run", "-c", str(retrieval), "-c", str(broken))
-    assert "NOBODY_SET_THIS" in line
-    broken.write_text("prices: own.yaml\n")
-    assert "different `prices`" in cli.refused("run", "-c", str(retrieval), "-c", str(broken))
-    assert not list(cli.folder.glob("results/demo--*"))
-
-
 def test_the_demo_prints_the_verdicts_that_were_published_with_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "report.html"
     page.write_text("<html>")
     monkeypatch.setattr(demo_report, "shipped_report", lambda: page)
+    demo_report.open_finished_report(in_browser=False)
+    assert str(page) in capsys.readouterr().out
     verdict = {"dataset": "demo", "headline": "Use kg [62 % right]."}
-    for published, n in ((None, 0), ([verdict], 1)):
-        if published is not None:
-            (tmp_path / "verdict.json").write_text(json.dumps(published))
-        demo_report.open_finished_report(in_browser=False)
-        shown = capsys.readouterr().out
-        assert shown.count("demo: Use kg [62 % right].") == n
-        assert str(page) in shown
+    (tmp_path / "verdict.json").write_text(json.dumps([verdict]))
+    demo_report.open_finished_report(in_browser=False)
+    assert capsys.readouterr().out.count("demo: Use kg [62 % right].") == 1
 
 
 # `rag-harness init`.
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> CommandLineHere:
-    return CommandLineHere(tmp_path)
-
-
-def test_it_writes_a_config_that_plans_and_says_what_comes_next(here: CommandLineHere) -> None:
-    done = here.call("init")
-    assert done.returncode == 0
-    assert done.stdout.splitlines() == [
-        "wrote rag-harness.yaml",
-        "next: rag-harness plan -c rag-harness.yaml",
-        "next: rag-harness run -c rag-harness.yaml",
-    ]
-    planned = here.call("plan", "-c", "rag-harness.yaml", "--json")
+def test_init_writes_a_config_that_plans_and_names_the_next_commands(cli: CommandLine) -> None:
+    done = cli.call("init")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        [
+            "wrote rag-harness.yaml",
+            "next: rag-harness plan -c rag-harness.yaml",
+            "next: rag-harness run -c rag-harness.yaml",
+        ],
+    )
+    planned = cli.call("plan", "-c", "rag-harness.yaml", "--json")
     assert (planned.returncode, planned.stderr) == (0, "")
     assert '"status": "missing"' in planned.stdout
 
@@ -217,59 +182,45 @@ def test_it_writes_a_config_that_plans_and_says_what_comes_next(here: CommandLin
         ("gone/my.yaml", "cannot write gone/my.yaml: No such file or directory: check the path"),
     ],
 )
-def test_a_place_that_is_taken_or_cannot_be_written_is_one_line(
-    here: CommandLineHere, file: str, line: str
+def test_a_config_that_exists_or_cannot_be_written_is_one_line(cli: CommandLine, file: str, line: str) -> None:
+    (cli.folder / "my.yaml").write_text("systems: [kg]\n")
+    assert line in cli.refused("init", file)
+    assert (cli.folder / "my.yaml").read_text() == "systems: [kg]\n"
+
+
+# Options that several commands share.
+
+
+def test_a_user_without_a_name_in_the_system_has_to_give_one_to_review_and_to_label(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (here.folder / "my.yaml").write_text("systems: [kg]\n")
-    assert line in here.refused("init", file)
-    assert (here.folder / "my.yaml").read_text() == "systems: [kg]\n"
-
-
-# A user whom the system has no name for, as in a container with any uid.
-
-
-@pytest.fixture
-def nameless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLineHere:
-    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
-        monkeypatch.delenv(name, raising=False)
+    """As in a container with any uid."""
 
     def unknown(uid: int) -> None:
         raise KeyError(f"getpwuid(): uid not found: {uid}")
 
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", unknown)
-    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-
-
-def test_who_reviews_has_to_be_named(nameless: CommandLineHere) -> None:
-    file = question_file(nameless.folder)
-    assert "--by" in nameless.refused("review", str(file), "--to-csv", "s.csv")
-    assert nameless.call("review", str(file), "--to-csv", "s.csv", "--by", "ada").returncode == 0
-    sheet = nameless.folder / "s.csv"
-    sheet.write_text("id,decision\na,accept\n", encoding="utf-8")
-    assert "--by" in nameless.refused("review", str(file), "--from-csv", "s.csv")
+    file = question_file(cli.folder)
+    assert "--by" in cli.refused("review", str(file), "--to-csv", "s.csv")
+    assert cli.call("review", str(file), "--to-csv", "s.csv", "--by", "ada").returncode == 0
+    (cli.folder / "s.csv").write_text("id,decision\na,accept\n", encoding="utf-8")
+    assert "--by" in cli.refused("review", str(file), "--from-csv", "s.csv")
     assert rows_in(file)[0]["seen_by"] is None
+    run = labelled_run(cli.results, n=3)
+    assert "--annotator" in cli.refused("annotate", run.run_id, "--csv", "labels.csv")
+    assert cli.call("annotate", run.run_id, "--csv", "labels.csv", "-a", "ada").returncode == 0
 
 
-def test_who_labels_has_to_be_named(nameless: CommandLineHere) -> None:
-    run = labelled_run(nameless.results, n=3)
-    assert "--annotator" in nameless.refused("annotate", run.run_id, "--csv", "s.csv")
-    assert nameless.call("annotate", run.run_id, "--csv", "s.csv", "-a", "ada").returncode == 0
-
-
-METRIC_COMMANDS = (
-    *("report {} --measure METRIC", "compare {} --measures METRIC", "route {} --measure METRIC"),
-    *("gate naive -b kg --min METRIC=0.1", "correlate {} -m METRIC,Recall"),
-)
-
-
-@pytest.mark.parametrize("words", METRIC_COMMANDS)
-def test_a_misspelt_metric_and_one_of_answers_that_runs_do_not_have_are_explained(
-    here: CommandLineHere, words: str
-) -> None:
+def test_a_misspelt_metric_and_one_of_answers_that_runs_do_not_have_are_explained(cli: CommandLine) -> None:
     for name in ("naive", "kg"):
         own = {"Recall": [1.0, 0.0] * 10}
         run_id = f"demo--{name}--0123456789ab"
-        write_run(here.results, ScoredRun(system=name, name=run_id, generates=False, scores=own))
-    command = words.format("naive kg")
-    assert "'accuracy'?" in here.refused(*command.replace("METRIC", "acuracy").split())
-    assert "generator" in here.refused(*command.replace("METRIC", "accuracy").split())
+        write_run(cli.results, ScoredRun(system=name, name=run_id, generates=False, scores=own))
+    for command in (
+        *("report naive kg --measure METRIC", "compare naive kg --measures METRIC", "route naive kg -m METRIC"),
+        *("gate naive -b kg --min METRIC=0.1", "correlate naive kg -m METRIC,Recall"),
+    ):
+        assert "'accuracy'?" in cli.refused(*command.replace("METRIC", "acuracy").split()), command
+        assert "generator" in cli.refused(*command.replace("METRIC", "accuracy").split()), command

@@ -1,21 +1,15 @@
-"""`rag-harness compare` as a user calls it."""
+"""`rag-harness compare`, `correlate` and `sensitivity` as a user calls them."""
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from command_line import CommandLine, CommandLineHere
+from command_line import CommandLine
 from paired_runs import ScoredRun, write_run
 
 from harness.store import lock
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"})
 
 
 def names(cli: CommandLine, *counts: int) -> list[str]:
@@ -28,53 +22,34 @@ def names(cli: CommandLine, *counts: int) -> list[str]:
 
 
 def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
-    runs = names(cli, 35, 34, 10)
-    done = cli.call("compare", *runs, "--measures", "accuracy", "--out", "found")
+    first, second, third = names(cli, 35, 34, 10)
+    words = ("compare", first, second, third, "--measures", "accuracy")
+    done = cli.call(*words, "--out", "found")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines() if re.match(r"s\d", line)] == ["s0", "s1", "s2"]
-    full = cli.call("compare", *runs, "--measures", "accuracy", "--full")
-    for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
-        assert re.search(f"^{pair}", full.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1] == "comparison: found"
     assert {path.name for path in (cli.folder / "found").glob("[!.]*")} == {"comparison.csv", "differences.csv"}
+    full = cli.call(*words, "--full").stdout
+    for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
+        assert re.search(f"^{pair}", full, re.MULTILINE)
+    assert "within 5 points" in full
+    brief = cli.call("compare", first, third).stdout.splitlines()
+    assert len(brief) <= 25 and max(map(len, brief)) <= 80
+    assert "significantly better" in brief[1]
 
 
-def test_two_runs_take_at_most_25_lines_of_80_columns(cli: CommandLine) -> None:
-    lines = cli.call("compare", *names(cli, 35, 10)).stdout.splitlines()
-    assert len(lines) <= 25
-    assert max(map(len, lines)) <= 80
-    assert "significantly better" in lines[1]
-
-
-def test_json_is_one_value_and_a_run_to_compare_with_makes_a_family_of_its_own(cli: CommandLine) -> None:
-    first, *others = names(cli, 35, 34, 10)
-    done = cli.call("compare", *others, "--against", first, "--measures", "accuracy, latency_s", "--json")
-    value = json.loads(done.stdout)
+def test_json_is_one_value_with_the_run_to_compare_with_and_the_margin(cli: CommandLine) -> None:
+    first, second, third = names(cli, 35, 34, 10)
+    words = ("--measures", "accuracy, latency_s", "--margin", "20", "--json")
+    value = json.loads(cli.call("compare", second, third, "--against", first, *words).stdout)
     assert value["against"] == "s0"
     assert [one["measure"] for one in value["measures"]] == ["accuracy", "latency_s"]
-    assert [pair["family"] for pair in value["measures"][0]["pairs"]] == [2, 2]
-
-
-def test_the_margin_says_which_of_two_is_as_good_and_is_checked_as_that_of_a_report(cli: CommandLine) -> None:
-    runs = names(cli, 35, 34)
-    five = cli.call("compare", *runs, "--measures", "accuracy", "--full")
-    assert "within 5 points" in five.stdout
-    wide = cli.call("compare", *runs, "--measures", "accuracy", "--margin", "20", "--json")
-    (pair,) = json.loads(wide.stdout)["measures"][0]["pairs"]
-    assert (pair["margin"], pair["as_good"], pair["result"]) == (20.0, "both", "tie")
+    pairs = value["measures"][0]["pairs"]
+    assert [pair["family"] for pair in pairs] == [2, 2]
+    assert (pairs[0]["margin"], pairs[0]["as_good"], pairs[0]["result"]) == (20.0, "both", "tie")
     for command in ("compare", "report"):
-        done = cli.call(command, *runs, "--margin", "0")
+        done = cli.call(command, first, second, "--margin", "0")
         assert (done.returncode, "Invalid value for '--margin'" in done.stderr) == (2, True), command
-
-
-RETRIEVAL = (
-    "--set",
-    "models.generator.provider=none",
-    "--set",
-    "models.embedder.provider=fake",
-    "-q",
-    "--records-only",
-)
 
 
 @pytest.fixture
@@ -85,7 +60,9 @@ def handbook(cli: CommandLine, workers_here: None) -> tuple[str, ...]:
         (cli.folder / "handbook" / f"{number}.txt").write_text(f"Rule {number} gives {number} days of leave.")
     asked = {"question": "How many days does rule 2 give?", "answer": "2 days"}
     (cli.folder / "asked.jsonl").write_text(json.dumps(asked) + "\n")
-    return ("run", "--docs", "handbook", "--questions", "asked.jsonl", "-s", "naive", *RETRIEVAL)
+    models = ("--set", "models={generator: {provider: none}, embedder: {provider: fake}}")
+    asked_of = ("--docs", "handbook", "--questions", "asked.jsonl", "-s", "naive")
+    return ("run", *asked_of, *models, "-q", "--records-only")
 
 
 def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, handbook: tuple[str, ...]) -> None:
@@ -95,12 +72,8 @@ def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, h
     assert cli.call("evaluate", "trial1", "trial2", "-q").returncode == 0
     compared = json.loads(cli.call("compare", "trial2", "trial1", "--json").stdout)
     assert [run["system"] for run in compared["runs"]] == ["trial2", "trial1"]
-    for words in (
-        ("compare", "trial2", "trial1"),
-        ("report", "trial1", "trial2", "--out", "named"),
-        ("show", "trial1"),
-    ):
-        assert "trial1" in cli.call(*words).stdout
+    for words in ("compare trial2 trial1", "report trial1 trial2 --out named", "show trial1"):
+        assert "trial1" in cli.call(*words.split()).stdout
     assert "trial1" in (cli.folder / "named" / "report.html").read_text()
     # The same command with another name renames the finished run.
     assert cli.call(*handbook, "--name", "first trial").returncode == 0
@@ -109,77 +82,54 @@ def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, h
     assert len(list(cli.results.glob("*--*"))) == 2
 
 
-def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
+def test_runs_over_versions_of_a_folder_are_labelled_by_what_changed(
     cli: CommandLine, handbook: tuple[str, ...]
 ) -> None:
     assert cli.call(*handbook).returncode == 0
-    (cli.folder / "handbook" / "3.txt").write_text("Rule 3 gives 3 days of leave.")
-    assert cli.call(*handbook).returncode == 0
-    (cli.folder / "handbook" / "3.txt").write_text("Rule 3 gives 4 days of leave.")
-    assert cli.call(*handbook).returncode == 0
-    runs = sorted(
-        cli.results.glob("*--*"), key=lambda run: json.loads((run / "manifest.json").read_text())["created_at"]
-    )
-    ids = [run.name for run in runs]
+    for days in (3, 4):
+        (cli.folder / "handbook" / "3.txt").write_text(f"Rule 3 gives {days} days of leave.")
+        assert cli.call(*handbook).returncode == 0
+    runs = {json.loads(path.read_text())["created_at"]: path for path in cli.results.glob("*--*/manifest.json")}
+    ids = [runs[created_at].parent.name for created_at in sorted(runs)]
     assert cli.call("evaluate", *ids, "-q").returncode == 0
-    compared = json.loads(cli.call("compare", *ids, "--json").stdout)
-    labels = [run["system"] for run in compared["runs"]]
+    labels = [run["system"] for run in json.loads(cli.call("compare", *ids, "--json").stdout)["runs"]]
     verdicts = json.loads(cli.call("report", *ids, "--json").stdout)
     for texts in (labels, [verdict["dataset"] for verdict in verdicts]):
         assert len({*texts}) == 3
         assert ["1 document more" in text for text in texts] == [False, True, False]
 
 
-def test_a_run_that_is_being_answered_is_waited_for_and_not_resumed(cli: CommandLine) -> None:
-    first, second = names(cli, 35, 34)
-    (cli.results / second / "done.json").unlink()
-    with lock.exclusive(cli.results / second / ".lock"):
-        assert "is still running" in cli.refused("compare", first, second)
-    assert "is unfinished" in cli.refused("compare", first, second)
-
-
-def test_without_a_run_the_newest_are_listed_and_without_any_the_option_that_finds_them(cli: CommandLine) -> None:
+def test_missing_running_and_unfinished_runs_are_one_line_with_the_way_out(cli: CommandLine) -> None:
     first, second = names(cli, 35, 34)
     for command in ("show", "report", "compare"):
         line = cli.refused(command)
         assert first in line and second in line
     assert "--results FOLDER" in cli.refused("show", "--results", "elsewhere")
     assert "--results FOLDER" in cli.refused("show", "nothing", "--results", "elsewhere")
+    (cli.results / second / "done.json").unlink()
+    with lock.exclusive(cli.results / second / ".lock"):
+        assert "is still running" in cli.refused("compare", first, second)
+    assert "is unfinished" in cli.refused("compare", first, second)
 
 
-# `rag-harness correlate` and `rag-harness sensitivity` as a user calls them.
-
-
-GOLD = [f"The road is {number} miles long" for number in range(10, 24)]
-
-
-def test_correlations_are_printed_and_written_with_their_pictures(cli: CommandLine) -> None:
+def test_correlations_are_printed_and_written_with_their_figures(cli: CommandLine) -> None:
     half = [number / 28 for number in range(28)]
     mixed = [float(7 * number % 28) for number in range(28)]
     name = write_run(cli.results, ScoredRun(scores={"x": half, "y": mixed, "z": half[::-1]})).run_id
     done = cli.call("correlate", name, "--out", "found")
     assert done.returncode == 0, done.stderr
     assert "x ~ y" in done.stdout
-    assert {path.name for path in (cli.folder / "found" / "figures").glob("*.svg")} == {
-        "scatter.svg",
-        "heat_pearson.svg",
-        "heat_spearman.svg",
-        "heat_kendall.svg",
-    }
+    figures = {path.stem for path in (cli.folder / "found" / "figures").glob("*.svg")}
+    assert figures == {"scatter", "heat_pearson", "heat_spearman", "heat_kendall"}
     value = json.loads((cli.folder / "found" / "correlations.json").read_text("utf-8"))
     assert [(pair["one"], pair["other"], pair["n"]) for pair in value["pairs"][:1]] == [("x", "y", 28)]
+    flat = write_run(cli.results, ScoredRun(system="kg", scores={"x": [0.5] * 12, "y": [1.0, 0.0] * 6})).run_id
+    assert "x is 0.5 for each of these 12 answers" in cli.refused("correlate", flat)
 
 
-def test_what_cannot_be_correlated_is_one_line(cli: CommandLine) -> None:
-    name = write_run(cli.results, ScoredRun(scores={"x": [0.5] * 12, "y": [1.0, 0.0] * 6})).run_id
-    done = cli.call("correlate", name)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "x is 0.5 for each of these 12 answers" in done.stderr
-
-
-def test_what_measures_notice_is_printed_and_written(cli: CommandLine) -> None:
-    plan = ScoredRun(scores={"accuracy": [1.0] * len(GOLD)}, gold=GOLD)
-    name = write_run(cli.results, plan).run_id
+def test_the_changes_that_metrics_notice_are_printed_and_written(cli: CommandLine) -> None:
+    gold = [f"The road is {number} miles long" for number in range(10, 24)]
+    name = write_run(cli.results, ScoredRun(scores={"accuracy": [1.0] * len(gold)}, gold=gold)).run_id
     words = ("sensitivity", name, "-e", "answer", "--swap", "wrong_answer,number,negation", "-q")
     done = cli.call(*words, "--out", "found")
     assert done.returncode == 0, done.stderr

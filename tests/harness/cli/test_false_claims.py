@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine, CommandLineHere
+from command_line import CommandLine
 
 N = 200
 Row = dict[str, Any]
 
 
-@pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    folder = tmp_path / "docs"
-    folder.mkdir()
+@pytest.fixture(autouse=True)
+def _documents_and_questions(cli: CommandLine) -> None:
+    (cli.folder / "docs").mkdir()
+    rows = []
     for number in range(N):
-        (folder / f"d{number:03d}.md").write_text(
-            f"# Topic {number}\n\nThe code of topic {number} is zz{number}.\n"
-        )
-    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"})
+        quote, name = f"The code of topic {number} is zz{number}.", f"d{number:03d}.md"
+        (cli.folder / "docs" / name).write_text(f"# Topic {number}\n\n{quote}\n")
+        question = {"id": f"q{number:03d}", "question": f"What is the code of topic {number}?"}
+        rows.append({**question, "answers": [f"zz{number}"], "evidence": [{"document": name, "quote": quote}]})
+    written(cli.folder, "q.jsonl", rows)
 
 
 def is_right(system: str, number: int) -> bool:
@@ -33,39 +34,19 @@ def written(folder: Path, name: str, rows: Sequence[Row]) -> str:
     return name
 
 
-def questions(folder: Path, *, copies: int = 1, n: int = N) -> str:
-    return written(
-        folder,
-        "q.jsonl",
-        [
-            {
-                "id": f"q{number:03d}-{copy}",
-                "question": f"What is the code of topic {number}" + "?" * (1 + copy),
-                "answers": [f"zz{number}"],
-                "evidence": [
-                    {"document": f"d{number:03d}.md", "quote": f"The code of topic {number} is zz{number}."}
-                ],
-            }
-            for number in range(n)
-            for copy in range(copies)
-        ],
-    )
+def imported(cli: CommandLine, name: str, rows: Sequence[Row], *words: str) -> None:
+    file = written(cli.folder, f"{name}.jsonl", rows)
+    done = cli.call("import", file, "--docs", "docs", "--questions", "q.jsonl", "-n", name, *words)
+    assert done.returncode == 0, done.stderr
 
 
 def verdict_of(
     cli: CommandLine, answers: Mapping[str, Sequence[Row]], *evaluators: str, measure: str | None = None
 ) -> dict[str, Any]:
     """What a report of these answers says."""
-    runs = []
     for name, rows in answers.items():
-        file = written(cli.folder, f"{name}.jsonl", rows)
-        done = cli.call(
-            *("import", file, "--docs", "docs", "--questions", "q.jsonl", "-n", name),
-            *("--model", "openai/gpt-4o-mini", "-e", "answer"),
-        )
-        assert done.returncode == 0, done.stderr
-        (run,) = [one.name for one in cli.results.glob(f"docs--{name}--*")]
-        runs.append(run)
+        imported(cli, name, rows, "--model", "openai/gpt-4o-mini", "-e", "answer")
+    runs = sorted(one.name for one in cli.results.glob("docs--*"))
     scored = cli.call("evaluate", *runs, "-e", ",".join(evaluators))
     assert scored.returncode == 0, scored.stderr
     chosen = ["-m", measure] if measure else []
@@ -78,18 +59,20 @@ def verdict_of(
     return only
 
 
-def answer(system: str, number: int, *, copy: int = 0, **more: Any) -> Row:
+def answer(system: str, number: int, **more: Any) -> Row:
     said = f"zz{number}" if is_right(system, number) else "something else"
-    return {"query_id": f"q{number:03d}-{copy}", "answer": said, "input_tokens": 300, "output_tokens": 5, **more}
+    return {"query_id": f"q{number:03d}", "answer": said, "input_tokens": 300, "output_tokens": 5, **more}
+
+
+def answers_of_both() -> dict[str, list[Row]]:
+    return {name: [answer(name, number) for number in range(N)] for name in "ab"}
 
 
 def missing(verdict: dict[str, Any]) -> dict[str, int]:
     return {one["system"]: one["n_missing"] for one in verdict["standings"]}
 
 
-def test_leaving_out_document_ids_where_they_are_wrong(cli: CommandLine) -> None:
-    questions(cli.folder)
-
+def test_leaving_out_wrong_document_ids_wins_nothing(cli: CommandLine) -> None:
     def found(system: str, number: int) -> Row:
         right = is_right(system, number)
         ids = [f"d{number:03d}.md" if right else "d000.md"] if right or system == "a" else []
@@ -101,9 +84,8 @@ def test_leaving_out_document_ids_where_they_are_wrong(cli: CommandLine) -> None
     assert missing(verdict) == {"a": 0, "b": 78}
 
 
-def test_abstaining_where_it_would_be_wrong(cli: CommandLine) -> None:
-    questions(cli.folder)
-    answers = {name: [answer(name, number) for number in range(N)] for name in "ab"}
+def test_abstaining_instead_of_a_wrong_answer_wins_nothing(cli: CommandLine) -> None:
+    answers = answers_of_both()
     for row in answers["b"]:
         if row["answer"] == "something else":
             row["answer"] = "Insufficient information."
@@ -112,9 +94,8 @@ def test_abstaining_where_it_would_be_wrong(cli: CommandLine) -> None:
     assert missing(verdict)["b"] == 78
 
 
-def test_tokens_that_are_known_for_half_of_the_queries(cli: CommandLine) -> None:
-    questions(cli.folder)
-    answers = {name: [answer(name, number) for number in range(N)] for name in "ab"}
+def test_a_run_whose_tokens_are_known_for_half_of_the_queries_is_not_called_cheaper(cli: CommandLine) -> None:
+    answers = answers_of_both()
     for place, row in enumerate(answers["a"]):
         row["input_tokens"] = 100
         if place % 2:
@@ -126,16 +107,11 @@ def test_tokens_that_are_known_for_half_of_the_queries(cli: CommandLine) -> None
 
 
 def test_a_sample_that_the_file_chose_is_compared_with_no_other(cli: CommandLine) -> None:
-    questions(cli.folder)
-    rows = {
-        "a": [answer("a", number) for number in range(N)],
-        "b": [answer("b", number) for number in range(N) if is_right("b", number)],
-    }
-    for name, own in rows.items():
-        file = written(cli.folder, f"{name}.jsonl", own)
-        sample = ["--only-answered"] if name == "b" else []
-        done = cli.call("import", file, "--docs", "docs", "--questions", "q.jsonl", "-n", name, *sample)
-        assert done.returncode == 0, done.stderr
+    answers = answers_of_both()
+    imported(cli, "a", answers["a"])
+    imported(
+        cli, "b", [row for number, row in enumerate(answers["b"]) if is_right("b", number)], "--only-answered"
+    )
     runs = sorted(one.name for one in cli.results.glob("docs--*"))
     assert cli.call("evaluate", *runs, "-e", "answer").returncode == 0
     told = cli.call("compare", *runs)

@@ -3,12 +3,11 @@
 import json
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from command_line import CommandLine, CommandLineHere
+from command_line import CommandLine
 from paired_runs import IMPUTED, ScoredRun, Value, write_run
 
 from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, EXIT_USER
@@ -16,11 +15,6 @@ from harness.core.records import Cost, EvaluationRecord
 
 RIGHT: tuple[Value, ...] = (1.0, 1.0, 1.0, 0.0) * 50
 WORSE: tuple[Value, ...] = (1.0, 0.0, 1.0, 0.0) * 50
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    return CommandLineHere(tmp_path)
 
 
 def made(cli: CommandLine, system: str, values: Sequence[Value] = RIGHT, **plan: Any) -> str:

@@ -1,13 +1,14 @@
 """`rag-harness graph` as a user calls it."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-from command_line import CommandLine, CommandLineHere
+from command_line import CommandLine
+from labelled_runs import record
+from paired_runs import ScoredRun, write_run
 
-from harness.core.records import Context, Cost, EvaluationRecord, Failure, Prediction, Query, Reference, RunRecord
-from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
+from harness.core.records import Context, Cost, EvaluationRecord, Failure, Prediction
+from harness.store import RunDir
 
 NEEDED = ("igraph", "matplotlib", "networkx", "spacy")
 pytestmark = [
@@ -27,50 +28,17 @@ ANSWERS = {
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-
-
-@pytest.fixture
 def run(cli: CommandLine) -> RunDir:
-    """Four queries: an answer, an abstention, a failure, and an id that is no file name."""
-    manifest = Manifest(
-        schema_version=SCHEMA_VERSION,
-        run_id="demo--naive--0123456789ab",
-        identity={"models": {"generator": {"provider": "fake", "model": "fake"}}, "repeats": 1},
-        config={"evaluators": ["answer"]},
-        dataset={"name": "demo"},
-        index_id="0123456789ab",
-        machine={},
-        packages={},
-        git_commit="",
-        created_at="2026-11-22T10:00:00+00:00",
-    )
-    sample = [
-        SampleRow(
-            query=Query(query_id=one, text="Who bought YouTube?"),
-            reference=Reference(query_id=one, query_type="inference", answers=("Google",)),
-        )
-        for one in ANSWERS
-    ]
-    made = RunDir.create(cli.results, manifest, sample)
+    """Answers, an abstention, a failure, and an id that is no file name."""
+    texts = dict.fromkeys(ANSWERS, "Who bought YouTube?")
+    plan = ScoredRun(queries=[*ANSWERS], gold=("Google",), texts=texts, unfinished=len(ANSWERS))
+    made = write_run(cli.results, plan)
+    failed = {"status": "error", "prediction": None, "failure": Failure(kind="ValueError", message="boom")}
     for query_id, answer in ANSWERS.items():
-        made.append_record(_record(query_id, answer))
+        contexts = (Context(text=PASSAGE, doc_ids=("d",)),)
+        answered = record(query_id, Prediction(answer=answer, contexts=contexts))
+        made.append_record(answered if answer else answered.model_copy(update=failed))
     return made
-
-
-def _record(query_id: str, answer: str | None) -> RunRecord:
-    contexts = (Context(text=PASSAGE, doc_ids=("d",)),)
-    return RunRecord(
-        query_id=query_id,
-        repeat=0,
-        status="ok" if answer else "error",
-        prediction=Prediction(answer=answer, contexts=contexts) if answer else None,
-        failure=None if answer else Failure(kind="ValueError", message="boom"),
-        cost=Cost(wall_s=1.0),
-        attempt=1,
-        started_at="2026-11-22T10:00:00+00:00",
-    )
 
 
 def test_a_graph_is_written_drawn_and_described_in_one_line(cli: CommandLine, run: RunDir) -> None:
@@ -111,7 +79,7 @@ def test_a_name_has_a_graph_of_its_own(cli: CommandLine, run: RunDir) -> None:
     assert b"Google" in (cli.folder / "found" / "q5-factual_correctness.graphml").read_bytes()
 
 
-def test_what_has_no_graph_is_one_line(cli: CommandLine, run: RunDir) -> None:
+def test_an_answer_without_a_graph_is_one_line(cli: CommandLine, run: RunDir) -> None:
     def refused(query_id: str, pair: str, *words: str) -> str:
         return cli.refused("graph", run.run_id, query_id, "--pair", pair, *FAKE, "-q", *words)
 

@@ -56,14 +56,7 @@ CASES: dict[str, ScoringInput] = {
     "setting": lambda cli: ["plan", "--set", f"{EVIL}=1"],
     "system": lambda cli: ["plan", "--system", EVIL],
     "data set": lambda cli: ["plan", "--dataset", EVIL],
-    "imported": lambda cli: [
-        "import",
-        saved(cli, json.dumps({EVIL: EVIL}), "a.jsonl"),
-        "-n",
-        EVIL,
-        "-d",
-        "demo",
-    ],
+    "imported": lambda cli: ["import", saved(cli, json.dumps({EVIL: EVIL}), "a.jsonl"), "-n", EVIL, "-d", "demo"],
     "variable": lambda cli: ["evaluate", evil_run(cli), "--set", f"models.judge.api_key_env={json.dumps(EVIL)}"],
 }
 
@@ -95,26 +88,23 @@ SOME = settings(
     database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
+    max_examples=60,
 )
 
 
 @pytest.mark.slow
-def test_a_strange_config_is_taken_or_one_line(tmp_path: Path) -> None:
+def test_a_strange_config_or_file_of_answers_is_taken_or_one_line(tmp_path: Path) -> None:
     place = Strange(tmp_path)
 
-    @settings(SOME, max_examples=60)
+    @SOME
     @given(commands())
-    def each(command: tuple[str, list[str]]) -> None:
+    def each_command(command: tuple[str, list[str]]) -> None:
         assert place.wrong_with_command(*command) == ""
 
-    each()
-
-
-@pytest.mark.slow
-def test_a_strange_file_of_answers_is_taken_or_one_line(tmp_path: Path) -> None:
-    @settings(SOME, max_examples=60)
+    @SOME
     @given(ANSWERS)
-    def each(text: str) -> None:
+    def each_file(text: str) -> None:
         assert wrong_with_answers(tmp_path / "answers.jsonl", text) == ""
 
-    each()
+    each_command()
+    each_file()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine, CommandLineHere
+from command_line import CommandLine
 from plugins import PlugIn
 from teller_server import CLIENT
 
@@ -16,13 +16,6 @@ from harness.config.shipped_files import shipped_examples
 from harness.core.errors import ConfigError, StoreError
 from harness.models.providers import PROVIDERS
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
-
-NOTHING_BROKEN = ""
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"})
 
 
 def rows(cli: CommandLine, kind: str) -> dict[str, dict[str, Any]]:
@@ -38,7 +31,7 @@ def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: Pl
     assert list(rows(cli, kind)) == names
     table = cli.call("list", kind)
     assert all(name in table.stdout for name in names)
-    assert (table.returncode, table.stderr) == (0, NOTHING_BROKEN)
+    assert (table.returncode, table.stderr) == (0, "")
 
 
 def test_a_system_says_whether_its_index_calls_a_model_and_its_parameters_if_asked(cli: CommandLine) -> None:
@@ -49,36 +42,31 @@ def test_a_system_says_whether_its_index_calls_a_model_and_its_parameters_if_ask
     assert rows(cli, "systems")["naive"]["index_params"]["chunk_size"] == 1200
 
 
-def test_what_has_no_default_is_said_to_be_named(cli: CommandLine) -> None:
-    listed = rows(cli, "datasets")
-    assert listed["ir_datasets"]["options"] == {"distractors": None, "seed": 42, "id": "(required)"}
-
-
-def test_a_measure_says_what_a_failure_counts_as(cli: CommandLine) -> None:
+def test_options_measures_and_providers_are_listed_with_what_is_needed_to_choose_them(
+    cli: CommandLine, plug_in: PlugIn
+) -> None:
+    options = rows(cli, "datasets")["ir_datasets"]["options"]
+    assert options == {"distractors": None, "seed": 42, "id": "(required)"}
     measures = rows(cli, "measures")
     assert measures["accuracy"]["a failure counts as"] == 0.0
     assert measures["hallucination_rate"]["better"] == "lower"
-
-
-def test_a_provider_says_what_it_plays(cli: CommandLine, plug_in: PlugIn) -> None:
-    plug_in("rag_harness.providers", "teller", CLIENT)
+    plug_in("rag_harness.providers", "teller", CLIENT.replace("that tells", "[red]of [/x]"))
     providers = rows(cli, "providers")
-    assert providers["teller"] == {
-        "name": "teller",
-        "summary": "a server that tells",
-        "plays": ["embedder", "generator"],
-    }
-    assert providers["local"]["plays"] == ["generator"]
-    assert providers["minilm"]["plays"] == ["embedder"]
+    plays = [providers[name]["plays"] for name in ("teller", "local", "minilm")]
+    assert plays == [["embedder", "generator"], ["generator"], ["embedder"]]
+    # Brackets are shown, and not read as markup.
+    assert providers["teller"]["summary"] == "a server [red]of [/x]"
+    assert "a server [red]of [/x]" in cli.call("list", "providers").stdout
 
 
 @pytest.mark.parametrize("words", [["--json"], []])
-def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(
+def test_a_broken_plug_in_is_one_line_and_the_rest_is_listed(
     cli: CommandLine, plug_in: PlugIn, words: list[str]
 ) -> None:
     plug_in("rag_harness.providers", "lame", "import no_such_package\n")
     plug_in("rag_harness.providers", "odd", "SPEC = 'no provider'\n")
     plug_in("rag_harness.providers", "teller", CLIENT)
+    plug_in("rag_harness.evaluators", "halt", "SPEC = 1 / 0\n")
     done = cli.call("list", "providers", *words)
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
@@ -88,27 +76,14 @@ def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(
     ]
     assert "a server that tells" in done.stdout
     assert "lame" not in done.stdout
-
-
-def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, plug_in: PlugIn) -> None:
-    plug_in("rag_harness.evaluators", "lame", "SPEC = 1 / 0\n")
-    done = cli.call("list", "measures")
-    assert done.stderr.splitlines() == [
-        "left out: evaluator 'lame' (lame: lame:SPEC) cannot be imported (ZeroDivisionError: division by zero): "
-        "correct it, or uninstall that package"
-    ]
-    assert "accuracy" in done.stdout
-
-
-def test_brackets_in_a_summary_are_shown_and_not_read(cli: CommandLine, plug_in: PlugIn) -> None:
-    plug_in("rag_harness.providers", "teller", CLIENT.replace("that tells", "[red]of [/x]"))
-    assert "a server [red]of [/x]" in cli.call("list", "providers").stdout
+    measures = cli.call("list", "measures", *words)
+    assert "'halt' (halt: halt:SPEC) cannot be imported (ZeroDivisionError" in measures.stderr
+    assert "accuracy" in measures.stdout
 
 
 # `rag-harness new`: what it writes, what it refuses, and that it overwrites nothing.
 
 
-KINDS = ("system", "dataset", "evaluator")
 OLD_NAMES = {"system": "bm25", "dataset": "bakery", "evaluator": "grounding"}
 
 
@@ -116,11 +91,9 @@ def files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OLD_NAMES)
 @pytest.mark.parametrize("suffix", ["", "-two", "_two"])
-def test_a_new_name_stands_wherever_the_examples_did_and_nowhere_is_the_old_one_left(
-    kind: str, suffix: str, tmp_path: Path
-) -> None:
+def test_a_new_name_replaces_that_of_the_example_everywhere(kind: str, suffix: str, tmp_path: Path) -> None:
     name = f"{OLD_NAMES[kind]}{suffix}" if suffix else "my-own"
     create(kind, name, tmp_path)
     written = files(tmp_path / name)
@@ -136,23 +109,21 @@ def test_a_new_name_stands_wherever_the_examples_did_and_nowhere_is_the_old_one_
     assert "example" not in left
 
 
-def test_measures_of_a_new_evaluator_have_names_of_their_own(tmp_path: Path) -> None:
-    create("evaluator", "my-style", tmp_path)
-    code = (tmp_path / "my-style" / "my_style" / "__init__.py").read_text()
-    assert re.findall(r'name="(\S+)",', code) == ["my_style_words", "my_style_numbers", "my-style"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_ends_with_the_next_three_commands(
+@pytest.mark.parametrize("kind", OLD_NAMES)
+def test_a_new_package_names_its_next_three_commands_and_its_own_measures(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    create(kind, "my-own", tmp_path / "with space")
+    folder = tmp_path / "with space" / "my-own"
+    create(kind, "my-own", folder.parent)
     first, title, *commands = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"wrote {tmp_path / 'with space' / 'my-own'}: pyproject.toml, ")
+    assert first.startswith(f"wrote {folder}: pyproject.toml, ")
     assert title == "next:"
     assert [command.split()[0] for command in commands] == ["pip", "pytest", "rag-harness"]
-    assert f"'{tmp_path / 'with space' / 'my-own'}[test]'" in commands[0]
+    assert f"'{folder}[test]'" in commands[0]
     assert "my-own" in commands[2]
+    if kind == "evaluator":
+        names = re.findall(r'name="(\S+)",', (folder / "my_own" / "__init__.py").read_text())
+        assert names == ["my_own_words", "my_own_numbers", "my-own"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +155,7 @@ def test_a_name_that_is_taken_is_one_line(kind: str, name: str, why: str, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "kept.txt").write_text("kept")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
@@ -193,25 +164,19 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
             create("system", name, tmp_path)
     assert files(tmp_path / "mine") == {"kept.txt": "kept"}
     assert not (tmp_path / "gone").exists()
-
-
-def test_a_folder_that_cannot_be_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="a part of the path is a file"):
-        create("system", "my-own", tmp_path / "file")
+        create("system", "my-own", tmp_path / "mine" / "kept.txt")
 
 
-def test_what_tools_leave_in_an_example_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_and_caches_in_an_example_are_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shipped = tmp_path / "shipped" / "system"
-    # What tools have left in ours is not what this is about.
     shutil.copytree(shipped_examples() / "system", shipped, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     for left in ("__pycache__/m.pyc", "tests/__pycache__/t.pyc", ".pytest_cache/v/x"):
         (shipped / left).parent.mkdir(parents=True, exist_ok=True)
         (shipped / left).write_bytes(b"\xff\x00")
     monkeypatch.setattr("harness.cli.new.shipped_examples", lambda: shipped.parent)
     create("system", "my-own", tmp_path)
-    assert files(tmp_path / "my-own").keys() == {
-        "pyproject.toml",
-        "my_own/__init__.py",
-        "tests/test_contract.py",
-    }
+    kept = {"pyproject.toml", "my_own/__init__.py", "tests/test_contract.py"}
+    assert files(tmp_path / "my-own").keys() == kept

@@ -2,17 +2,17 @@
 
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from labelled_runs import record
 from paired_runs import FAILED, IMPUTED, ScoredRun, close_again, write_run
 
 from harness.cli import show as show_command
 from harness.core.errors import ConfigError
-from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
-from harness.display.text_format import SafeConsole
-from harness.store import RunDir, SampleRow, name_for
+from harness.core.records import Context, Cost, Prediction, Step, Usage
+from harness.display.text_format import NOTHING, SafeConsole
+from harness.store import RunDir, name_for
 
 EVIL = "[bold]x[/] \x1b[2J\u202e"
 
@@ -35,54 +35,42 @@ def show(
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDir:
-    """One query with two gold facts, of which a context holds the second, broken over two lines."""
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0], "em": [FAILED]}))
-    reference = Reference(
-        query_id="q000",
-        query_type="inference_query",
-        answers=("Yes",),
-        evidence=(Evidence(doc_id="d1", fact="Not in it."), Evidence(doc_id="d2", fact="Mars is red.")),
+    """One query with a gold fact that a context holds, broken over two lines."""
+    plan = ScoredRun(
+        scores={"accuracy": [1.0], "em": [FAILED]},
+        texts={"q000": f"Is it so? {EVIL}"},
+        cites=("d2",),
+        unfinished=1,
     )
-    row = SampleRow(query=Query(query_id="q000", text=f"Is it so? {EVIL}"), reference=reference)
-    manifest, scores, (scored,) = made.manifest(), made.scores(), made.evaluations()
-    shutil.rmtree(made.path)
-    made = RunDir.create(tmp_path, manifest, [row])
-    made.write_scores(scored, scores)
-    contexts = (
-        Context(text=f"We know: Mars is\nred. {EVIL}", doc_ids=("d2",), score=0.5),
-        Context(text="Venus is not.", doc_ids=("d9",)),
+    prediction = Prediction(
+        answer=f"Yes {EVIL}",
+        contexts=(
+            Context(text=f"We know: It is\nso. {EVIL}", doc_ids=("d2",), score=0.5),
+            Context(text="Venus is not.", doc_ids=("d9",)),
+        ),
+        evidence=(Context(text="It is so.", doc_ids=("d2",), kind="sentence", score=0.25),),
+        trace=(Step(name=EVIL, content=EVIL),),
     )
-    made.append_record(
-        RunRecord(
-            query_id="q000",
-            repeat=0,
-            status="ok",
-            prediction=Prediction(
-                answer=f"Yes {EVIL}",
-                contexts=contexts,
-                evidence=(Context(text="Mars is red.", doc_ids=("d2",), kind="sentence", score=0.25),),
-                trace=(Step(name=EVIL, content=EVIL),),
-            ),
-            cost=Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(calls=2, input_tokens=1_234)}),
-            attempt=2,
-            started_at="2026-11-20T10:00:00+00:00",
-        )
-    )
+    cost = Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(calls=2, input_tokens=1_234)})
+    made = write_run(tmp_path, plan)
+    made.append_record(record("q000", prediction).model_copy(update={"cost": cost}))
     return made
 
 
-def test_gold_facts_are_marked_where_they_stand(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = show(run, "q000", monkeypatch)
-    assert "context 1 (holds gold fact 2, gold document, score 0.500, passage: d2)" in text
+def test_a_query_is_shown_with_gold_facts_scores_and_usage(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = show(run, "q000", monkeypatch, full=True)
+    assert "context 1 (holds gold fact 1, gold document, score 0.500, passage: d2)" in text
     assert "context 2 (passage: d9)" in text
-    assert "2. Mars is red.  [d2]" in text
-    assert "evidence (holds gold fact 2, gold document, score 0.250, sentence: d2)" in text
-
-
-def test_scores_stand_by_evaluator_with_status_and_value(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [line.split() for line in show(run, "q000", monkeypatch, full=True).splitlines()]
+    assert "1. It is so.  [d2]" in text
+    assert "evidence (holds gold fact 1, gold document, score 0.250, sentence: d2)" in text
+    lines = [line.split() for line in text.splitlines()]
     assert ["accuracy", "0", "1", "scored"] in lines
-    assert ["em", "0", "–", "failed"] in lines  # noqa: RUF001
+    assert ["generator", "2", "1,234", "0", "0"] in lines
+    # What was not measured is no zero.
+    assert ["em", "0", NOTHING, "failed"] in lines
+    assert ["latency", NOTHING] in lines
+    with pytest.raises(ConfigError, match="has no query 'q00'"):
+        show(run, "q00", monkeypatch)
 
 
 def test_the_main_metrics_come_first_and_full_shows_the_rest(
@@ -93,27 +81,17 @@ def test_the_main_metrics_come_first_and_full_shows_the_rest(
     assert "Hit@1" in show(made, "q000", monkeypatch, full=True)
 
 
-def test_a_run_is_json_with_its_records_and_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_json_with_records_and_scores_and_names_another_run_over_its_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
     queries = json.loads(show(made, None, monkeypatch, as_json=True))["queries"]
     assert [query["scores"][0]["value"] for query in queries] == [1.0, 0.0]
     assert all(query["records"] for query in queries)
-
-
-def test_a_run_is_compared_with_another_over_its_questions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
     assert "rag-harness compare" not in show(made, None, monkeypatch)
     other = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}))
     command = next(line for line in show(made, None, monkeypatch).splitlines() if "rag-harness compare" in line)
     assert command.split()[-2:] == [name_for(made), name_for(other)]
-
-
-def test_what_was_not_measured_is_no_zero(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [line.split() for line in show(run, "q000", monkeypatch).splitlines()]
-    assert ["latency", "–"] in lines  # noqa: RUF001
-    assert ["generator", "2", "1,234", "0", "0"] in lines
 
 
 @pytest.mark.parametrize("query_id", ["q000", None])
@@ -129,29 +107,19 @@ def test_nothing_steers_the_terminal_or_leaves_it(
     assert max(len(line) for line in shown) <= min(width, 100)
 
 
-def test_a_query_that_is_not_there_is_one_line(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="has no query 'q00'"):
-        show(run, "q00", monkeypatch)
-
-
 def test_seconds_are_those_that_the_report_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four queries one was answered live; of the others two were helped and one failed at once."""
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0] * 3 + [IMPUTED]}, replayed=1, latency_s=[7.5]))
-    second = made.records()["q001", 0]
+    """The first answer was replayed, the second cached, the third live; the fourth failed, the fifth timed out."""
+    values = [1.0] * 3 + [IMPUTED] * 2
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": values}, replayed=1, latency_s=[7.5]))
+    second, late = made.records()["q001", 0], made.records()["q004", 0]
     cached = second.cost.model_copy(update={"cached_texts": 3})
-    close_again(made, second.model_copy(update={"attempt": 2, "cost": cached}))
+    close_again(
+        made,
+        second.model_copy(update={"attempt": 2, "cost": cached}),
+        late.model_copy(update={"attempt": 2, "status": "timeout"}),
+    )
     text = show(made, None, monkeypatch, width=160)
-    shown = {words[0]: "7.5" in words for line in text.splitlines() if (words := line.split()) and "Yes" in line}
-    failed = next(line for line in text.splitlines() if line.startswith("q003"))
-    assert shown == {"q000": False, "q001": False, "q002": True}
-    assert "7.5" not in failed
+    lines = [line for line in text.splitlines() if line.startswith("q00")]
+    assert ["7.5" in line for line in lines] == [False, False, True, False, True]
+    assert ["≥ 7.5" in line for line in lines] == [False] * 4 + [True]
     assert "failed, replayed and cached answers have no latency" in text
-
-
-def test_what_timed_out_took_at_least_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, IMPUTED]}, latency_s=[7.5]))
-    late = made.records()["q001", 0]
-    close_again(made, late.model_copy(update={"attempt": 2, "status": "timeout"}))
-    text = show(made, None, monkeypatch, width=160)
-    assert "≥ 7.5" in next(line for line in text.splitlines() if line.startswith("q001"))
-    assert "≥" not in next(line for line in text.splitlines() if line.startswith("q000"))

@@ -1,7 +1,6 @@
 """`rag-harness load`: servers of known speed are measured as they are, and no fault costs what was measured."""
 
 import asyncio
-import hashlib
 import json
 import os
 import signal
@@ -21,8 +20,8 @@ from virtual_time import run_in_virtual_time
 from harness.core.records import Usage
 from harness.display.plotting import plotting
 from harness.extensions.load.findings import fit_law, saturation, sentences
-from harness.extensions.load.levels import Ask, Level, LevelSize, Outcome, ask_closed, ask_open
-from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, read_load, summarised, write_load
+from harness.extensions.load.levels import Ask, Level, Outcome, ask_closed, ask_open
+from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest, load_file, read_load, summarised
 from harness.extensions.load.output import SPEC, content, draw
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
@@ -44,19 +43,18 @@ def server(slots: int) -> Ask:
         began = time.monotonic()
         async with free:
             await asyncio.sleep(SERVICE_S)
-        return Outcome(
-            "", time.monotonic() - began, SERVICE_S, 0.0, Usage(calls=1, input_tokens=8, output_tokens=2)
-        )
+        usage = Usage(calls=1, input_tokens=8, output_tokens=2)
+        return Outcome("", time.monotonic() - began, SERVICE_S, 0.0, usage)
 
     return ask
 
 
 def measured(slots: int, *, users: int | None = None, per_s: float | None = None, queries: int = 20) -> LoadLevel:
-    level, size = Level(users, per_s), LevelSize(queries)
+    level = Level(users, per_s, queries)
 
     async def work() -> None:
         asked = server(slots)
-        await (ask_closed(level, size, asked) if users else ask_open(level, size, asked, SERVICE_S))
+        await (ask_closed(level, asked) if users else ask_open(level, asked, SERVICE_S))
 
     run_in_virtual_time(work())
     return summarised(level, 1.0, {})
@@ -92,15 +90,12 @@ def test_the_fitted_law_has_the_parameters_that_the_throughput_was_made_with() -
     assert fit_law([level(1), level(2)]) is None
 
 
-def test_waiting_that_the_engine_reports_is_saturation_though_throughput_still_grows() -> None:
+def test_a_server_is_saturated_if_its_engine_reports_waiting_and_not_if_there_is_room() -> None:
     levels = [measured(1, users=users).model_copy(update={"answers_per_s": 2.0 * users}) for users in (1, 2)]
     assert (found := saturation(levels))
     assert (found.is_reached, found.users) == (True, 1)
-
-
-def test_a_server_that_is_not_saturated_is_not_called_so() -> None:
-    assert (found := saturation([measured(64, users=users) for users in USERS]))
-    assert not found.is_reached
+    assert (roomy := saturation([measured(64, users=users) for users in USERS]))
+    assert not roomy.is_reached
 
 
 @pytest.mark.parametrize("slots", [1, 2])
@@ -127,35 +122,6 @@ def test_a_rate_beyond_the_machine_ends_and_says_so() -> None:
 # The command, with a model server over HTTP of two slots.
 
 
-NEVER = 1 << 30
-
-
-def dies(_server: "CountingServer") -> None:
-    raise ConnectionResetError
-
-
-def interrupts(server: "CountingServer") -> None:
-    server.after = NEVER
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-class CountingServer(FakeServer):
-    """Something happens to it after so many answers."""
-
-    def __init__(self) -> None:
-        super().__init__(FakeScript(latency_s=0.04, slots=2))
-        self.after = NEVER
-        self.then: Callable[[CountingServer], None] = dies
-        answer = self.model.respond
-
-        def respond(path: str, body: bytes) -> Reply:
-            if self.model.served["calls"] >= self.after:
-                self.then(self)
-            return answer(path, body)
-
-        self.model.respond = respond  # type: ignore[method-assign]
-
-
 @pytest.fixture(scope="module")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> CommandLineHere:
     folder = tmp_path_factory.mktemp("load")
@@ -163,28 +129,26 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> CommandLineHere:
 
 
 @pytest.fixture(scope="module")
-def fake() -> Iterator[CountingServer]:
-    with serving(CountingServer()) as server:
+def fake() -> Iterator[FakeServer]:
+    with serving(FakeServer(FakeScript(latency_s=0.04, slots=2))) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def run(cli: CommandLineHere, fake: CountingServer) -> str:
+def run(cli: CommandLineHere, fake: FakeServer) -> str:
     with WorkersHere():
         words = over_http("generator", fake, max_retries=0)
         return str(cli.run("--set", "dataset.sample.per_type=1", *words)["run_id"])
 
 
-def digests(folder: Path) -> dict[str, str]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "load.json")
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "load.json")
+    return {path.name: path.read_bytes() for path in files}
 
 
 @pytest.mark.slow
-def test_every_call_is_made_and_the_run_stays_as_it_was(
-    cli: CommandLineHere, run: str, fake: CountingServer
-) -> None:
-    before, calls = digests(cli.results / run), fake.model.served["calls"]
+def test_every_call_is_made_and_the_run_stays_as_it_was(cli: CommandLineHere, run: str, fake: FakeServer) -> None:
+    before, calls = contents(cli.results / run), fake.model.served["calls"]
     words = ("load", run, "--trust", "--concurrency", "1,2,4", "--rate", "5", "--queries", "8", "-q")
     done = cli.call(*words, "--json")
     assert done.returncode == 0, done.stderr
@@ -193,7 +157,7 @@ def test_every_call_is_made_and_the_run_stays_as_it_was(
     assert [sum(one[end] for end in ends) for one in found["closed"]["levels"]] == [8, 8, 8]
     # Two alone, one of each user, the levels, and the open loop with its warm-up.
     assert fake.model.served["calls"] - calls == 2 + (1 + 2 + 4) + 24 + 9
-    assert digests(cli.results / run) == before
+    assert contents(cli.results / run) == before
     assert found["saturation"]["per_s"] < 1.1 * 2 / 0.04
     assert found["closed"]["levels"][2]["resources"].get("system_rss_bytes", 1) > 0
     shown = cli.call("load", run, "--trust", "--concurrency", "1,2", "--queries", "2", "-q").stdout.splitlines()
@@ -204,29 +168,45 @@ def test_every_call_is_made_and_the_run_stays_as_it_was(
     assert [one["per_s"] for one in again["open"]["levels"]] == [5.0], "the other kind is kept"
 
 
+def dies() -> None:
+    raise ConnectionResetError
+
+
+def interrupts() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("then", "words", "code"),
-    [(dies, (), 2), (interrupts, (), 130), (dies, ("--set", "budget.tokens=60000"), 4)],
+    ("words", "then", "code"),
+    [
+        (("--queries", "8"), dies, 2),
+        (("--queries", "8"), interrupts, 130),
+        (("--queries", "100", "--set", "budget.tokens=60000"), None, 4),
+    ],
 )
-def test_a_server_that_dies_a_budget_and_an_interrupt_end_it_and_what_was_measured_is_kept(
+def test_a_dying_server_a_budget_and_an_interrupt_end_it_and_finished_levels_are_kept(
     cli: CommandLineHere,
     run: str,
-    fake: CountingServer,
-    then: Callable[[CountingServer], None],
+    fake: FakeServer,
+    monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
+    then: Callable[[], None] | None,
     code: int,
 ) -> None:
-    fake.then = then
-    if code != 4:
-        fake.after = fake.model.served["calls"] + 20
+    answer, last = fake.model.respond, fake.model.served["calls"] + 20
+
+    def respond(path: str, body: bytes) -> Reply:
+        if then and (fake.model.served["calls"] == last or (then is dies and fake.model.served["calls"] > last)):
+            then()
+        return answer(path, body)
+
+    monkeypatch.setattr(fake.model, "respond", respond)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    n_queries = "100" if code == 4 else "8"
     try:
-        done = cli.call("load", run, "--trust", "-n", "1,8", "--queries", n_queries, "-q", *words)
+        done = cli.call("load", run, "--trust", "-n", "1,8", "-q", *words)
     finally:
         signal.signal(signal.SIGINT, handler)
-        fake.after = NEVER
     assert done.returncode == code, done.stderr
     (line,) = done.stderr.strip().splitlines()
     assert "load.json" in line
@@ -236,7 +216,7 @@ def test_a_server_that_dies_a_budget_and_an_interrupt_end_it_and_what_was_measur
 
 
 @pytest.mark.slow
-def test_what_cannot_be_measured_is_one_line_and_retrieval_alone_can(cli: CommandLineHere, run: str) -> None:
+def test_a_run_that_cannot_be_measured_is_one_line_and_retrieval_alone_can(cli: CommandLineHere, run: str) -> None:
     assert "write whole numbers" in cli.refused("load", run, "--concurrency", "1,x")
     assert "write numbers" in cli.refused("load", run, "--rate", "nan")
     assert "--trust" in cli.refused("load", run)
@@ -263,7 +243,7 @@ def test_a_report_shows_what_was_measured_and_damage_is_one_line(tmp_path: Path)
     assert content(reported).tables == []
     hostile = measured(2, users=4).model_copy(update={"ended": "\x1b[2J<script>", "n_failed": 1})
     test = as_test(measured(2, users=1), measured(2, users=2), hostile)
-    write_load(run, LoadFile(run_id=run.manifest().run_id, closed=test, open=as_test(measured(1, per_s=1.0))))
+    load_file(run).write(LoadFile(run_id=run.manifest().run_id, closed=test, open=as_test(measured(1, per_s=1.0))))
     said = content(reported)
     (table,) = said.tables
     assert len(table.rows) == 4

@@ -46,6 +46,8 @@ def cell(*settings: str) -> Cell:
 def test_a_seed_gives_the_same_texts_and_every_query_keeps_its_id_and_reference(name: str) -> None:
     made, rows = perturbed(name), {row.query.query_id: row for row in DEMO.rows}
     assert made == perturbed(name)
+    other = perturbed(name, seed=1)
+    assert ((made.rows, made.documents) != (other.rows, other.documents)) is (name != "paraphrase")
     assert len(made.rows) + sum(made.dropped.values()) == len(DEMO.rows)
     assert len(made.rows) > 20
     for row in made.rows:
@@ -53,12 +55,6 @@ def test_a_seed_gives_the_same_texts_and_every_query_keeps_its_id_and_reference(
         assert row.reference == before.reference
         assert numbers_of(row.query.text) == numbers_of(before.query.text)
         assert (row.query.text != before.query.text) is (name in OF_QUERIES)
-
-
-@pytest.mark.parametrize("name", [*OF_DOCUMENTS, "typos", "distractor-clause"])
-def test_another_seed_gives_other_texts(name: str) -> None:
-    one, other = perturbed(name), perturbed(name, seed=1)
-    assert (one.rows, one.documents) != (other.rows, other.documents)
 
 
 def test_no_typo_is_a_word_of_the_documents_or_of_the_answer() -> None:
@@ -136,26 +132,22 @@ def cli(tmp_path: Path) -> CommandLine:
 
 
 WORDS = (
-    "Wharnolt Kestivane",
-    "Brimsedge Colluthar",
-    "Dravenmoor Ystilback",
-    "Quorrinth Belsavane",
-    "Tolmarch Vendibrook",
-) * 2
+    *("Wharnolt", "Brimsedge", "Dravenmoor", "Quorrinth", "Tolmarch"),
+    *("Kestivane", "Colluthar", "Ystilback", "Belsavane", "Vendibrook"),
+)
 
 
 def own_documents(folder: Path) -> tuple[str, ...]:
     """Ten documents, each with words of its own, and a question about each. Two have a number as well."""
     (folder / "docs").mkdir()
     rows = []
-    for number, name in enumerate(WORDS):
-        first, second = (f"{word}{'ae' * (number // 5)}" for word in name.split())
-        code = f" {7431 + number}" if number < 2 else ""
-        fact = f"{first}{code} {second} obtained Gruntholm{'xyzuvwstab'[number]}."
+    for number, word in enumerate(WORDS):
+        name = f"{word} {7431 + number} {word}ae" if number < 2 else f"{word} {word}ae"
+        answer = f"Gruntholm{'xyzuvwstab'[number]}"
+        fact = f"{name} obtained {answer}."
         (folder / "docs" / f"{number}.txt").write_text(fact)
         evidence = [{"document": f"{number}.txt", "quote": fact}]
-        question = f"Which {first}{code} {second}?"
-        rows.append({"question": question, "answers": [f"Gruntholm{'xyzuvwstab'[number]}"], "evidence": evidence})
+        rows.append({"question": f"Which {name}?", "answers": [answer], "evidence": evidence})
     (folder / "asked.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return ("--docs", str(folder / "docs"), "--questions", str(folder / "asked.jsonl"))
 

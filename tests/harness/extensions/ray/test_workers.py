@@ -1,4 +1,4 @@
-"""Workers on other machines: who reads texts for an index, on which machines, and how queries are shared."""
+"""Workers on other machines: who extracts texts for an index, on which machines, and how queries are shared."""
 
 import asyncio
 import threading
@@ -6,25 +6,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from waiting import wait_for
 
 from harness.config import LimitsConfig
-from harness.core.errors import ConfigError
-from harness.extensions.ray import remote_extractors
-from harness.extensions.ray import remote_worker as agents
-from harness.extensions.ray.cluster import Installed, differs, installed, other_packages, read_if_visible
-from harness.extensions.ray.remote_extractors import RemoteReaders
-from harness.extensions.ray.remote_worker import (
-    Received,
-    RemoteLauncher,
-    WorkerAgent,
-    WorkerConnection,
-    WorkerLost,
-)
-from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue
+from harness.extensions.ray import remote_worker, worker_pool
+from harness.extensions.ray.cluster import Installed, differs, inspect_here, installed, other_packages
+from harness.extensions.ray.remote_worker import Received, RemoteWorker, WorkerAgent
+from harness.extensions.ray.worker_pool import RemoteReaders, WorkerPool, WorkQueue
 from harness.models.budget import Allowance
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.remote_calls import RemoteCall
@@ -36,173 +26,114 @@ from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken,
 from harness.store import Journal
 
 SLOTS = 2
+JOB = ExtractionJob(results="", limits=LimitsConfig(), texts="")
 
 
-class Followed:
-    """In place of a worker: reads when it is let, and is there until it is ended."""
+class Extractor:
+    """In place of a worker; extracts once it may."""
 
-    may_read = threading.Event()
-    refuses = False
-    n_ended = 0
+    may_extract = threading.Event()
 
-    def __init__(
-        self, _job: ExtractionJob, _environment: WorkerEnvironment, result_type: type[TextsExtracted]
-    ) -> None:
-        assert result_type is TextsExtracted
-        self._killed, self.is_waiting = threading.Event(), False
+    def __init__(self, *_: object) -> None:
+        self.is_waiting = False
 
-    def result_of(self, turn: ExtractionTurn) -> tuple[TextsExtracted | None, None]:
-        while not self.may_read.wait(0.005) and not self._killed.is_set():
-            continue
-        if self.refuses:
-            raise ConfigError("another pipeline", "install it")
-        if self._killed.is_set():
-            return None, None
+    def result_of(self, turn: ExtractionTurn) -> tuple[TextsExtracted, None]:
+        self.may_extract.wait(20)
         self.is_waiting = True
         return TextsExtracted(found=f"read {turn.texts}"), None
 
-    def kill(self) -> None:
-        self._killed.set()
-
     def end(self) -> None:
         self.is_waiting = False
-        type(self).n_ended += 1
-
-
-def nothing() -> WorkerConnection:
-    raise WorkerLost("nobody is started here")
 
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
-    for name, value in (("may_read", threading.Event()), ("refuses", False), ("n_ended", 0)):
-        monkeypatch.setattr(Followed, name, value)
-    monkeypatch.setattr(remote_extractors, "TurnWorker", Followed)
-    with WorkerPool(nothing, SLOTS, Allowance()) as workers:
+    Extractor.may_extract.set()
+    monkeypatch.setattr(worker_pool, "TurnWorker", Extractor)
+    with WorkerPool(lambda: pytest.fail("no worker is started"), SLOTS, Allowance()) as workers:
         yield workers
 
 
-def readers_of(workers: WorkerPool, warned: list[str]) -> RemoteReaders:
-    job = ExtractionJob(results="", limits=LimitsConfig(), texts="")
-    return RemoteReaders(workers, job, WorkerEnvironment(Path("log"), Sampler(), -1), warned.append)
+def extractors(workers: WorkerPool) -> RemoteReaders:
+    return RemoteReaders(workers, JOB, WorkerEnvironment(Path("log"), Sampler(), -1), print)
 
 
-def n_free(workers: WorkerPool) -> int:
-    taken = 0
-    while workers.take_slot(wait_s=0):
-        taken += 1
-    for _ in range(taken):
-        workers.give_slot()
-    return taken
-
-
-async def asked(readers: RemoteReaders, texts: str) -> bytes:
+async def extracted(readers: RemoteReaders, texts: str) -> bytes:
     return (await readers.send(RemoteCall(number=0, role=RULES, body=texts.encode())))[1]
 
 
-async def test_as_many_read_as_slots_are_free_and_who_waits_reads_again(workers: WorkerPool) -> None:
-    Followed.may_read.set()
-    with readers_of(workers, []) as readers:
-        assert await asked(readers, "a") == b"read a"
-        assert await asked(readers, "b") == b"read b"
-        assert n_free(workers) == SLOTS - 1
+async def test_texts_are_extracted_in_free_slots_and_a_waiting_worker_extracts_again(workers: WorkerPool) -> None:
+    with extractors(workers) as readers:
+        assert await extracted(readers, "a") == b"read a"
+        assert await extracted(readers, "b") == b"read b"
+        # One worker did both, and now another user takes the other slot.
         assert workers.take_slot(wait_s=0)
-        Followed.may_read.clear()
-        first = asyncio.create_task(asked(readers, "c"))
+        Extractor.may_extract.clear()
+        first = asyncio.create_task(extracted(readers, "c"))
         await asyncio.sleep(0.05)
-        assert await asked(readers, "d") == b""
-        Followed.may_read.set()
+        assert await extracted(readers, "d") == b""
+        Extractor.may_extract.set()
         assert await first == b"read c"
         workers.give_slot()
-    assert n_free(workers) == SLOTS
+    assert [workers.take_slot(wait_s=0) for _ in range(SLOTS + 1)] == [True] * SLOTS + [False]
 
 
-async def test_a_slot_that_somebody_waits_for_is_given_back_after_a_batch(workers: WorkerPool) -> None:
-    Followed.may_read.set()
-    with readers_of(workers, []) as readers:
+async def test_a_worker_gives_its_slot_to_who_waits_for_it_after_a_batch(workers: WorkerPool) -> None:
+    with extractors(workers) as readers:
         assert workers.take_slot(wait_s=0)
+        assert await extracted(readers, "a") == b"read a"
         waiting = threading.Thread(target=workers.take_slot, args=(5.0,))
-        assert await asked(readers, "a") == b"read a"
         waiting.start()
         assert wait_for(lambda: workers.is_waited_for)
-        assert await asked(readers, "b") == b"read b"
+        assert await extracted(readers, "b") == b"read b"
         await asyncio.to_thread(waiting.join, 5)
         assert not waiting.is_alive()
-        assert await asked(readers, "c") == b""
-        workers.give_slot()
-        workers.give_slot()
+        assert await extracted(readers, "c") == b""
 
 
-# Whether another machine is what this one is.
-
-
-OURS = Installed("1.0", "ab12", "3.11", {"numpy": "2.2", "chromadb": "1.5.9"})
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"project": "0.9"}, "has version 0.9 of rag-bench-harness, this machine 1.0"),
-        ({"code": "cd34"}, "has other code of rag-bench-harness 1.0"),
-        ({"python": "3.12"}, "runs Python 3.12, this machine 3.11"),
-    ],
-)
-def test_what_makes_a_worker_do_something_else_is_said(change: dict[str, Any], said: str) -> None:
-    assert said in differs(replace(OURS, **change), OURS)
-    assert (differs(installed(), installed()), other_packages(installed(), installed())) == ("", "")
-
-
-def test_packages_of_other_versions_are_named_and_those_of_one_machine_alone_are_not() -> None:
-    theirs = replace(OURS, packages={"numpy": "2.4", "chromadb": "1.5.9", "torch": "2.13"})
-    assert other_packages(theirs, OURS) == "numpy 2.4 (2.2 here)"
+def test_a_machine_with_other_versions_is_refused_and_other_packages_are_named() -> None:
+    ours = Installed("1.0", "ab12", "3.11", {"numpy": "2.2", "chromadb": "1.5.9"})
+    assert "has version 0.9" in differs(replace(ours, project="0.9"), ours)
+    assert "has other code" in differs(replace(ours, code="cd34"), ours)
+    assert "runs Python 3.12, this machine 3.11" in differs(replace(ours, python="3.12"), ours)
+    theirs = replace(ours, packages={"numpy": "2.4", "chromadb": "1.5.9", "only-there": "2.13"})
+    assert (differs(theirs, ours), other_packages(theirs, ours)) == ("", "numpy 2.4 (2.2 here)")
     many = {f"package-{number}": "1" for number in range(9)}
-    shown = other_packages(replace(OURS, packages=many), replace(OURS, packages=dict.fromkeys(many, "2")))
+    shown = other_packages(replace(ours, packages=many), replace(ours, packages=dict.fromkeys(many, "2")))
     assert shown.endswith("package-4 1 (2 here) and 4 more")
-    assert read_if_visible("/nowhere/at/all") is None
+    assert inspect_here("/nowhere/at/all") == (installed(), None)
 
 
-# Shards of a cell's queries, as workers ask for them.
+# Shards of queries, as workers ask for them.
 
 
 def todo(n: int) -> list[QueryTask]:
     return [QueryTask(query_id=str(number), repeat=0, attempt=1) for number in range(n)]
 
 
-def taken(queue: WorkQueue) -> list[list[str]]:
-    shards = iter(queue.take, [])
-    return [[one.query_id for one in shard] for shard in shards]
-
-
 def test_every_query_is_taken_once_in_order_and_shards_shrink_towards_the_end() -> None:
-    shards = taken(WorkQueue(todo(100), n_workers=4, at_once=2))
-    assert [query_id for shard in shards for query_id in shard] == [str(number) for number in range(100)]
+    shards = list(iter(WorkQueue(todo(100), n_workers=4, at_once=2).take, []))
+    assert [query for shard in shards for query in shard] == todo(100)
     sizes = [len(shard) for shard in shards]
     assert sizes == sorted(sizes, reverse=True)
     assert (sizes[0], sizes[-2]) == (12, 2)
-    # None is smaller than what a worker answers side by side, but the last.
-    assert [len(shard) for shard in taken(WorkQueue(todo(7), n_workers=8, at_once=3))] == [3, 3, 1]
+    # None but the last is smaller than what a worker answers at once.
+    few = WorkQueue(todo(7), n_workers=8, at_once=3)
+    assert [len(shard) for shard in iter(few.take, [])] == [3, 3, 1]
 
 
-def test_what_is_given_back_is_taken_next_in_its_order_until_the_queue_is_closed() -> None:
-    queue = WorkQueue(todo(6), n_workers=1, at_once=2)
-    first = queue.take()
-    queue.give_back(first[1:])
-    assert queue.take()[0] == first[1]
+def test_what_is_given_back_is_taken_next_and_a_query_is_suspected_when_a_third_machine_is_lost_with_it() -> None:
+    queue, (first, second, *_) = WorkQueue(todo(4), n_workers=1, at_once=2), todo(4)
+    assert queue.take() == [first, second]
+    queue.give_back([second])
+    assert queue.take()[0] == second
+    assert queue.suspects([first, second]) == queue.suspects([first]) == []
+    assert queue.suspects([first, second]) == [first]
     queue.close()
     assert queue.take() == []
 
 
-def test_a_query_is_suspected_when_a_third_machine_is_lost_with_it() -> None:
-    queue, (victim, other, *_) = WorkQueue(todo(3), n_workers=1, at_once=1), todo(3)
-    assert queue.suspects([victim, other]) == []
-    assert queue.suspects([victim]) == []
-    assert queue.suspects([victim, other]) == [victim]
-
-
-# A worker whose lines are copied here.
-
-
-class Scripted:
+class EndedConnection:
     """A `WorkerConnection` to a worker that has sent this and ended."""
 
     def __init__(self, events: bytes) -> None:
@@ -217,60 +148,51 @@ class Scripted:
     def kill(self) -> None:
         """It has ended."""
 
-    def close(self) -> None:
-        """It has ended."""
+    close = kill
 
 
 @pytest.mark.parametrize("output", [b"no event\n", b'{"kind": "unheard_of"}\n', b"x" * 2000])
-def test_a_remote_worker_that_sends_no_event_is_broken(
+async def test_a_remote_worker_that_sends_no_event_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes
 ) -> None:
-    monkeypatch.setattr(agents, "LONGEST_EVENT", 1000)
-
-    async def run() -> None:
-        call_context = CallContext(Journal(tmp_path / "calls.sqlite"))
-        server = RemoteCallServer(call_context, {}, {}, asyncio.get_running_loop())
-        launcher = RemoteLauncher(lambda: Scripted(output), server)
-        environment = WorkerEnvironment(tmp_path / "log", Sampler(), -1, launcher.start)
-        try:
-            Supervisor(ExtractionJob(results="", limits=LimitsConfig(), texts=""), environment, print).run()
-        finally:
-            await server.close()
-
+    monkeypatch.setattr(remote_worker, "LONGEST_EVENT", 1000)
+    call_context = CallContext(Journal(tmp_path / "calls.sqlite"))
+    server = RemoteCallServer(call_context, {}, {}, asyncio.get_running_loop())
+    environment = WorkerEnvironment(
+        tmp_path / "log",
+        Sampler(),
+        -1,
+        lambda log_fd, _lock_fd: RemoteWorker(lambda: EndedConnection(output), server, log_fd),
+    )
     with pytest.raises(SystemBroken):
-        asyncio.run(run())
-
-
-# A worker's process, as the agent on its machine has it.
+        Supervisor(JOB, environment, print).run()
+    await server.close()
 
 
 def ended(agent: WorkerAgent) -> tuple[bytes, int | None]:
-    """All that it printed, and its exit code."""
+    """All that a worker's process printed, and its exit code."""
     log, until = b"", time.monotonic() + 20
     while time.monotonic() < until:
-        _, printed, code = agent.receive()
-        log += printed
-        if code is not None:
-            return log, code
+        received = agent.receive()
+        log += received.log
+        if received.code is not None:
+            return log, received.code
     return log, None
 
 
 @pytest.mark.slow
-def test_what_a_worker_prints_and_how_it_ends_is_fetched() -> None:
-    agent = WorkerAgent(".")
-    agent.send(b"no job\n")
-    log, code = ended(agent)
-    assert b"ValidationError" in log
-    assert code == 1
-
-
-def test_a_worker_that_is_killed_or_of_which_nobody_fetches_anything_is_ended(
+def test_the_output_and_the_exit_code_of_a_worker_are_fetched_and_one_that_nobody_fetches_from_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(agents, "ALONE_S", 0.3)
+    monkeypatch.setattr(remote_worker, "ALONE_S", 0.3)
     alone = WorkerAgent(".")
     time.sleep(0.6)
     monkeypatch.undo()
     killed = WorkerAgent(".")
     killed.kill()
-    assert [ended(agent)[1] for agent in (alone, killed)] == [-9, -9]
+    assert [ended(one)[1] for one in (alone, killed)] == [-9, -9]
+    agent = WorkerAgent(".")
+    agent.send(b"no job\n")
+    log, code = ended(agent)
+    assert b"ValidationError" in log
+    assert code == 1
