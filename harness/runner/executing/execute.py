@@ -15,8 +15,8 @@ from harness.models.cross_encoders import check_entailment, check_reranker, rera
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.protocols import BY_GENERATOR, Role
-from harness.registry import DATASETS
 from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.dataset_loading import describe_dataset
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
 from harness.runner.executing.worker_supervisor import SystemBroken
@@ -28,28 +28,18 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, RunFile, sampl
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
+    dataset = cell.dataset
     return Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=cell.run_id,
         identity=cell.identity,
         config=cell.config.model_dump(mode="json"),
-        dataset={
-            "name": dataset.name,
-            "subset": dataset.subset,
-            "digest": dataset.digest,
+        dataset=describe_dataset(dataset)
+        | {
             "corpus_digest": cell.corpus_digest,
-            "n_queries": len(dataset.queries),
-            "n_documents": len(dataset.documents),
-            "type_mix": dataset.type_mix,
             "sample": cell.config.dataset.model_dump(mode="json")["sample"],
             "corpus": cell.config.dataset.corpus,
-            "primary_measure": dataset.primary_measure,
-            "cluster_by": spec.cluster_by,
-            "title": dataset.title,
-            "is_as_published": dataset.is_as_published,
             "has_places": any(has_places(document.text) for document in dataset.documents),
-            "notes": list(dataset.notes),
         },
         index_id=cell.index_id,
         baseline=cell.spec.baseline,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from harness.core.errors import DataError
 from harness.core.records import Query
 from harness.datasets.folder.text_cleanup import plain
-from harness.runner.importing.answer_file import quoted
-from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.importing.answer_file import ImportedRow, quoted
 
 AnswerKey = tuple[str, int]
 """(query_id, repeat)."""

@@ -11,8 +11,7 @@ import pytest
 
 from harness.core.errors import HarnessError
 from harness.core.records import Context
-from harness.runner.importing.answer_file import ImportedFile, read_file
-from harness.runner.importing.answer_row import FIELDS, ImportedRow
+from harness.runner.importing.answer_file import FIELDS, ImportedFile, ImportedRow, read_file
 
 WriteRows = Callable[..., Path]
 

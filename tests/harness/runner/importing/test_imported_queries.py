@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Query
-from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.importing.answer_file import ImportedRow
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
 from harness.runner.importing.query_matching import Matched, match_rows
