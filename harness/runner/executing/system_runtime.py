@@ -52,7 +52,7 @@ class WorkerRuntime:
     reranks_with: str | None = None
     retrieves_only: bool = False
     has_answers: bool = False
-    lending: ModelProxyServer | None = None
+    model_proxy: ModelProxyServer | None = None
     """None: other code cannot use the models."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
@@ -92,9 +92,7 @@ class WorkerRuntime:
 
     async def lend(self) -> ModelProxy:
         """Serve the models on this machine, and set the environment variables that OpenAI clients read."""
-        if self.lending is None:
-            raise RuntimeError("this runtime cannot serve its models to other code")
-        proxy = self.lending.open()
+        proxy = self._served.open()
         for name, value in {
             "OPENAI_BASE_URL": proxy.base_url,
             "OPENAI_API_BASE": proxy.base_url,
@@ -106,9 +104,13 @@ class WorkerRuntime:
 
     def lent_url(self) -> str:
         """The URL for calls of the current query."""
-        if self.lending is None:
+        return self._served.url()
+
+    @property
+    def _served(self) -> ModelProxyServer:
+        if self.model_proxy is None:
             raise RuntimeError("this runtime cannot serve its models to other code")
-        return self.lending.url()
+        return self.model_proxy
 
     def routed(self, route: Route) -> System:
         """The system that the runner opened for this route."""

@@ -57,7 +57,7 @@ from harness.runner.executing.messages import (
 )
 from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
-from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, error_text, open_system
+from harness.runner.executing.system_loader import OpenedSystem, error_text, open_system
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 from harness.store.record_lines import RecordWriter
@@ -179,7 +179,9 @@ class Worker(JobWorker):
 
     def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
-        context = WorkerContext(
+        return open_system(
+            self._job,
+            call_context,
             payer=self._job.run_id,
             warn=self._warn_once,
             progress=self._progress,
@@ -187,7 +189,6 @@ class Worker(JobWorker):
             has_answers=self._job.phase == "answer"
             and any(one.status == "ok" for one in self._run.iter_records()),
         )
-        return open_system(self._job, self._index_dir, call_context, context)
 
     def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
         """`servers`: servers of the journal that indexes share."""
