@@ -107,10 +107,8 @@ class BudgetTracker:
         for role, played_by in models.items():
             provider, model = played_by.get("provider"), played_by.get("model")
             if provider != "none" and role_price(self.prices, models, role) is None:
-                raise ConfigError(
-                    f"budget.usd cannot be enforced: {role} {provider}/{model} has no price",
-                    _NO_PRICE,
-                )
+                what = f"budget.usd cannot be enforced: {role} {provider}/{model} has no price"
+                raise ConfigError(what, _NO_PRICE)
 
     def spent(self) -> Amount:
         """What all runs have paid so far, earlier commands included. Dollars are 0 if they are not limited."""
@@ -120,9 +118,8 @@ class BudgetTracker:
         paid = [paid_by_runs(path, self._warn_once) for path in shared]
         total = Amount()
         for payer in self._payers:
-            used = [
-                (role, usage) for (_, role), usage in paid_by_runs(payer.run.journal_path, self._warn_once).items()
-            ]
+            own = paid_by_runs(payer.run.journal_path, self._warn_once)
+            used = [(role, usage) for (_, role), usage in own.items()]
             for journal in paid:
                 used += [(role, usage) for (run, role), usage in journal.items() if run == payer.run.run_id]
             for role, usage in used:
@@ -188,10 +185,6 @@ class BudgetTracker:
         found = {role: role_price(self.prices, models, role) for role in models}
         return {role: price for role, price in found.items() if price is not None}
 
-    def usd(self, models: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
-        """The price of this usage; None if a model that was called has none."""
-        return usage_usd(self.prices, models, usage)
-
     def note(self, since: Amount, usd: float | None = None) -> str:
         """Text for a progress bar; `since` was spent after the last `check`. Without a limit the dollars `usd`,
         or nothing if they are 0 or unknown.
@@ -218,14 +211,10 @@ class BudgetTracker:
         return " ".join(flags)
 
     def _amount(self, payer: CostOwner, role: str, usage: Usage) -> Amount:
-        usd: float | None = 0.0
-        if self._budget.usd is not None:
-            usd = usage_usd(self.prices, payer.models, {role: usage})
+        usd = 0.0 if self._budget.usd is None else usage_usd(self.prices, payer.models, {role: usage})
         if usd is None:
-            raise ConfigError(
-                f"budget.usd cannot be enforced: {payer.run.run_id} has paid for a {role} that has no price",
-                _NO_PRICE,
-            )
+            what = f"budget.usd cannot be enforced: {payer.run.run_id} has paid for a {role} that has no price"
+            raise ConfigError(what, _NO_PRICE)
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
     def _as_text(self, spent: Amount) -> str:

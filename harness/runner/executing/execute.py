@@ -72,8 +72,6 @@ class CellResult:
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """Finished work to repeat."""
-
     failed: bool = False
     """Retry failed queries."""
     index: bool = False
@@ -165,13 +163,14 @@ def begin(cell: Cell, run: RunDir, context: RunContext) -> list[QueryTask] | Non
         context.reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
-    if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
+    todo = _remaining_queries(cell, run, retry_failed=rerun.failed)
+    if is_whole(cell, run) and not (rerun.failed and todo):
         return None
     run.reopen()
     if rerun.index and run.index() is None:
         for index in index_dirs(cell, context.results):
             index.forget()
-    return _remaining_queries(cell, run, retry_failed=rerun.failed)
+    return todo
 
 
 def prepare(cell: Cell, run: RunDir, context: RunContext) -> dict[Role, ModelConfig]:

@@ -133,17 +133,23 @@ def run_interleaved(
     more turns, and its run stays open. After an interruption, the next call resumes.
     """
     with ExitStack() as stack:
-        scheduler = InterleavedScheduler(cells, context, stack)
-        if race is not None and evaluation is not None:
-            scheduler.hold_race(race, evaluation)
-        return scheduler.run()
+        return InterleavedScheduler(cells, context, stack, race, evaluation).run()
 
 
 class InterleavedScheduler:
     """The scheduler of one command."""
 
-    def __init__(self, cells: Sequence[Cell], context: RunContext, stack: ExitStack) -> None:
-        """Open the runs of these configurations; `stack` closes them."""
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        context: RunContext,
+        stack: ExitStack,
+        race: PlannedRace | None,
+        evaluation: EvaluationPlan | None,
+    ) -> None:
+        """Open the runs of these configurations; `stack` closes them. A race begins with the answers of earlier
+        commands, which may already decide it.
+        """
         self._cells, self._context, self._stack = cells, context, stack
         self._reporter, self._spending = context.reporter, context.spending
         self._servers: dict[str, LocalServer | None] = {}
@@ -156,16 +162,13 @@ class InterleavedScheduler:
         self._race: RaceController | None = None
         for cell in cells:
             self._open(cell)
-
-    def hold_race(self, race: PlannedRace, evaluation: EvaluationPlan) -> None:
-        """Begin a race with the answers of earlier commands, which may already decide it."""
-        runs = [RunDir(self._context.results / cell.run_id) for cell in race.cells]
-        scorer = open_scorer(race, evaluation, self._reporter, self._stack)
-        self._race = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
-        self._update_race()
+        if race is not None and evaluation is not None:
+            runs = [RunDir(context.results / cell.run_id) for cell in race.cells]
+            scorer = open_scorer(race, evaluation, self._reporter, stack)
+            self._race = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
+            self._update_race()
 
     def run(self) -> list[CellResult]:
-        """Index and answer; one result for each cell, in their order."""
         stopped = None
         try:
             for participant in self._participants:

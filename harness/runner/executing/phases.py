@@ -27,6 +27,7 @@ from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken,
 from harness.runner.plan import Cell, Configuration, index_dirs
 from harness.runner.progress import Bar, Reporter
 from harness.runner.routed_systems import joined_index
+from harness.statistics.prices import usage_usd
 from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
 
@@ -76,7 +77,7 @@ class Execution:
 
     def usd(self, usage: Mapping[str, Usage]) -> float | None:
         """The price of this usage; None if a model that was called has none."""
-        return self.spending.usd(self.cell.identity["models"], usage)
+        return usage_usd(self.spending.prices, self.cell.identity["models"], usage)
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""

@@ -50,7 +50,6 @@ class RaceController:
 
     @property
     def is_over(self) -> bool:
-        """Whether the race has ended."""
         return self.race.is_decided or self.race.n_queries == len(self._order)
 
     def is_asked(self, run_id: str) -> bool | None:
@@ -90,13 +89,7 @@ class RaceController:
             entrants=tuple(self._runs),
             left=tuple(left),
             dropped=tuple(
-                RaceDrop(
-                    run_id=one.name,
-                    after=one.after,
-                    against=one.against,
-                    low=one.low,
-                    high=one.high,
-                )
+                RaceDrop(run_id=one.name, after=one.after, against=one.against, low=one.low, high=one.high)
                 for one in race.dropped
             ),
             gaps=tuple(
@@ -153,8 +146,8 @@ class RaceController:
 
 def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, stack: ExitStack) -> Scorer:
     """The scorer for the metric of the race; closed by `stack`."""
-    folder = Path()  # No model is called, so nothing is written.
-    models = EvaluationModels(plan.without_models(), folder, reporter, stack)
+    # No model is called, so nothing is written to a folder.
+    models = EvaluationModels(plan.without_models(), Path(), reporter, stack)
     runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
     spec = planned.evaluator.spec
     evaluator = stack.enter_context(closing(spec.build(planned.evaluator.params, runtime)))

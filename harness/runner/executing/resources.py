@@ -161,7 +161,7 @@ class ResourceSampler(Sampler):
         psutil.cpu_percent()  # The first call only sets the starting point for the next one.
 
     def watch(self, pid: int) -> None:
-        """The servers that it started are sampled apart."""
+        # The servers that it started are sampled apart.
         self._system = _tree(pid, [tree.root for served in self._servers for tree in served.trees])
 
     def pause(self) -> None:
