@@ -163,14 +163,14 @@ def begin(cell: Cell, run: RunDir, context: RunContext) -> list[QueryTask] | Non
         context.reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
-    todo = _remaining_queries(cell, run, retry_failed=rerun.failed)
-    if is_whole(cell, run) and not (rerun.failed and todo):
+    if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
         return None
+    # A run that was closed early has answers beyond those over which it was closed.
     run.reopen()
     if rerun.index and run.index() is None:
         for index in index_dirs(cell, context.results):
             index.forget()
-    return todo
+    return _remaining_queries(cell, run, retry_failed=rerun.failed)
 
 
 def prepare(cell: Cell, run: RunDir, context: RunContext) -> dict[Role, ModelConfig]:
