@@ -10,7 +10,7 @@ from harness.api.untrusted_config import reject_untrusted_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, nearest
-from harness.protocols import AnswerChoice, OpenedAnswer, RunFacts, ScoringInput
+from harness.protocols import AnswerChoice, Measure, OpenedAnswer, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
@@ -23,8 +23,6 @@ from harness.store import RunDir, find_runs
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """Options of an evaluation, besides the runs' own configs."""
-
     config: Path | None = None
     evaluators: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -40,8 +38,6 @@ Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of scoring some runs."""
-
     runs: tuple[RunDir, ...]
     outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
     """One for each group of runs with the same config, together with that config."""
@@ -49,7 +45,6 @@ class Evaluation:
 
     @property
     def stopped(self) -> BudgetExhausted | None:
-        """The budget error that stopped an evaluation, if any."""
         return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
 
 
@@ -118,8 +113,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
     _refuse_unsaid(run, plan, choice.config, choice.settings)
     check_packages(plan)
     (planned,) = plan.evaluators
-    case = _answered(run, choice)
-    case = ScoringInput(case.query, case.reference, case.record, planned.measures)
+    case = _answered(run, choice, planned.measures)
     facts = RunFacts(has_generator=case.prediction.answer is not None)
     reporter = Reporter(quiet=choice.quiet)
     with ExitStack() as stack, reporter.bar(choice.query_id) as bar:
@@ -135,7 +129,7 @@ def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, setti
         reject_untrusted_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 
 
-def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
+def _answered(run: RunDir, choice: AnswerChoice, measures: tuple[Measure, ...]) -> ScoringInput:
     rows = run.sample_by_id()
     if choice.query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{choice.query_id}'", nearest(choice.query_id, rows))
@@ -144,20 +138,17 @@ def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
         why = f"failed ({record.failure.kind})" if record and record.failure else "has no record yet"
         raise ConfigError(f"{choice.query_id}, repeat {choice.repeat}, {why}", "choose another query")
     row = rows[choice.query_id]
-    return ScoringInput(row.query, row.reference, record, ())
+    return ScoringInput(row.query, row.reference, record, measures)
 
 
 def _spending(
     plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions, reporter: Reporter
 ) -> BudgetTracker:
-    """The budget, shared by all named runs. It comes from a config or setting for all, so every group has the
-    same.
-    """
+    """The budget, shared by all named runs: a config or setting for all gives it, so every group has the same."""
     payers = [CostOwner.of(run, run.manifest().models, plan) for plan, _, members in plans for run in members]
     config = plans[0][1] if plans else BenchConfig()
     own = options.prices or config.prices
-    runs = [run for _, _, members in plans for run in members]
-    prices = price_table(own) if options.config else prices_of_runs(runs, own)
+    prices = price_table(own) if options.config else prices_of_runs([payer.run for payer in payers], own)
     spending = BudgetTracker(config.budget, prices, options.results, payers, warn=reporter.warn)
     for plan, _, _ in plans:
         spending.check_prices(plan.models)

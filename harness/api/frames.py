@@ -75,10 +75,8 @@ class ReadRun:
     @cached_property
     def records(self) -> list[RunRecord]:
         """The latest record of each query and repeat, in the order of the sample."""
-        found, places = (
-            self.run.records().values(),
-            {query_id: place for place, query_id in enumerate(self.sample)},
-        )
+        found = self.run.records().values()
+        places = {query_id: place for place, query_id in enumerate(self.sample)}
         return sorted(found, key=lambda record: (record.repeat, places.get(record.query_id, len(places))))
 
     @property

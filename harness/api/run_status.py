@@ -44,9 +44,9 @@ def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
 
 
 def planned_cell(cell: Cell, results: Path) -> PlannedCell:
-    """The status of one run."""
-    run = RunDir(results / cell.run_id)
-    n_recorded = len(run.intact_statuses())
+    n_recorded = len(RunDir(results / cell.run_id).intact_statuses())
+    expected = expected_work(cell) if cell.generates else None
+    calls = round(sum(kind.calls for kind in expected.index.calls)) if expected else None
     return PlannedCell(
         run_id=cell.run_id,
         system=cell.spec.name,
@@ -58,7 +58,7 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         index="built" if is_indexed(cell, results) else "missing",
         generator=_model(cell.generator),
         embedder=_model(cell.embedder),
-        index_calls=_index_calls(cell),
+        index_calls=calls if cell.generates else 0,
         answer=cell.answer_params.model_dump(mode="json"),
         changed={
             **cell.index_params.model_dump(mode="json", exclude_defaults=True),
@@ -83,10 +83,3 @@ def _model(model: ModelConfig | None) -> str | None:
     if model is None or model.is_none:
         return None
     return model.provider if model.model in {None, model.provider} else model.label
-
-
-def _index_calls(cell: Cell) -> int | None:
-    if not cell.generates:
-        return 0
-    expected = expected_work(cell)
-    return None if expected is None else round(sum(kind.calls for kind in expected.index.calls))

@@ -22,14 +22,8 @@ def refuse_unroutable(spec: SystemSpec) -> None:
 def config_of(config: BenchConfig, route: Route) -> BenchConfig:
     """The config that runs only the system of this route."""
     own = SystemOverrides(index=dict(route.index), answer=dict(route.answer))
-    changed = {
-        "systems": [route.system],
-        "per_system": {route.system: own},
-        "index": {},
-        "answer": {},
-        "matrix": {},
-    }
-    return config.model_copy(update=changed)
+    alone = {"systems": [route.system], "per_system": {route.system: own}}
+    return config.model_copy(update={**alone, "index": {}, "answer": {}, "matrix": {}})
 
 
 def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
@@ -90,19 +84,15 @@ def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> In
 
 
 def _stats(parts: Sequence[IndexRecord]) -> IndexStats:
-    def total(name: str) -> int | None:
+    totals: dict[str, Any] = {}
+    for name in ("chunks", "nodes", "edges", "communities", "failed_chunks"):
         known = [value for one in parts if (value := getattr(one.stats, name)) is not None]
-        return sum(known) if known else None
-
+        totals[name] = sum(known) if known else None
     return IndexStats(
         documents=max(one.stats.documents for one in parts),
-        chunks=total("chunks"),
-        nodes=total("nodes"),
-        edges=total("edges"),
-        communities=total("communities"),
-        failed_chunks=total("failed_chunks"),
         passages=parts[0].stats.passages if len(parts) == 1 else None,
         notes=tuple(dict.fromkeys(note for one in parts for note in one.stats.notes)),
+        **totals,
     )
 
 
