@@ -38,7 +38,6 @@ Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
 
 @dataclass(frozen=True)
 class Evaluation:
-    runs: tuple[RunDir, ...]
     outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
     """One for each group of runs with the same config, together with that config."""
     spending: BudgetTracker
@@ -67,7 +66,6 @@ def refused(outcomes: Outcomes) -> HarnessError | None:
 
 
 def needs_child_process(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
-    """Whether the executor for these runs must run in a child process."""
     return needs_own_process(_configs(runs, options))
 
 
@@ -89,7 +87,7 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
             elsewhere = scoring_elsewhere(executors, config, plan, reporter)
             outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
             outcomes.append((outcome, config))
-    return Evaluation(tuple(runs), tuple(outcomes), spending)
+    return Evaluation(tuple(outcomes), spending)
 
 
 def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConfig]:

@@ -20,11 +20,11 @@ from harness.models.cross_encoders import entailment_identity, reranker_files, r
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 from harness.models.weights import missing_bytes
-from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, no_progress
+from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, SystemSpec, no_progress
 from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.routed_systems import config_of, refuse_unroutable, weights_of, with_roles
+from harness.runner.routed_systems import config_of, refuse_unroutable, with_roles
 from harness.store import IndexDir, RunDir, indexes_of
 
 IDENTITY_SCHEMA = 2
@@ -141,9 +141,8 @@ def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
     first, *others = runs.values()
     if others and all(other == first for other in others):
         what = f"matrix.{axis}: all values give the same runs, because it changes no answer"
-        raise ConfigError(
-            what, f"remove it, and score the runs with each value: rag-harness evaluate RUN --set {axis}=VALUE"
-        )
+        again = f"rag-harness evaluate RUN --set {axis}=VALUE"
+        raise ConfigError(what, f"remove it, and score the runs with each value: {again}")
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
@@ -170,7 +169,10 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     answer_params = _configured(spec, "answer", config)
     index_params = spec.settled(_configured(spec, "index", config), answer_params)
-    routed = _routed_cells(config, spec.own_routes(answer_params), reader)
+    routes = spec.own_routes(answer_params)
+    for route in routes:
+        refuse_unroutable(_system(route.system))
+    routed = tuple(_resolve(config_of(config, route), reader) for route in routes)
     roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
     generator, embedder = models_of(config, spec, roles, index_params)
     dataset, documents_digest = reader.selected(config.dataset)
@@ -184,7 +186,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         wants_none = config.models.generator.is_none
         models["generator"] = {"provider": NO_MODEL} if wants_none else {"provider": OWN_MODELS, "model": None}
     style = config.answer_style or dataset.answer_style
-    weights = spec.own_weights(index_params)
     generates = _generates(models)
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,
@@ -204,9 +205,11 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
-    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.identity for one in routed])
-    if weights or weights_of_answers:
-        identity["weights"] = weights | weights_of_answers
+    weights = {**spec.own_weights(index_params), **_weights_of_answers(spec, answer_params)}
+    for one in routed:
+        weights |= one.identity.get("weights", {})
+    if weights:
+        identity["weights"] = weights
     if routed:
         identity["system"]["routed"] = [one.identity["system"] for one in routed]
     # Names that become equal in a path differ in the digest behind it.
@@ -280,14 +283,6 @@ def models_of(
         resolve_generator(generator) if "generator" in called else None,
         resolve_embedder(embedder) if embeds else None,
     )
-
-
-def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[Cell, ...]:
-    cells = []
-    for route in routes:
-        refuse_unroutable(_system(route.system))
-        cells.append(_resolve(config_of(config, route), reader))
-    return tuple(cells)
 
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:

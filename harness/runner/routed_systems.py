@@ -1,6 +1,6 @@
 """Routed systems: the systems to which a router sends queries, their indexes and costs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.config import BenchConfig, SystemOverrides
@@ -33,11 +33,6 @@ def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
         index=frozenset().union(*(one.index for one in all_roles)),
         answer=frozenset().union(*(one.answer for one in all_roles)),
     )
-
-
-def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The weights that these systems load: name -> digest."""
-    return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
 
 
 def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:
