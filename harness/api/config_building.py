@@ -33,7 +33,6 @@ class DatasetChoice:
 
     @property
     def settings(self) -> list[str]:
-        """The choice as `key=value` settings."""
         said: dict[str, Any] = {
             "name": OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name,
             "path": self.docs,
@@ -49,7 +48,6 @@ class DatasetChoice:
 
 
 CONFIGURED = DatasetChoice()
-"""No choice: use the data set of the config."""
 
 
 def bench_config(
@@ -104,7 +102,6 @@ def as_settings(settings: Mapping[str, object]) -> list[str]:
 
 
 def as_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple; a single string is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

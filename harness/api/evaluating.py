@@ -27,7 +27,6 @@ class EvaluateOptions:
     evaluators: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     prices: Path | None = None
-    """A price table of the user."""
     results: Path = Path("results")
     quiet: bool = False
 

@@ -25,8 +25,6 @@ _YAML = {".yaml", ".yml"}
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question."""
-
     text: str | None
     """None: the system only retrieves."""
     contexts: tuple[Context, ...]
@@ -34,7 +32,6 @@ class Answer:
     evidence: tuple[Context, ...]
     """The sentences that support it, from systems that name them."""
     usage: Mapping[str, Usage]
-    """Calls and tokens of each model role."""
     latency_s: float | None
     """None: not measured, such as for an answer that the journal replayed."""
 

@@ -15,8 +15,6 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A run of a config and its status."""
-
     run_id: str
     system: str
     dataset: str
@@ -31,15 +29,12 @@ class PlannedCell:
     index_calls: int | None
     """Calls of the generator that the system expects for its index; None: unknown."""
     answer: dict[str, Any]
-    """The answer parameters."""
     changed: dict[str, Any]
     """Index and answer parameters that differ from the defaults."""
     notes: tuple[str, ...]
-    """Notes of the data set."""
 
 
 def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
-    """All runs of a config, in order."""
     return [planned_cell(cell, results) for cell in plan_cells(config)]
 
 

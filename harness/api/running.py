@@ -36,7 +36,6 @@ class RunOptions:
     fresh_index: bool = False
     """Build indexes without replayed calls or cached vectors, so that the build time is measured."""
     records_only: bool = False
-    """Do not evaluate."""
     opens_holdout: bool = False
     """Ask the held-out queries of the samples instead of the others."""
     quiet: bool = False
@@ -46,8 +45,6 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The result of a config."""
-
     config: BenchConfig
     cells: tuple[Cell, ...]
     results: tuple[CellResult, ...]
@@ -56,7 +53,6 @@ class Benchmark:
     """None: nothing was scored, because the time was over or scoring was not wanted."""
     spending: BudgetTracker
     took_turns: bool = False
-    """Whether the runs were interleaved."""
 
     @property
     def runs(self) -> list[RunDir]:
@@ -79,7 +75,6 @@ class Benchmark:
 
     @property
     def ended_by(self) -> BudgetExhausted | None:
-        """The limit of the budget that ended interleaved runs early."""
         return next((result.ended_by for result in self.results if result.ended_by), None)
 
     @property
@@ -104,7 +99,6 @@ class Benchmark:
 
     @property
     def troubles(self) -> list[str]:
-        """One line per run in `failed`, and one for an exhausted budget."""
         reached = [f"stopped at the budget ({self.stopped.what}): {self.progress}"] if self.stopped else []
         return [*map(_said, self.failed), *reached]
 
@@ -175,7 +169,6 @@ def _refuse_taken_names(all_checked: Sequence["_Checked"], results: Path) -> Non
 
 
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
-    """Run one config, as `run_benches` does."""
     return run_benches([config], options)[0]
 
 

@@ -54,7 +54,6 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
 
 
 def _known(said: Mapping[str, object], of_systems: Sequence[BaseModel]) -> dict[str, object]:
-    """The parameters that one of the systems has."""
     return {key: value for key, value in said.items() if any(key in type(one).model_fields for one in of_systems)}
 
 
@@ -140,7 +139,6 @@ def _words(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _is_place(value: str) -> bool:
-    """Whether a value may be a path, a URL or a name on a model hub."""
     return any(char in value for char in "/\\:~")
 
 

@@ -25,8 +25,6 @@ _SETTLE_S, _SETTLE_SHARE = 5.0, 0.1
 
 @dataclass(frozen=True)
 class CostOwner:
-    """A run that pays for model calls, with its models."""
-
     run: RunDir
     models: Mapping[str, Any]
     """Role -> provider and model: generator, embedder and judges."""
@@ -66,7 +64,6 @@ class BudgetTracker:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock within the block."""
         since = time.monotonic()
         try:
             yield
@@ -132,7 +129,6 @@ class BudgetTracker:
             self._warn(line)
 
     def check(self) -> None:
-        """BudgetExhausted if nothing is left."""
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
@@ -146,7 +142,6 @@ class BudgetTracker:
             self._before = self.spent()
 
     def check_time(self) -> None:
-        """BudgetExhausted if the time is over."""
         if self.time_is_over:
             raise BudgetExhausted("the time is over")
 
@@ -157,7 +152,6 @@ class BudgetTracker:
         return until is not None and time.monotonic() >= until
 
     def seconds_left(self) -> float | None:
-        """Seconds until the time limit; None without a limit."""
         until = self.allowance().begin_until
         return None if until is None else until - time.monotonic()
 
@@ -229,6 +223,5 @@ class BudgetTracker:
 
 
 def _rounded_up(usd: float) -> str:
-    """Rounded up to two significant digits."""
     scale = 10.0 ** (1 - math.floor(math.log10(usd)))
     return f"{math.ceil(usd * scale) / scale:g}"

@@ -63,13 +63,11 @@ def largest_known(values: Sequence[int | None]) -> int | None:
 
 
 def by_payer(used: Sequence[Mapping[str, Mapping[str, Usage]]]) -> dict[str, dict[str, Usage]]:
-    """The usage of each paying run, by role."""
     payers = {payer for one in used for payer in one}
     return {payer: usage_together([one.get(payer, {}) for one in used]) for payer in sorted(payers)}
 
 
 def usage_together(used: Sequence[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """The summed usage by role."""
     total: dict[str, Usage] = {}
     for one in used:
         for role, usage in one.items():

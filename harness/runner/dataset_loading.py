@@ -40,7 +40,6 @@ class DatasetReader:
         self._stamps: dict[str, PlaceStamp] = {}
 
     def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
-        """The sampled data set and the digest of its documents."""
         spec = DATASETS.load(config.name)
         subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
         wanted = _Wanted(
@@ -65,7 +64,6 @@ class UnaskedDocuments(DatasetReader):
     """The folder that was read last."""
 
     def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
-        """The documents without queries, and their digest."""
         spec = DATASETS.load(config.name)
         subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
         if not isinstance(params, FilesParams):
@@ -84,7 +82,6 @@ def load_whole(config: DatasetConfig) -> Dataset:
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    """The data set as manifests describe it."""
     return {
         "name": dataset.name,
         "subset": dataset.subset,

@@ -47,7 +47,6 @@ EXECUTORS = PluginKind("rag_harness.executors", "executor", lambda: ExecutorSpec
 
 
 def needs_own_process(configs: Sequence[BenchConfig]) -> bool:
-    """Whether an executor of these configs asks for it. ConfigError: unknown executor."""
     return any(EXECUTORS.load(name).needs_own_process for name in _names(configs))
 
 
@@ -77,7 +76,6 @@ class Executors(AbstractContextManager["Executors"]):
         self._stack.close()
 
     def joined(self, config: BenchConfig) -> Executor | None:
-        """The executor of this config; None if it runs on this machine."""
         if config.runner.executor == LOCAL_EXECUTOR:
             return None
         if self._joined is None:

@@ -21,8 +21,6 @@ _AGAIN = "run its config again (`rag-harness run`): the index is built, and no c
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run whose system can be opened here, unchanged."""
-
     run: RunDir
     configuration: Configuration
 

@@ -42,9 +42,7 @@ class LiveSystem:
     limit_s: float
     loop: asyncio.Runner
     log: TextIO
-    """Receives the output of systems and libraries."""
     server: LocalServer | None = None
-    """The local server of its generator, if it needs one."""
     messages: list[str] = field(default_factory=list)
     """Messages for the user that the caller has not shown yet. The caller removes them."""
 

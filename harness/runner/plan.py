@@ -42,7 +42,6 @@ class Configuration:
     index_params: Params
     answer_params: Params
     roles: Roles
-    """The models that each phase calls."""
     generator: GeneratorConfig | None
     """None: neither phase calls a generator."""
     embedder: EmbedderConfig | None
@@ -57,17 +56,14 @@ class Configuration:
 
     @property
     def systems(self) -> "list[Configuration]":
-        """Its system, and those to which it sends queries."""
         return [self, *self.routed]
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
-        """The models it calls, by role."""
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: config for role, config in played.items() if config is not None}
 
     def models_in(self, phase: Phase) -> dict[Role, ModelConfig]:
-        """The models that this phase calls, by role."""
         roles = self.roles.index if phase == "index" else self.roles.answer
         return {role: model for role, model in self.models.items() if role in roles}
 
@@ -92,7 +88,6 @@ class Cell(Configuration):
 
     @property
     def n_answers(self) -> int:
-        """Number of (query, repeat) pairs."""
         return len(self.dataset.queries) * self.config.repeats
 
 
@@ -325,7 +320,6 @@ def _params_type(spec: SystemSpec, half: str) -> type[Params]:
 
 
 def is_finished(cell: Cell, results: Path) -> bool:
-    """Whether its run is complete over all queries and undamaged."""
     run = RunDir(results / cell.run_id)
     return run.is_closed() and is_whole(cell, run)
 
@@ -342,12 +336,10 @@ def index_dirs(configuration: Configuration, results: Path) -> list[IndexDir]:
 
 
 def is_indexed(configuration: Configuration, results: Path) -> bool:
-    """Whether the indexes that it answers from are built."""
     return all(index.record() is not None for index in index_dirs(configuration, results))
 
 
 def models_left(configuration: Configuration, results: Path) -> dict[Role, ModelConfig]:
-    """The models that the remaining phases call."""
     return configuration.models_in("answer") if is_indexed(configuration, results) else configuration.models
 
 

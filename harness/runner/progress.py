@@ -16,14 +16,10 @@ from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0
 _SHORTEST_BAR = 8
-"""Columns of a bar and the spaces around it."""
 _FEWEST_FOR_ETA = 3
-"""Minimum finished units before the remaining time is shown."""
 
 
 class Bar(Protocol):
-    """The progress bar of one task."""
-
     def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
         """Show that `done` of `total` is finished. `note` is shown beside it, such as the cost so far. `most_s`:
         the seconds that a budget leaves.
@@ -42,7 +38,6 @@ class Reporter:
         self._said = set[str]()
 
     def say(self, line: str) -> None:
-        """Print a line, unless quiet."""
         self.console.print(line, soft_wrap=True)
 
     def say_once(self, line: str) -> None:
@@ -103,7 +98,6 @@ class Reporter:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Hide the bar while another library draws its own."""
         shown, self._shown = self._shown, None
         if shown is None:
             yield
@@ -124,7 +118,6 @@ class _FactsColumn(ProgressColumn):
         self._console = console
 
     def render(self, task: Task) -> Text:
-        """The facts that fit beside the description and a short bar."""
         elapsed = str(timedelta(seconds=int(task.elapsed or 0)))
         count, left, note = (task.fields[name] for name in ("count", "left", "note"))
         choices = [(count, elapsed, left, note), (count, left, note), (count, left), (count,)]

@@ -20,14 +20,12 @@ def refuse_unroutable(spec: SystemSpec) -> None:
 
 
 def config_of(config: BenchConfig, route: Route) -> BenchConfig:
-    """The config that runs only the system of this route."""
     own = SystemOverrides(index=dict(route.index), answer=dict(route.answer))
     alone = {"systems": [route.system], "per_system": {route.system: own}}
     return config.model_copy(update={**alone, "index": {}, "answer": {}, "matrix": {}})
 
 
 def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
-    """The models of a system and of its routed systems."""
     all_roles = [own, *routed]
     return Roles(
         index=frozenset().union(*(one.index for one in all_roles)),
@@ -53,7 +51,6 @@ def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]
 
 
 def _characters(work: Work) -> float:
-    """Characters read by the generator and embedded."""
     return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
 
 

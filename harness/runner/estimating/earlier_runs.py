@@ -38,7 +38,6 @@ T = TypeVar("T")
 _MOST_RUNS = 12
 """Maximum runs used to estimate one configuration, the latest first."""
 _MOST_READ = 4
-"""Maximum runs of which records are read."""
 _MOST_RECORDS = 1000
 """Maximum records per run; more do not improve a mean."""
 
@@ -59,7 +58,6 @@ class EarlierRun:
 
     @cached_property
     def calls(self) -> list[AskedCall]:
-        """The latest generator calls of its answers."""
         return [call for call in latest_calls(self.run.journal_path) if call.role == GENERATOR]
 
     @cached_property
@@ -188,7 +186,6 @@ class EarlierRuns:
         return sorted(found, key=lambda one: -one.closeness)[:_MOST_RUNS]
 
     def _served_by(self, cell: Cell, alike: Callable[[EarlierRun], bool] = lambda _: True) -> list[EarlierRun]:
-        """The latest runs with the same generator."""
         server = _server_of(cell.identity)
         return [run for run in self._runs if run.server == server and alike(run)][:_MOST_RUNS]
 
@@ -210,7 +207,6 @@ def _server_of(identity: Mapping[str, Any]) -> str:
 
 
 def _is_here(cell: Cell) -> bool:
-    """Whether the speed of a configuration is that of this machine."""
     generator = cell.generator
     return generator is None or generator.is_none or provider_of(generator).is_here
 

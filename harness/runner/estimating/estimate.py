@@ -63,7 +63,6 @@ class Estimator:
         return estimates
 
     def estimate(self, cell: Cell) -> Estimate:
-        """The estimate of the whole run, with the number of answers that are left."""
         n_answers, expected = cell.n_answers, expected_work(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.intact_statuses())
@@ -200,7 +199,6 @@ class Estimator:
 
 
 def _limits(rates: Rates, generator: ModelConfig | None, embedder: ModelConfig | None) -> Rates:
-    """The rates, with the limits of both models per minute."""
     return replace(
         rates,
         requests_per_minute=generator.requests_per_minute if generator else None,
@@ -291,7 +289,6 @@ def keep_speeds(cells: Sequence[Cell], results: Path, reporter: Reporter) -> Non
 
 @contextmanager
 def _errors_as_notes(reporter: Reporter) -> Iterator[None]:
-    """A failed estimate is one line of output and does not stop the run."""
     try:
         yield
     except Exception as error:

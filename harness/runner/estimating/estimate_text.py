@@ -51,7 +51,6 @@ def downloads_text(weights: Mapping[str, int]) -> str:
 
 
 def start_of(estimates: Iterable[Estimate]) -> Range:
-    """The seconds to start all these runs."""
     return sum((estimate.start for estimate in estimates if estimate.n_left), NO_TIME)
 
 

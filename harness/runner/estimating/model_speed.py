@@ -49,7 +49,6 @@ class ModelSpeed(BaseModel):
     passages_per_s: float | None = None
     """Passages of 1,000 characters."""
     load_s: float = 0.0
-    """Seconds until the model was loaded."""
     best: dict[str, float] = {}
     """The highest value of each speed that was measured here: at the last one, the machine may have been busy."""
 

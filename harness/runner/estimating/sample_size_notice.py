@@ -18,7 +18,6 @@ class SampleSize:
     dataset: str
     n_queries: int
     n_available: int
-    """Queries in the whole data set."""
     n_systems: int
     """Without baselines. A single system counts as one pair."""
     needed: dict[float, int | None]
@@ -43,7 +42,6 @@ class SampleSize:
 
     @property
     def line(self) -> str:
-        """The number of queries needed, after the warning."""
         n, what = self.n_queries, f"{counted(self.n_systems, 'run')}, {counted(self.n_pairs, 'pair')}"
         phase = "answers" if self.generates else "search alone"
         subject = f"sample size for {phase}, {self.dataset}, {counted(n, 'query', 'queries')}, {what}"

@@ -23,19 +23,14 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The result of one evaluator on one run."""
-
     run: RunDir
     evaluator: str
     n_counted: int = 0
-    """Number of scores with a value."""
     n_failed: int = 0
     """Number of scores that failed although there is an answer."""
     reason: str = ""
-    """The reason of the first failure."""
 
     def with_more(self, scores: Sequence[Score]) -> Self:
-        """The result including these scores."""
         failed = [
             score for score in scores if score.status == "failed" and not score.explanation.startswith(NO_ROW)
         ]
@@ -50,8 +45,6 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class EvaluationOutcome:
-    """The result of an evaluation."""
-
     evaluated: tuple[Evaluated, ...]
     refusals: tuple[tuple[str, HarnessError], ...]
     """Evaluators that could not run at all, with the reason; the others continued."""
@@ -121,7 +114,6 @@ class _Evaluation:
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
-        """The scorer of an evaluator, with a progress bar."""
         scoring: Scoring | None = None
         with self.reporter.bar(f"evaluate: {planned.spec.name}") as bar:
 
@@ -159,7 +151,6 @@ class _Evaluation:
         return evaluated
 
     def _record(self, planned: PlannedEvaluator, models: EvaluationModels, cost: Cost) -> EvaluationRecord:
-        """The settings that made the scores."""
         return EvaluationRecord(
             evaluator=planned.spec.name,
             version=planned.spec.version,

@@ -59,7 +59,6 @@ class OpenedModels:
 
     @property
     def server(self) -> ServerAccess | None:
-        """The server that was started for the judge, if any."""
         return None
 
     def _fetch(self, config: JudgeEmbedderConfig) -> None:
@@ -72,7 +71,6 @@ class OpenedModels:
 
     @cached_property
     def judge(self) -> ChatModel:
-        """The judge, opened at first use."""
         chat = build_chat(self._judge_config, self._open_call_context(), self.server)
         assert chat is not None  # noqa: S101 - the plan checked that there is a judge
         self._connected.append(chat)
@@ -80,7 +78,6 @@ class OpenedModels:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder, opened at first use. Cached vectors are reused."""
         self._fetch(self._embedder_config)
         embedder = build_embedder(self._embedder_config, self._open_call_context(), self._cache)
         self._connected.append(embedder)
@@ -128,7 +125,6 @@ class EvaluationModels(OpenedModels):
 
     @cached_property
     def server(self) -> ServerAccess | None:
-        """The server of a local judge, started at first use; None for others."""
         config = self._plan.judge
         fetch_weights(self._reporter, config)
         serve = provider_of(config).serve
@@ -199,7 +195,6 @@ class MeteredEvaluation:
         self._tell = tell
         self.concurrency = models.concurrency
         self.meter = Meter(SCOPE)
-        """The calls of the current run."""
         self._part = ""
 
     @property

@@ -17,8 +17,6 @@ from harness.registry import EVALUATORS
 
 @dataclass(frozen=True)
 class PlannedEvaluator:
-    """An evaluator with its parameters."""
-
     spec: EvaluatorSpec
     params: Params
 
@@ -63,7 +61,6 @@ class EvaluationPlan:
         return replace(self, evaluators=free, models={})
 
     def needs(self, role: str) -> bool:
-        """Whether any evaluator calls the model of this role."""
         return any(role in planned.spec.roles for planned in self.evaluators)
 
 

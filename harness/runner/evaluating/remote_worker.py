@@ -37,7 +37,6 @@ class ScoringWorker(JobWorker):
         self._answers: tuple[Path, RunAnswers] | None = None
 
     async def work(self) -> None:
-        """Score the queries of the job, then those of each turn; every outcome is reported as an event."""
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
@@ -88,7 +87,6 @@ class _RelayedEvaluation(MeteredEvaluation):
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Meter the calls of the block as one judgement."""
         block = next(self._blocks)
         try:
             with metered_apart(SCOPE, self.meter, block):

@@ -15,7 +15,6 @@ from harness.runner.evaluating.plan import PlannedEvaluator
 from harness.store import RunDir
 
 Tell = Callable[[int, int, str], None]
-"""tell(done, total, doing): reports progress."""
 
 
 class Scoring(Protocol):
@@ -52,8 +51,6 @@ def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Te
 
 @dataclass(frozen=True)
 class LocalScoring:
-    """Scores in this process."""
-
     scorer: Scorer
     runtime: MeteredEvaluation
     budget: Budget

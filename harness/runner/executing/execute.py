@@ -53,8 +53,6 @@ def build_manifest(cell: Cell) -> Manifest:
 
 @dataclass(frozen=True)
 class CellResult:
-    """How a configuration ended."""
-
     run: RunDir
     status: Literal["done", "failed", "stopped"]
     """stopped: the budget is exhausted; the run can be resumed."""
@@ -63,7 +61,6 @@ class CellResult:
     reason: str = ""
     """Why it failed: an error of the system outside of any query."""
     stopped: BudgetExhausted | None = None
-    """The limit that was reached."""
     n_left: int = 0
     """If done: number of queries that were not answered, because the run was closed early."""
     ended_by: BudgetExhausted | None = None
@@ -73,7 +70,6 @@ class CellResult:
 @dataclass(frozen=True)
 class RerunOptions:
     failed: bool = False
-    """Retry failed queries."""
     index: bool = False
     """If the run has no index yet, build it without anything that an earlier build left behind, so that its time
     is measured. No other run may answer from that index meanwhile.
@@ -91,8 +87,6 @@ def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: 
 
 @dataclass(frozen=True)
 class RunContext:
-    """The shared settings of the runs of one command."""
-
     results: Path
     reporter: Reporter
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
@@ -211,7 +205,6 @@ def close_run(
 
 
 def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
-    """The result if the system failed outside of any query."""
     return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
 
 
@@ -241,7 +234,6 @@ def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Q
 
 
 def result_of(run: RunDir) -> CellResult:
-    """The counts of a run so far."""
     statuses = [ending.status for ending in run.latest_attempts().values()]
     n_ok = statuses.count("ok")
     return CellResult(run, "done", n_ok, len(statuses) - n_ok)

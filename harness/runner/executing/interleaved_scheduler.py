@@ -46,7 +46,6 @@ class InterleavedRun:
         self._remaining_queries = {(one.query_id, one.repeat): one for one in todo}
         self._worker: Supervisor | None = None
         self.broken: SystemBroken | None = None
-        """The error that stopped its system."""
 
     @property
     def run_id(self) -> str:
@@ -58,12 +57,10 @@ class InterleavedRun:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its worker is alive and waits for a turn."""
         return self._worker is not None and self._worker.is_waiting
 
     @property
     def rss_bytes(self) -> int:
-        """Memory of its worker, 0 without one."""
         return self._worker.rss_bytes if self._worker else 0
 
     @property
@@ -81,7 +78,6 @@ class InterleavedRun:
         return max(2, slots + 1, 4 * at_once if at_once > 1 else 0)
 
     def left_of(self, query_ids: Sequence[str]) -> list[QueryTask]:
-        """The remaining answers to these queries."""
         keys = [
             (query_id, repeat) for query_id in query_ids for repeat in range(self.execution.cell.config.repeats)
         ]
@@ -137,8 +133,6 @@ def run_interleaved(
 
 
 class InterleavedScheduler:
-    """The scheduler of one command."""
-
     def __init__(
         self,
         cells: Sequence[Cell],
@@ -188,7 +182,6 @@ class InterleavedScheduler:
         (self._finished if todo is None else self._participants).append(participant)
 
     def _update_race(self) -> None:
-        """Update the race with new answers, and end the workers of eliminated systems."""
         if self._race is None:
             return
         runs = {one.run_id: one for one in (*self._participants, *self._finished)}
@@ -202,7 +195,6 @@ class InterleavedScheduler:
         return self._orders[participant.execution.cell.dataset.digest]
 
     def _remaining(self, participant: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
-        """The remaining queries of the block."""
         race = self._race
         if participant.broken:
             return []

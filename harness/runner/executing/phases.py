@@ -42,7 +42,6 @@ class ProgressCounter:
         self._show(Amount())
 
     def count(self, finished: QueryFinished, usd: float | None) -> None:
-        """Count a query, with the price of its usage."""
         self._done += 1
         self._failed += finished.status != "ok"
         # The bar shows known dollars; the report says where a price is unknown.
@@ -71,9 +70,7 @@ class Execution:
     spending: BudgetTracker
     lock_fd: int
     server: LocalServer | None = None
-    """The local model server that was started for this run."""
     fresh_index: bool = False
-    """Ignore the state of an earlier build of the index."""
 
     def usd(self, usage: Mapping[str, Usage]) -> float | None:
         """The price of this usage; None if a model that was called has none."""
@@ -178,7 +175,6 @@ class Execution:
         return left
 
     def _unanswered(self, batch: Sequence[QueryTask]) -> list[QueryTask]:
-        """The queries without a record on disk."""
         endings = self.run.latest_attempts() if batch else {}
         return [
             one

@@ -48,8 +48,6 @@ the lock of the run."""
 
 
 class WorkerProcess:
-    """A `WorkerLink` to a process on this machine."""
-
     lost = ""
 
     def __init__(self, log_fd: int, inherited: Sequence[int] = (), without: Sequence[str] = ()) -> None:
@@ -75,7 +73,6 @@ class WorkerProcess:
         self.send_lines(message.model_dump_json().encode() + b"\n")
 
     def send_lines(self, lines: bytes) -> None:
-        """Send complete lines."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
         # If the worker died at once, its exit code explains more than this error.
         with suppress(BrokenPipeError, ValueError):
@@ -102,5 +99,4 @@ class WorkerProcess:
 
 
 def start_process(log_fd: int, lock_fd: int) -> WorkerLink:
-    """The `LaunchWorker` of this machine."""
     return WorkerProcess(log_fd, (lock_fd,))

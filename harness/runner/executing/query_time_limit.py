@@ -23,7 +23,6 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
         super().__init__()
 
     def time(self) -> float:
-        """The clock of its timers, in seconds."""
         now = super().time()
         if self._n_stops != n_stops():
             self._n_stops = n_stops()

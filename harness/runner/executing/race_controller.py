@@ -76,7 +76,6 @@ class RaceController:
         ]
 
     def record(self, ended: Ended) -> RaceRecord:
-        """The result of the race so far."""
         race, rules = self.race, self._planned.rules
         left = [race.leader, *(one for one in race.active if one != race.leader)]
         return RaceRecord(
@@ -145,7 +144,6 @@ class RaceController:
 
 
 def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, stack: ExitStack) -> Scorer:
-    """The scorer for the metric of the race; closed by `stack`."""
     # No model is called, so nothing is written to a folder.
     models = EvaluationModels(plan.without_models(), Path(), reporter, stack)
     runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)

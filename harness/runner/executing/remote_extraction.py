@@ -31,7 +31,6 @@ class ExtractionWorker(JobWorker):
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
 
     async def work(self) -> None:
-        """Extract from the texts of the job, then of each turn; every outcome is reported as an event."""
         turn: Turn | NoMoreTurns = ExtractionTurn(texts=self._job.texts)
         while isinstance(turn, ExtractionTurn):
             self.send(TextsExtracted(found=await self._read(TextsToRead.model_validate_json(turn.texts))))

@@ -20,8 +20,6 @@ _CpuSeconds = dict[psutil.Process, float]
 
 @dataclass
 class _Tree:
-    """A process and all its descendants."""
-
     root: psutil.Process
     cpu_s: _CpuSeconds = field(default_factory=dict)
     at: float = 0.0
@@ -39,7 +37,6 @@ class _Tree:
         return percent, rss
 
     def rss_bytes(self) -> int:
-        """Resident bytes now."""
         return self._used()[2]
 
     def pause(self) -> None:
@@ -79,11 +76,8 @@ class Servers:
     """Servers that a system uses besides its own processes."""
 
     models: Sequence[str] = ()
-    """URLs of model servers."""
     databases: Sequence[str] = ()
-    """URLs of databases and other services."""
     started: int | None = None
-    """The process id of a model server started for the run."""
     is_system: bool = False
     """The system itself runs at the URLs in `databases`; the worker only sends requests."""
 
@@ -110,7 +104,6 @@ class _Served:
 
 
 def is_suspended(pid: int | None) -> bool:
-    """Whether a process on this machine is suspended (SIGSTOP)."""
     if pid is None:
         return False
     try:

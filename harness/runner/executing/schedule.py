@@ -48,7 +48,6 @@ def run_cells(
 
 
 _LONGEST = 80
-"""Characters of parameters in the line of a run."""
 
 
 def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:

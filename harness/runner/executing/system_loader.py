@@ -30,13 +30,10 @@ from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir
 
 Predicted = tuple[Prediction | None, Failure | None, RunStatus]
-"""The answer or failure of a query, and its status."""
 
 
 @dataclass(frozen=True)
 class OpenedSystem:
-    """A system with its models and their call context."""
-
     system: System
     call_context: AnyCallContext
     model_proxy: ModelProxyServer
@@ -114,7 +111,6 @@ class OpenedSystem:
         )
 
     def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
-        """The cost of what was metered in `wall_s` seconds of this process."""
         cost = cost_of(meter, wall_s, cpu_s, self.embedder_rss_bytes)
         # For a remote system, this process would only measure its own few megabytes.
         unseen = {"cpu_s": None, "peak_rss_bytes": None}
@@ -193,7 +189,6 @@ def check_version(spec: SystemSpec, version: str) -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of the error as one line, cut to a maximum length."""
     return " ".join(cleaned(str(error)).split())[:2000]
 
 

@@ -69,7 +69,6 @@ class WorkerRuntime:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The cross-encoder, opened at first use."""
         if self.reranks_with is None:
             raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
         return open_reranker(self.reranks_with)
@@ -87,7 +86,6 @@ class WorkerRuntime:
         return LogprobEntailment(chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
-        """Generate an answer under the shared answer contract."""
         return await generate(self, answer_messages(question, contexts, self.answer_style))
 
     async def lend(self) -> ModelProxy:
@@ -103,7 +101,6 @@ class WorkerRuntime:
         return proxy
 
     def lent_url(self) -> str:
-        """The URL for calls of the current query."""
         return self._served.url()
 
     @property
@@ -113,7 +110,6 @@ class WorkerRuntime:
         return self.model_proxy
 
     def routed(self, route: Route) -> System:
-        """The system that the runner opened for this route."""
         if route.key not in self.routed_systems:
             raise RuntimeError(f"no route to '{route.system}' was planned: see SystemSpec.routes")
         return self.routed_systems[route.key]

@@ -68,8 +68,6 @@ _READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time 
 
 
 class Worker(JobWorker):
-    """One phase of one run."""
-
     def __init__(self, job: Job, events: BinaryIO) -> None:
         super().__init__(events, stays=job.stays)
         self._job = job
@@ -258,7 +256,6 @@ def read_job(line: bytes) -> AnyJob:
 
 
 def main() -> None:
-    """Read the job, do it, report the outcome."""
     lines = _taken_input()
     count_stops()
     job = read_job(lines.readline())

@@ -38,7 +38,6 @@ from harness.runner.executing.process_launcher import LaunchWorker, WorkerLink, 
 from harness.runner.executing.resources import Sampler, is_suspended
 
 _LONGEST_LINE = 1 << 20
-"""Bytes; a longer one is written in parts."""
 _LAST_WORDS_S = 2.0
 """Maximum wait for the end of the pipe: a process that a system left behind may keep it open."""
 
@@ -82,7 +81,6 @@ GRACE_S = 15.0
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
 _LEAVES_S = 10.0
-"""Maximum time for a worker to close its system."""
 
 
 class SystemBroken(Exception):
@@ -91,12 +89,9 @@ class SystemBroken(Exception):
 
 @dataclass
 class WorkerEnd:
-    """How a worker ended."""
-
     completed: bool
     indexed: IndexBuilt | None = None
     in_flight: list[QueryTask] = field(default_factory=list)
-    """Queries that were running when it died."""
     overdue: list[QueryTask] = field(default_factory=list)
     """Queries beyond their time limit, for which it was killed."""
     death: str = ""
@@ -169,7 +164,6 @@ class Supervisor:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a worker is alive and waits for a turn."""
         return self._worker is not None and self._worker.wait(0) is None
 
     @property
@@ -183,14 +177,12 @@ class Supervisor:
             worker.kill()
 
     def leave(self) -> None:
-        """Let a waiting worker close its system and exit."""
         if self._worker is not None and self.is_waiting:
             self._worker.send(NoMoreTurns())
             self._worker.wait(_LEAVES_S)
         self.end()
 
     def end(self) -> None:
-        """Kill the worker if it is still alive."""
         self._worker = None
         self._stack.close()
 
@@ -204,7 +196,6 @@ class Supervisor:
         return worker
 
     def _follow(self, worker: WorkerLink) -> None:
-        """Until it ends or waits for its next turn."""
         buffer, self._looked_at = bytearray(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)

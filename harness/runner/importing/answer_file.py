@@ -82,7 +82,6 @@ class ImportedRow(Record):
     """Its place in the file: `line 3`, or `row 3` of an array."""
     query_id: Identifier | None = None
     query: str | None = None
-    """Text of the query."""
     repeat: Annotated[Count, Field(lt=_MOST_REPEATS)] = 0
     answer: str | None = None
     error: str | None = None
@@ -116,7 +115,6 @@ class ImportedRow(Record):
 
 
 FIELDS = tuple(name for name in ImportedRow.model_fields if name != "place")
-"""The fields of a row."""
 NUMBERS = (
     "repeat",
     "input_tokens",
@@ -312,7 +310,6 @@ def _parse(path: Path, row: FieldRow, given: Mapping[str, Any]) -> ImportedRow:
 
 
 def _explained(error: ValidationError) -> str:
-    """The first error, in terms of JSON."""
     detail = error.errors()[0]
     problem = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")
     parts = [str(part) for part in detail["loc"] if isinstance(part, int) or part.isidentifier()]

@@ -50,20 +50,15 @@ _FEWEST_COPIES = 5
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """The options of an import."""
-
     file: Path
     label: str
-    """Name of the system that answered."""
     dataset: str | None = None
     """None: the data set of the run `like`."""
     subset: str | None = None
     docs: Path | None = None
     """Folder of the data set, if it needs one; a folder of documents if `dataset` is None."""
     include: tuple[str, ...] = ()
-    """Files in the folder to read although a rule excludes them."""
     questions: Path | None = None
-    """File of questions about the documents."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Field of an answer -> its column in the file; with `questions`, also fields of that file."""
     where: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +70,6 @@ class ImportRequest:
     evaluators: tuple[str, ...] = ()
     """Empty: the default evaluators."""
     skip_unknown: bool = False
-    """Skip rows with queries that are not in the data set."""
     only_answered: bool = False
     """Sample only the queries that the file answers, instead of all queries of the data set."""
 
@@ -90,7 +84,6 @@ class ImportedRun:
     whole: Dataset
     """The whole data set, with which the rows were matched."""
     dataset: Dataset
-    """The sample of the run."""
 
     def manifest(self, model: Mapping[str, str], evaluators: tuple[str, ...]) -> Manifest:
         dataset, request = self.dataset, self.request

@@ -19,16 +19,13 @@ class Matched:
 
     rows: Mapping[AnswerKey, ImportedRow]
     n_left_out: int
-    """Number of rows with an unknown query."""
 
     @property
     def query_ids(self) -> frozenset[str]:
-        """The queries that have a row."""
         return frozenset(query_id for query_id, _ in self.rows)
 
     @property
     def repeats(self) -> int:
-        """Number of repeats of each query."""
         return 1 + max(repeat for _, repeat in self.rows)
 
 
@@ -61,8 +58,6 @@ def match_rows(
 
 
 class QueryIndex:
-    """Queries by id and by text."""
-
     def __init__(self, queries: Sequence[Query], holder: str) -> None:
         self._holder = holder
         self._texts = {query.query_id: query.text for query in queries}
@@ -91,7 +86,6 @@ class QueryIndex:
         return fitting[0] if fitting else None
 
     def explain_unknown(self, unknown: Sequence[ImportedRow], n_rows: int) -> DataError:
-        """The error for rows with an unknown query."""
         first = unknown[0]
         asked = first.query if first.query is not None else first.query_id or ""
         what = (
