@@ -197,9 +197,7 @@ def verdicts(
     prices: str | Path | None = None,
     results: str | Path = "results",
 ) -> list[Verdict]:
-    """Which run to choose, how sure that is, and what would change it: a verdict for each data set. `margin` as in
-    `report`.
-    """
+    """For each data set: which run to choose, how sure that is, what would change it. `margin` as in `report`."""
     from harness.api.config_building import prices_of_runs
     from harness.report import load_chapters
 

@@ -108,9 +108,7 @@ def as_names(names: Sequence[str]) -> tuple[str, ...]:
 def evaluation_config(
     run: RunDir, path: Path | None = None, evaluators: Sequence[str] = (), settings: Sequence[str] = ()
 ) -> BenchConfig:
-    """The config for evaluating a run: from a file, or else the defaults with the run's own evaluators; then
-    `evaluators` and `settings` on top.
-    """
+    """The config for evaluating a run: a file, or the run's own evaluators, with `evaluators` and `settings`."""
     tree = read_yaml(path) if path else _own_config(run.manifest().config)
     if evaluators:
         tree["evaluators"] = list(evaluators)

@@ -49,9 +49,7 @@ class BudgetTracker:
         began: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The time limit counts from `began` (time.monotonic), or from now. `warn` receives a line for each
-        journal with damaged calls.
-        """
+        """The time limit counts from `began` (time.monotonic), or from now. `warn` is told of damaged journals."""
         self._budget, self.prices, self._results, self._payers = budget, prices, results, payers
         self._began = time.monotonic() if began is None else began
         self._before = Amount()
@@ -81,18 +79,14 @@ class BudgetTracker:
         return BudgetTracker(budget, self.prices, self._results, self._payers)
 
     def shared_copy(self) -> "BudgetTracker":
-        """A copy that reads the journals once, now. Dollars and tokens are then tracked by one `Budget` that
-        many workers share; `check` raises if nothing was left now, or when the time is over.
-        """
+        """A copy that reads the journals once, now: many workers then share one `Budget` of dollars and tokens."""
         self.count()
         tracker = copy(self)
         tracker._is_kept_elsewhere = True
         return tracker
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
-        """ConfigError if dollars are limited and a model has no price, or if dollars or tokens are limited and a
-        pipeline calls models of its own, which are not metered.
-        """
+        """ConfigError if a limit cannot be enforced: a model has no price, or a pipeline is not metered."""
         limited = [key for key in ("usd", "tokens") if getattr(self._budget, key) is not None]
         if limited and any(played_by.get("provider") == OWN_MODELS for played_by in models.values()):
             raise ConfigError(
@@ -180,9 +174,7 @@ class BudgetTracker:
         return {role: price for role, price in found.items() if price is not None}
 
     def note(self, since: Amount, usd: float | None = None) -> str:
-        """Text for a progress bar; `since` was spent after the last `check`. Without a limit the dollars `usd`,
-        or nothing if they are 0 or unknown.
-        """
+        """For a progress bar; `since` was spent after the last `check`. Without a limit the known dollars `usd`."""
         return self._as_text(self._before + since) or (f"${usd:.4f}" if usd else "")
 
     def report(self) -> str:
@@ -190,11 +182,7 @@ class BudgetTracker:
         return self._as_text(self.spent())
 
     def flags_for_larger(self, exhausted: BudgetExhausted) -> str:
-        """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
-        not fit.
-
-        Empty if only the time was over, because the next command has the full time again.
-        """
+        """Flags for twice the limits, with room for the refused call; empty if only the time was over."""
         usd, tokens, spent, flags = self._budget.usd, self._budget.tokens, self.spent(), []
         if self.time_is_over:
             return ""

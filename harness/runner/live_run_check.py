@@ -104,9 +104,7 @@ def _routed(
 
 
 def index_ids(manifest: Manifest) -> list[str]:
-    """The ids of the stored indexes of a run: its own, or those of the systems to which it routes. HarnessError if
-    these are not installed as they were.
-    """
+    """The ids of its stored indexes: its own, or its routed systems'. HarnessError if these are not installed."""
     system = manifest.system
     if not system.get("routed"):
         return [manifest.index_id]

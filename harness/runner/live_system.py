@@ -47,10 +47,7 @@ class LiveSystem:
     """Messages for the user that the caller has not shown yet. The caller removes them."""
 
     def answer(self, question: str) -> RunRecord:
-        """The record of the answer or failure; it is not saved.
-
-        HarnessError if no question can be answered, such as for a missing model or server.
-        """
+        """The record, which is not saved. HarnessError if no question can be answered, as without a server."""
         query = Query(query_id=f"asked-{short_digest(question)}", text=question)
         task = QueryTask(query_id=query.query_id, repeat=0, attempt=1)
         with redirect_stdout(self.log), redirect_stderr(self.log):

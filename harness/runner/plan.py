@@ -34,9 +34,7 @@ _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.",
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """A system with parameters and models, and the ids of its run and index: planned (`Cell`), or read from the
-    manifest of a run (`harness.runner.live_run_check`).
-    """
+    """A system with parameters and models, and the ids of its run and index: planned, or read from a manifest."""
 
     spec: SystemSpec
     index_params: Params
@@ -125,9 +123,7 @@ def _names_evidence(cell: Cell) -> bool:
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
-    """Refuse an axis that changes no run, such as a judge: it would silently give one run. Keys of `_OF_RUNS` are
-    allowed, since some systems lack a parameter, and two sample sizes of a small data set may be equal.
-    """
+    """Refuse an axis that changes no run, such as a judge. Keys of `_OF_RUNS` may change only some of them."""
     if axis.startswith(_OF_RUNS):
         return
     runs: dict[str, set[str]] = {}
@@ -141,9 +137,7 @@ def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
-    """Refuse a shared parameter that no system of the config has: it is a typing error. Keys under `per_system`
-    of a system that `--system` left out are allowed.
-    """
+    """Refuse a shared parameter that no system has. Systems that `--system` left out are known by `per_system`."""
     specs = [_system(name) for name in [*config.systems, *config.per_system]]
     for half in ("index", "answer"):
         known = {key for spec in specs for key in _params_type(spec, half).model_fields}
@@ -240,9 +234,7 @@ def index_id_of(
     identity: Mapping[str, Any],
     routed: Sequence[Configuration] = (),
 ) -> str:
-    """The id of the index for a run with this identity. The version of the system is part of it unless the
-    system names the kind of its index (`SystemSpec.index_kind`).
-    """
+    """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
     models, weights = identity["models"], spec.own_weights(params)
     return short_digest(
         {
@@ -260,10 +252,7 @@ def index_id_of(
 def models_of(
     config: BenchConfig, spec: SystemSpec, roles: Roles, index_params: Params
 ) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
-    """The generator and the embedder of a system, resolved; None if neither phase calls it.
-
-    ConfigError if it needs a model and the config says `none`.
-    """
+    """Both resolved; None if neither phase calls it. ConfigError if one is needed and the config says `none`."""
     generator, embedder, called = config.models.generator, config.models.embedder, roles.index | roles.answer
     if generator.is_none and "generator" in roles.index:
         raise ConfigError(

@@ -21,9 +21,7 @@ _FEWEST_FOR_ETA = 3
 
 class Bar(Protocol):
     def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
-        """Show that `done` of `total` is finished. `note` is shown beside it, such as the cost so far. `most_s`:
-        the seconds that a budget leaves.
-        """
+        """`note` is shown beside it, such as the cost so far. `most_s`: the seconds that a budget leaves."""
         ...
 
 
@@ -145,9 +143,7 @@ class _RichBar:
 
 
 class Pace:
-    """Estimates the remaining time from the units done since the first one. Loading a model or an index before it
-    does not count.
-    """
+    """Estimates the remaining time from the units done since the first one, without loading before it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

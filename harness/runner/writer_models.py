@@ -54,10 +54,7 @@ class WriterPlan:
 
 
 def plan_models(models: ModelsConfig) -> WriterPlan:
-    """`models.generator` writes and `models.judge` checks; if only one of them is configured, it does both.
-
-    Raises ConfigError if there is neither.
-    """
+    """`models.generator` writes, `models.judge` checks; one alone does both. ConfigError if there is neither."""
     generator, judge = models.generator, models.judge
     if generator == GeneratorConfig():
         generator = _playing(GeneratorConfig, judge)
@@ -124,9 +121,7 @@ class WriterModels:
 
     @asynccontextmanager
     async def charge(self) -> AsyncIterator[None]:
-        """Context manager around all calls for one candidate. Raises BudgetExhausted if no call may start any
-        more, or if one is still open when the time is over.
-        """
+        """Around the calls for one candidate. BudgetExhausted if none may start, or one is open when time ends."""
         self.budget.check_time()
         try:
             async with asyncio.timeout_at(self._cut_at) as limit:

@@ -86,9 +86,7 @@ class EarlierRuns:
         self._runs.sort(key=lambda one: (one.manifest.created_at, one.run.run_id), reverse=True)
 
     def rates(self, cell: Cell) -> Rates:
-        """What the journals say of the generator: lengths of prompts and replies, and seconds per call. Calls of a
-        local model count on this machine only.
-        """
+        """Prompt and reply lengths and seconds per call. Calls of a local model count on this machine only."""
         key = (_server_of(cell.identity), cell.config.limits.concurrency)
         if key not in self._rates:
             self._rates[key] = self._measure(cell)
@@ -124,9 +122,7 @@ class EarlierRuns:
         )
 
     def index_phases(self, cell: Cell, *, per_document: bool) -> list[Earlier]:
-        """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index, for
-        systems that give no expectation.
-        """
+        """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index."""
         found: dict[str, Earlier] = {}
         for run in self._served_by(cell, lambda one: one.index_kind == cell.spec.stored_index_kind):
             record = _read(run.run, RunDir.index)
@@ -162,9 +158,7 @@ class EarlierRuns:
         return phases
 
     def judged(self, planned: PlannedEvaluator, system: str, models: Mapping[str, Any]) -> list[Earlier]:
-        """The latest evaluations by this evaluator with these models, the judge as generator. Those of the same
-        system are closer: long contexts need more judge calls.
-        """
+        """The latest evaluations with these models, the judge as generator; those of the same system are closer."""
         wanted, found = (planned.spec.version, planned.params.model_dump(mode="json")), list[Earlier]()
         for run in self._runs:
             done = _read(run.run, RunDir.done)

@@ -39,18 +39,14 @@ _BUSIEST = 4.0
 
 
 class Estimator:
-    """Estimates configurations from the runs in a results folder and the stored speed of the models. Calls no
-    model, starts nothing and writes nothing.
-    """
+    """Estimates configurations from earlier runs and stored model speeds. Calls, starts and writes nothing."""
 
     def __init__(self, results: Path, prices: Prices, *, fresh_index: bool = False) -> None:
         """`fresh_index`: indexes are built without stored vectors and calls."""
         self._results, self._prices, self._fresh_index = results, prices, fresh_index
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
-        """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
-        ids of indexes that earlier ones pay for, and is extended.
-        """
+        """One estimate per configuration. `paid`: ids of indexes that earlier ones pay for; it is extended."""
         paid = set() if paid is None else paid
         estimates = []
         for cell in cells:
@@ -166,9 +162,7 @@ class Estimator:
         )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
-        """Estimates by evaluator, without those that already scored the finished run with the same judge and
-        parameters.
-        """
+        """By evaluator, without those that already scored the finished run with the same judge and parameters."""
         plan, found = plan_evaluation(cell.config), dict[str, PhaseEstimate]()
         evaluations = run.evaluations() if not n_left else []
         for one in plan.evaluators:
@@ -219,9 +213,7 @@ def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str,
 
 
 def expected_work(cell: Cell, workload: Workload | None = None) -> Expected | None:
-    """The work of a run, its routed systems included, as its system expects it before anything was measured. None
-    if one of them gives no expectation. `workload`: another one than the cell's.
-    """
+    """The work that a system and its routed systems expect; None if one of them gives no expectation."""
     if workload is None:
         corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
         answer_tokens = cell.generator.max_tokens if cell.generator else 1
@@ -238,10 +230,7 @@ def expected_work(cell: Cell, workload: Workload | None = None) -> Expected | No
 
 
 def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:
-    """Measure the speed of the free models of these configurations, a few seconds each, unless done today.
-
-    Returns notes about weights to download and failures. Calls no paid model and downloads nothing.
-    """
+    """Measure free models, unless done today. Returns notes about weights to download and failures."""
     models = {repr(model): model for cell in cells for model in cell.models.values() if not model.is_none}
     notes = []
     for model in models.values():

@@ -99,9 +99,7 @@ def budget_text(budget: BudgetConfig) -> str:
 
 
 def likely_answers(budget: BudgetConfig, estimates: Sequence[Estimate]) -> str:
-    """How many queries each system is likely to answer within the budget: `3 to 8 of 20 answers per system`. Empty
-    if it is likely to be enough for all.
-    """
+    """The queries that a budget is likely to allow: `3 to 8 of 20 answers per system`; empty if all."""
     n = max((estimate.n_left for estimate in estimates), default=0)
     phases = [phases_left(estimate) for estimate in estimates]
     fixed = totals([one["index"] for one in phases if "index" in one], start_of(estimates))

@@ -62,9 +62,7 @@ class ModelSpeed(BaseModel):
 
 
 def is_free(config: ModelConfig) -> bool:
-    """Whether its calls certainly cost nothing. A server on loopback that is not Ollama's may forward to a paid
-    model, and so does Ollama for names that end in `cloud`.
-    """
+    """Whether its calls cost nothing. Other servers on loopback may forward them, as Ollama does for `cloud`."""
     if config.provider != "ollama":
         return provider_of(config).is_here
     host = urlsplit(str(config.base_url)).hostname or ""
@@ -81,9 +79,7 @@ def stored_speed(config: ModelConfig) -> ModelSpeed | None:
 
 
 def calibrate(config: ModelConfig, say: Callable[[str], None] = lambda _: None) -> str:
-    """Measure the speed of a free model and store it, unless that was done today. Returns the reason if that
-    failed. Its weights must be downloaded already.
-    """
+    """Measure a free model that needs no download and store its speed, unless done today. Returns why it failed."""
     path = _path(config)
     if path.is_file() and time.time() - path.stat().st_mtime < _VALID_S and stored_speed(config):
         return ""

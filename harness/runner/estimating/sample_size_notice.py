@@ -69,9 +69,7 @@ def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
 
 
 def size_lines(sizes: Iterable[SampleSize]) -> list[str]:
-    """One line for each sample over which systems are compared, about the most of them: the configs of a command
-    share samples.
-    """
+    """One line for each sample, about the most systems that are compared over it: configs share samples."""
     most: dict[tuple[str, int], SampleSize] = {}
     for size in sizes:
         held = most.setdefault((size.dataset, size.n_queries), size)

@@ -34,9 +34,7 @@ SCOPE = "judge"
 
 
 class OpenedModels:
-    """The judge and the embedder of an evaluation, called by this process or, for a remote worker, by the one that
-    started it. `stack` closes what they open.
-    """
+    """The judge and the embedder, called by this process or by the one that started it. `stack` closes them."""
 
     def __init__(
         self,
@@ -139,11 +137,7 @@ class EvaluationModels(OpenedModels):
     def call_server(
         self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
     ) -> RemoteCallServer:
-        """A server that makes the calls of these roles for remote workers. The caller closes it; it runs in
-        `loop`.
-
-        `server`: the server started for the judge, if any. An encoder runs in the worker itself.
-        """
+        """Makes calls of these roles for remote workers, in `loop`; the caller closes it. `server`: the judge's."""
         models = (self._plan.judge, self._plan.embedder)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
         call_context = self._call_context(self._opened_journal())

@@ -65,10 +65,7 @@ class EvaluationPlan:
 
 
 def plan_evaluation(config: BenchConfig) -> EvaluationPlan:
-    """The evaluators of a config.
-
-    HarnessError for an unknown name or parameter, two evaluators with the same metric, or a missing judge.
-    """
+    """HarnessError for an unknown name or parameter, two evaluators with the same metric, or a missing judge."""
     for name in config.per_evaluator:
         EVALUATORS.load(name)
     evaluators = tuple(_planned(name, config) for name in dict.fromkeys(config.evaluators))
@@ -94,9 +91,7 @@ def check_packages(plan: EvaluationPlan) -> None:
 
 
 def check_judges(plan: EvaluationPlan) -> None:
-    """HarnessError if a package is missing or a model of the evaluators is not reachable. Checked before hours of
-    answering.
-    """
+    """HarnessError if a package is missing or a model of the evaluators is not reachable."""
     check_packages(plan)
     if plan.needs("judge"):
         check_reachable(plan.judge)

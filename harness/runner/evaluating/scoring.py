@@ -21,9 +21,7 @@ class Scoring(Protocol):
     """Applies one evaluator to the runs of a command, one after another."""
 
     def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
-        """All scores of a run, sorted, in parts. HarnessError if scoring cannot continue; the scores of that run
-        are then discarded.
-        """
+        """All scores of a run, sorted, in parts. On a HarnessError the scores of that run are discarded."""
         ...
 
     @property

@@ -109,11 +109,7 @@ class RunContext:
 
 
 def run_cell(cell: Cell, context: RunContext) -> CellResult:
-    """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
-    resumes.
-
-    A finished run is not changed, unless its failed queries are retried.
-    """
+    """Build the index, answer what is left, write done.json. The next call resumes; a finished run stays."""
     run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
         todo = begin(cell, run, context)
@@ -137,9 +133,7 @@ def run_cell(cell: Cell, context: RunContext) -> CellResult:
 
 
 def build_index(cell: Cell, context: RunContext) -> RunDir:
-    """The run of a configuration with its index, built unless it exists, and none of its queries answered, so that
-    its system can be asked other questions. Raises SystemBroken.
-    """
+    """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
     run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
         if run.index() is None or not is_indexed(cell, context.results):

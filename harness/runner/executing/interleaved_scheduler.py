@@ -141,9 +141,7 @@ class InterleavedScheduler:
         race: PlannedRace | None,
         evaluation: EvaluationPlan | None,
     ) -> None:
-        """Open the runs of these configurations; `stack` closes them. A race begins with the answers of earlier
-        commands, which may already decide it.
-        """
+        """Open the runs; `stack` closes them. Answers of earlier commands may already decide a race."""
         self._cells, self._context, self._stack = cells, context, stack
         self._reporter, self._spending = context.reporter, context.spending
         self._servers: dict[str, LocalServer | None] = {}

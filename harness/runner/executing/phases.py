@@ -123,9 +123,7 @@ class Execution:
             bar.update(event.done, event.total, doing, self.spending.seconds_left())
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
-        """Answer these queries. A query that kills the worker process is recorded as failed, and the others
-        continue.
-        """
+        """A query that kills the worker process is recorded as failed, and the others continue."""
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)

@@ -217,9 +217,7 @@ _FORWARDERS = frozenset(
 
 
 def listening_at(url: str) -> int | None:
-    """The id of the process that serves this URL; of the parent, if it and its children listen. None if the server
-    is not on this machine or its process is not visible.
-    """
+    """The process that serves this URL, or its parent if that listens too. None if elsewhere or not visible."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme.partition("+")[0])
     if port is None or not is_this_machine(parts.hostname or ""):

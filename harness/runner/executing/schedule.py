@@ -29,9 +29,7 @@ def run_cells(
     executor: Executor | None = None,
     in_turns: bool = False,
 ) -> list[CellResult]:
-    """Run configurations in parallel on the machines of an executor; or `in_turns`, a few queries each, which a
-    race needs; or one after another, up to the one that the budget stops.
-    """
+    """Run configurations on an executor; or `in_turns`, as a race needs; or one by one until the budget stops."""
     if executor or in_turns:
         for number in range(1, len(cells) + 1):
             _announce(cells, number, context)
@@ -95,9 +93,7 @@ _ANEW = "use another folder (--results) to measure again"
 
 
 def reuse_lines(cell: Cell, run: RunDir, rerun: RerunOptions) -> Iterator[str]:
-    """Warnings if seconds of the run were measured with other settings or on another machine, which change
-    neither answers nor the run id, and if a fresh index is requested but the run has its index.
-    """
+    """Warnings that seconds were measured with other settings or elsewhere, or --fresh-index has no effect."""
     try:
         if run.index() is None:
             return

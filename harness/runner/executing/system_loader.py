@@ -54,10 +54,7 @@ class OpenedSystem:
     async def predict(
         self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None] = lambda _left_s: None
     ) -> Predicted:
-        """The answer to a query within its time limit. Exceptions of the system become a failure and are printed.
-
-        Raises HarnessError, and errors after which no query can be answered.
-        """
+        """The answer within its time limit; errors of the system become a failure, HarnessError is raised."""
         predicted: Predicted
         with metered(meter):
             try:

@@ -216,9 +216,7 @@ def _as_text(value: object) -> str:
 
 
 def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Columns:
-    """The columns of the fields. DataError or ConfigError for a required or mapped field that no row has: all rows
-    would be failures.
-    """
+    """DataError or ConfigError for a required or mapped field that no row has: all rows would be failures."""
     columns = find_columns(path, table, _ROLES, fields)
     if not {"query", "query_id"} & set(columns.roles):
         columns = find_columns(path, table, {**_ROLES, "query_id": _ANY_ID}, fields)

@@ -226,9 +226,7 @@ class ImportedRun:
         return {reference.query_id: reference.answers for reference in self.dataset.references}
 
     def _failure(self, query_id: str, row: ImportedRow) -> Failure | None:
-        """Also of a blank answer, and of one that is the message of an error, if no expected answer has its status
-        or name.
-        """
+        """Also of a blank answer, and of an error message whose status or name no expected answer has."""
         error = row.error if row.error is not None and row.error.strip() else None
         answer = row.answer or ""
         if error is None and len(answer) <= _LONGEST_ERROR and (found := _SERVER_ERROR.match(answer)):
