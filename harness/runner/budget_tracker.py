@@ -174,7 +174,7 @@ class BudgetTracker:
         return {role: price for role, price in found.items() if price is not None}
 
     def note(self, since: Amount, usd: float | None = None) -> str:
-        """For a progress bar; `since` was spent after the last `check`. Without a limit the known dollars `usd`."""
+        """For a progress bar; `since` was spent after the last `check`. Without a limit `usd`, if known."""
         return self._as_text(self._before + since) or (f"${usd:.4f}" if usd else "")
 
     def report(self) -> str:

@@ -79,7 +79,7 @@ def stored_speed(config: ModelConfig) -> ModelSpeed | None:
 
 
 def calibrate(config: ModelConfig, say: Callable[[str], None] = lambda _: None) -> str:
-    """Measure a free model that needs no download and store its speed, unless done today. Returns why it failed."""
+    """Measure a free model that needs no download, unless done today. Returns why it failed."""
     path = _path(config)
     if path.is_file() and time.time() - path.stat().st_mtime < _VALID_S and stored_speed(config):
         return ""
