@@ -137,7 +137,7 @@ class EvaluationModels(OpenedModels):
     def call_server(
         self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
     ) -> RemoteCallServer:
-        """Makes calls of these roles for remote workers, in `loop`; closed by the caller. `server`: the judge's."""
+        """Makes their calls for remote workers, in `loop`; closed by the caller. `server`: the judge's."""
         models = (self._plan.judge, self._plan.embedder)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
         call_context = self._call_context(self._opened_journal())
