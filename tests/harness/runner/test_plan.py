@@ -86,9 +86,6 @@ def test_a_key_in_the_environment_never_changes_the_provider(monkeypatch: pytest
     (found,) = plan_cells(load_config(None, []))
     found_providers = {role: one.provider for role, one in found.models.items()}
     assert found_providers == {"generator": "local", "embedder": "minilm"}
-        "generator": "local",
-        "embedder": "minilm",
-    }
 
 
 @pytest.mark.parametrize(
