@@ -22,7 +22,7 @@ def records_of(made: dict[str, Any]) -> list[RunRecord]:
     return list(RunDir(Path(made["path"])).iter_records())
 
 
-def test_a_server_that_is_down_is_one_line_and_nothing_is_lost(here: CommandLineHere, serve: Any) -> None:
+def test_a_server_that_is_down_is_one_line(here: CommandLineHere) -> None:
     settings = ("provider=ollama", "model=x", "base_url=http://127.0.0.1:9/v1")
     words = [word for one in settings for word in ("--set", f"models.generator.{one}")]
     line = here.refused("run", "--quiet", *words)
@@ -76,9 +76,6 @@ def test_throttling_is_kept_apart_from_latency(indexed: CommandLineHere) -> None
         assert record.cost.usage["generator"].calls == 1
 
 
-# Models that refuse what was always sent, that think before they speak, and parameters of their own.
-
-
 RUN = ("run", "-c", str(SMOKE), "--quiet")
 
 
@@ -114,14 +111,15 @@ def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(
     assert list(here.results.glob("*/manifest.json")) == []
 
 
-FORMATS = ("<think>\n{}\n</think>\n\n{}", "analysis{}assistantfinal{}")
+FORMS = ("{1}", "<think>\n{0}\n</think>\n\n{1}", "analysis{0}assistantfinal{1}")
+"""Of an answer {1} with the reasoning {0}."""
 
 
 def test_reasoning_is_removed_before_answers_are_scored_and_that_is_said(
     here: CommandLineHere, serve: Any
 ) -> None:
     urls = []
-    for form in ("{1}", *FORMATS):
+    for form in FORMS:
         server = serve(FakeScript())
         answer = server.model._answer
         # The words of the reasoning would be a right answer to a query.
@@ -132,15 +130,15 @@ def test_reasoning_is_removed_before_answers_are_scored_and_that_is_said(
     words = ("-s", "closed-book", "--set", "dataset.sample.per_type=3", *over_http("generator", server))
     done = here.call(*RUN, *words, "--set", f"matrix={json.dumps({'models.generator.base_url': urls})}")
     assert done.returncode == 0, done.stderr
-    runs = {RunDir(path.parents[1]) for path in here.results.glob("*/scores/answer.jsonl")}
     scores, reasoned = {}, {}
-    for run in runs:
+    for path in here.results.glob("*/scores/answer.jsonl"):
+        run = RunDir(path.parents[1])
         url = run.manifest().identity["models"]["generator"]["base_url"]
-        rows = map(json.loads, (run.path / "scores" / "answer.jsonl").read_text().splitlines())
+        rows = map(json.loads, path.read_text().splitlines())
         scores[url] = sorted((row["measure"], row["query_id"], row["value"]) for row in rows)
         reasoned[url] = sum(bool(record.prediction and record.prediction.trace) for record in run.iter_records())
     assert len({query for _, query, _ in scores[urls[0]]}) == 12
     assert [scores[url] == scores[urls[0]] for url in urls] == [True] * 3
-    assert [reasoned[url] for url in urls] == [0] + [12] * 2
+    assert [reasoned[url] for url in urls] == [0, 12, 12]
     summary = (here.folder / done.stdout.rstrip("\n")).with_name("summary.md").read_text()
     assert summary.count("Reasoning was removed from 12 answers") == 2

@@ -150,16 +150,6 @@ def test_the_keyboard_reaches_every_control_in_order(open_file: Open, report: Pa
     assert places == sorted(places)
 
 
-def test_a_command_is_copied(open_file: Open, report: Path) -> None:
-    page = open_file(report)
-    page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    page.locator("#scores > summary").click()
-    page.get_by_role("button", name="Copy").press("Enter")
-    page.get_by_text("Copied", exact=True).wait_for()
-    assert page.evaluate("window.copied") == "rag-harness run --set 'systems=[\"kg\"]'\nrag-harness report a\n"
-
-
 def test_paper_shows_everything_without_what_only_a_screen_can_do(open_file: Open, report: Path) -> None:
     page = open_file(report, color_scheme="dark", viewport={"width": 703, "height": 1000})
     assert not page.get_by_text("pair 39").is_visible()
@@ -180,10 +170,6 @@ def test_without_scripts_only_the_buttons_are_missing(open_file: Open, report: P
     assert page.get_by_text("pair 39").is_visible()
 
 
-def rows_of(page: "Page", table: str) -> list[str]:
-    return page.locator(f"{table} tbody th").all_inner_texts()
-
-
 def test_a_table_is_sorted_by_a_key_on_its_heading_and_as_it_was_by_a_third(
     open_file: Open, tmp_path: Path
 ) -> None:
@@ -195,23 +181,30 @@ def test_a_table_is_sorted_by_a_key_on_its_heading_and_as_it_was_by_a_third(
     page = open_file(written(tmp_path, page_html([replace(one, sections=(section,))], {})))
     page.locator("#scores > summary").click()
     button = page.get_by_role("button", name="tokens")
-    found = []
+    shown, found = page.locator("#some tbody th"), []
     for _ in range(3):
         button.press("Enter")
         heading = page.locator("#some thead th").nth(1)
-        found.append((heading.get_attribute("aria-sort"), rows_of(page, "#some")))
+        found.append((heading.get_attribute("aria-sort"), shown.all_inner_texts()))
     assert found == [
         ("descending", ["high", "middle", "low", "none"]),
         ("ascending", ["low", "middle", "high", "none"]),
         (None, list(values)),
     ]
     page.get_by_role("button", name="system").click()
-    assert rows_of(page, "#some") == sorted(values)
+    assert shown.all_inner_texts() == sorted(values)
 
 
-def test_a_table_is_kept_as_csv_without_a_file_beside_the_page(open_file: Open, report: Path) -> None:
+def test_a_command_is_copied_and_a_table_is_kept_as_csv_without_a_file_beside_the_page(
+    open_file: Open, report: Path
+) -> None:
     page = open_file(report)
+    page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.locator("#scores > summary").click()
+    page.get_by_role("button", name="Copy").press("Enter")
+    page.get_by_text("Copied", exact=True).wait_for()
+    assert page.evaluate("window.copied") == "rag-harness run --set 'systems=[\"kg\"]'\nrag-harness report a\n"
     link = page.get_by_role("link", name="CSV: By type")
     assert link.get_attribute("download") == "accuracy.csv"
     href = link.get_attribute("href") or ""

@@ -80,15 +80,12 @@ def test_a_run_is_told_how_many_questions_a_person_has_seen(
     assert said in plan.stdout
 
 
-@pytest.mark.parametrize(
-    ("more", "line"),
-    [
+def test_what_cannot_be_is_one_line(here: CommandLineHere, papers: Path) -> None:
+    for more, line in (
         (("--out", "papers/asked.jsonl"), "would be read as a document"),
         (("--kind", "bridge=2", "--set", "models.generator.provider=none"), "a model has to write"),
         (("--dataset", "demo"), "exactly once"),
         (("--out", "asked.csv"), "written as JSON Lines"),
         (("--kind", "bridges"), "did you mean 'bridge'"),
-    ],
-)
-def test_what_cannot_be_is_one_line(here: CommandLineHere, papers: Path, more: tuple[str, ...], line: str) -> None:
-    assert line in here.refused("questions", papers.name, *more)
+    ):
+        assert line in here.refused("questions", papers.name, *more)

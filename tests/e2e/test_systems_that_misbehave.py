@@ -2,12 +2,14 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from command_line import CommandLineHere, over_http
+from damaging import WorkersHere
 from killing import suspended
 from plugins import PlugIn
 from waiting import wait_for
@@ -62,8 +64,6 @@ SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles
 """
 
 
-IN_A_PROCESS = {"crash", "exit", "raise"}
-"""Ends its process, or is looked for in the log of one."""
 VICTIM = load_dataset(demo.SPEC, sample=QuerySample(per_type=2, seed=42)).queries[1].query_id
 """One of the eight that the smoke config asks."""
 
@@ -94,21 +94,17 @@ def failures(made: dict[str, Any]) -> list[RunRecord]:
     ],
 )
 def test_a_query_that_brings_the_system_down_is_one_record(
-    nasty: CommandLineHere,
-    request: pytest.FixtureRequest,
-    deed: str,
-    concurrency: int,
-    kind: str,
-    message: str,
+    nasty: CommandLineHere, deed: str, concurrency: int, kind: str, message: str
 ) -> None:
-    if deed not in IN_A_PROCESS:
-        request.getfixturevalue("workers_here")
-    made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
+    # Only what ends its process, or is looked for in the log of one, needs one.
+    needs_process = deed in {"crash", "exit", "raise"}
+    with nullcontext() if needs_process else WorkersHere():
+        made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
     (failed,) = failures(made)
     assert (made["status"], made["n_ok"], made["n_error"]) == ("done", 7, 1)
     assert (failed.query_id, failed.status) == (VICTIM, "error")
     assert failed.failure and failed.failure.kind == kind and message in failed.failure.message
-    if deed in IN_A_PROCESS:
+    if needs_process:
         log = (Path(made["path"]) / "worker.log").read_text()
         assert f"about to {deed}" in log
         assert "Traceback" in log or deed != "raise"
