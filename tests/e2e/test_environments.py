@@ -58,8 +58,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor", *RESULTS),
     "graph": ("graph", RUN, "{query}", "--pair", "context_relevancy", "-o", "{here}/graph", *GRAPH, *RESULTS),
 }
-OUTPUTS = tuple(
-    ["new.yaml", "compared", "new", "sheet.csv", "correlated", "sensed", "made.jsonl", "review.csv", "policy.yaml"]
+OUTPUTS = (
+    *("new.yaml", "compared", "new", "sheet.csv", "correlated", "sensed", "made.jsonl", "review.csv"),
+    "policy.yaml",
 )
 INPUTS = ("own.yaml", "answers.jsonl", "asked.jsonl")
 
