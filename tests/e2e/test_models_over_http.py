@@ -22,13 +22,6 @@ def records_of(made: dict[str, Any]) -> list[RunRecord]:
     return list(RunDir(Path(made["path"])).iter_records())
 
 
-def test_a_server_that_is_down_is_one_line(here: CommandLineHere) -> None:
-    settings = ("provider=ollama", "model=x", "base_url=http://127.0.0.1:9/v1")
-    words = [word for one in settings for word in ("--set", f"models.generator.{one}")]
-    line = here.refused("run", "--quiet", *words)
-    assert "cannot reach the generator at http://127.0.0.1:9/v1" in line and "ollama serve" in line
-
-
 def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
     indexed: CommandLineHere, serve: Any
 ) -> None:

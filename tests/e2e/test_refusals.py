@@ -12,6 +12,11 @@ from command_line import SMOKE, CommandLineHere, over_http
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
+OLLAMA = [
+    word
+    for one in ("provider=ollama", "model=x", "base_url=http://127.0.0.1:9/v1")
+    for word in ("--set", f"models.generator.{one}")
+]
 
 
 def test_a_wrong_word_is_one_line_with_the_way_out(here: CommandLineHere) -> None:
@@ -20,16 +25,10 @@ def test_a_wrong_word_is_one_line_with_the_way_out(here: CommandLineHere) -> Non
         (("--set", "answer.top_k=none"), "answer.top_k"),
         (("--config", "missing.yaml"), "no config file missing.yaml"),
         (("--set", "models.generator.provider=openai"), "OPENAI_API_KEY is not set"),
+        (OLLAMA, "cannot reach the generator at http://127.0.0.1:9/v1"),
+        (OLLAMA, "ollama serve"),
     ):
         assert hint in here.refused("run", "--quiet", *words)
-
-
-def test_weights_with_the_wrong_digest_are_refused(here: CommandLineHere) -> None:
-    weights = Path(here.env["RAG_HARNESS_CACHE"]) / "weights"
-    weights.mkdir(parents=True)
-    (weights / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf").write_bytes(b"GGUF not really")
-    line = here.refused("run", "--quiet")
-    assert "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf" in line and "sha256" in line
 
 
 def test_a_taken_port_is_named(here: CommandLineHere) -> None:

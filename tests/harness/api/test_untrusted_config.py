@@ -1,6 +1,5 @@
 """Runs of somebody else's: what they say of judges, parameters and prices is shown, nothing of it is obeyed."""
 
-import json
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -150,16 +149,3 @@ def test_a_table_that_a_run_names_is_not_read_until_one_is_chosen_for_all_rows(
     assert not (tmp_path / "report").exists()
     assert usd_of(runs, prices=dear) == pytest.approx([707e-6, 707e-6])
     assert usd_of(runs[:1], against=runs[1], prices=cheap) == pytest.approx([101e-6, 101e-6])
-
-
-@pytest.mark.slow
-def test_on_the_command_line_it_is_one_line(made_with: MadeWith, tmp_path: Path) -> None:
-    cli = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-    cheap = str(table(tmp_path / "cheap.yaml", 1.0))
-    naive, kg = made_with("naive", cheap).run_id, made_with("kg", None).run_id
-    for words in (("report", naive, kg), ("compare", naive, kg), ("compare", naive, "--against", kg)):
-        assert "its own price table" in cli.refused(*words)
-    done = cli.call("compare", naive, kg, "--measure", "usd", "--prices", cheap, "--json")
-    assert done.returncode == 0, done.stderr
-    ranking = json.loads(done.stdout)["measures"][0]["ranking"]
-    assert [one["mean"] for one in ranking] == pytest.approx([101e-6] * 2)

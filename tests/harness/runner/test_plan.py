@@ -79,6 +79,9 @@ def test_where_a_local_model_lies_and_its_port_are_not_its_identity() -> None:
     assert cell(*local, "models.generator.options.port=4711").run_id == cell(*local).run_id
     assert cell(*local, "models.generator.options.context_tokens=4096").run_id != cell(*local).run_id
     assert len(cell(*local).identity["models"]["generator"]["weights_sha256"]) == 64
+    served = ("models.generator.provider=ollama", "models.generator.model=m")
+    elsewhere = cell(*served, "models.generator.base_url=http://127.0.0.1:9/v1")
+    assert (elsewhere.run_id != cell(*served).run_id, elsewhere.index_id) == (True, cell(*served).index_id)
 
 
 def test_a_key_in_the_environment_never_changes_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,12 +71,6 @@ def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
     assert teller_server.spoke == used(result, "generator").output_tokens
 
 
-def test_another_server_of_the_same_model_is_another_run(teller_server: TellerServer) -> None:
-    here = planned(teller_server)
-    elsewhere = planned(teller_server, "models.generator.base_url=http://127.0.0.1:9")
-    assert (here.run_id != elsewhere.run_id, here.index_id) == (True, elsewhere.index_id)
-
-
 # Runs over pipelines of others: what is kept of them, and what a change in the middle does.
 
 TOLD = {"answer": "Yes", "usage": {"calls": 2, "input_tokens": 30, "output_tokens": 4}}

@@ -16,10 +16,9 @@ from runtimes import Chat, Embedder
 from virtual_time import run_in_virtual_time
 
 from harness.core.errors import StoreError
-from harness.core.records import AnswerStyle, Context, Prediction, RunRecord
+from harness.core.records import Prediction, RunRecord
 from harness.core.sanitize import keep_secret
-from harness.llm_utils.answer_contract import answer_messages
-from harness.models.metering import Meter, metered
+from harness.models.metering import Meter
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import open_run
 from harness.runner.executing.messages import QueryTask
@@ -187,23 +186,7 @@ def test_a_child_that_keeps_the_other_end_open_holds_nobody_up(
     os.close(kept)
 
 
-# What a system is handed in a worker: the models that its spec names for the phase, and the answer contract.
-
-
-CONTEXTS = [Context(text="The heron lives in the marsh.", doc_ids=("d",))]
-QUESTION = "Where does the heron live?"
-
-
-@pytest.mark.parametrize("style", ["short", "sentence"])
-async def test_an_answer_is_one_generation_under_the_contract_in_the_style_of_the_run(
-    tmp_path: Path, style: AnswerStyle
-) -> None:
-    chat = Chat()
-    runtime = WorkerRuntime(tmp_path, 0, chat, Unnamed("embedder"), answer_style=style)
-    with metered(Meter("answer/q/0/1")) as meter:
-        assert await runtime.answer(QUESTION, CONTEXTS) == "reply"
-    assert chat.prompts == [answer_messages(QUESTION, CONTEXTS, style)]
-    assert list(meter.stages_s) == ["generate"]
+# What a system is handed in a worker: the models that its spec names for the phase.
 
 
 async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers_none(tmp_path: Path) -> None:
@@ -212,7 +195,7 @@ async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers
     assert WorkerRuntime(tmp_path, 0, Unnamed("generator"), embedder).embedder is embedder
     runtime = WorkerRuntime(tmp_path, 0, None, embedder)
     assert runtime.chat is None
-    assert await runtime.answer(QUESTION, CONTEXTS) is None
+    assert await runtime.answer("Where does the heron live?", []) is None
 
 
 # A worker killed while it writes records: what it wrote counts, and nothing is written into a torn line.
