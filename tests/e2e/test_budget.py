@@ -130,9 +130,7 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(
-    here: CommandLineHere, serve: Any
-) -> None:
+def test_a_judge_stopped_by_the_budget_writes_no_scores_and_resumes(here: CommandLineHere, serve: Any) -> None:
     generator, judge = serve(), serve()
     asking = over_http("judge", judge)
     settings = ("--set", "models.embedder.provider=minilm", "--set", "evaluators=[answer, rag_eval]")

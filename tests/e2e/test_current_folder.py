@@ -56,9 +56,7 @@ def test_starting_a_local_model_and_fetching_weights_runs_no_file_of_the_folder(
     assert not (cli.folder.parent / "was_run").exists()
 
 
-def test_neither_a_process_nor_what_it_starts_has_the_current_folder_on_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_process_has_the_current_folder_on_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", ":below:.:/elsewhere")
     code = (

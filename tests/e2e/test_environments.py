@@ -227,9 +227,7 @@ def test_a_user_without_a_name_or_home_can_run(cli: CommandLine) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_locale_without_utf_8_prints_what_it_can_and_refuses_names_that_it_cannot_read(
-    cli: CommandLine, made: Path
-) -> None:
+def test_a_locale_without_utf_8_prints_what_it_can_and_refuses_other_names(cli: CommandLine, made: Path) -> None:
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     compare = ("compare", RUN, "demo--mine", "--results", str(made / "results"))
     assert cli.call(*compare, **ascii_only).returncode == 0

@@ -86,9 +86,7 @@ RELATIONS = {
 }
 
 
-def test_a_filter_shows_exactly_the_queries_that_the_scores_say_and_paper_shows_one_line(
-    open_explorer: OpenExplorer,
-) -> None:
+def test_filters_show_the_queries_that_match_and_paper_shows_one_line(open_explorer: OpenExplorer) -> None:
     page = open_explorer(*two_runs(BINARY))
     for relation, expected in RELATIONS.items():
         choose(page, "relation", relation)
@@ -142,9 +140,7 @@ def test_type_status_and_words_narrow_the_list_together(open_explorer: OpenExplo
     assert len(shown(page)) == 6
 
 
-def test_offered_evidence_is_underlined_gold_facts_are_marked_and_gold_documents_are_named(
-    open_explorer: OpenExplorer,
-) -> None:
+def test_evidence_is_underlined_and_gold_facts_and_documents_are_marked(open_explorer: OpenExplorer) -> None:
     text = "Before. The bridge was clo sed in\u00a02031. After 120 days."
     offered = context("sed in\u00a02031. After 120 days.", "gold doc", kind="sentence")
     evidence = (Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="20 days"))
@@ -274,9 +270,7 @@ def test_queries_are_filtered_by_why_an_answer_is_wrong_and_of_which_system(open
     ]
 
 
-def test_a_query_has_an_address_that_opens_it_whatever_is_filtered_and_one_without_a_query_says_so(
-    open_explorer: OpenExplorer,
-) -> None:
+def test_the_address_of_a_query_opens_it_despite_filters(open_explorer: OpenExplorer) -> None:
     page = open_explorer(*sorted_runs())
     open_query(page, 2)
     link = page.locator(".ex-link").get_attribute("href")

@@ -41,9 +41,7 @@ def commands(tmp_path: Path) -> list[list[str]]:
     return [[sys.executable, "-c", LIBRARY], run]
 
 
-def test_nothing_is_sent_and_nothing_is_left_behind(
-    tmp_path: Path, guard: Guard, commands: list[list[str]]
-) -> None:
+def test_nothing_is_sent_or_left_behind(tmp_path: Path, guard: Guard, commands: list[list[str]]) -> None:
     environment = {**guard.environment, "RAG_HARNESS_CACHE": str(tmp_path / "cache")}
 
     def call(command: Sequence[str]) -> float:

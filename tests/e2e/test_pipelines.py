@@ -66,9 +66,7 @@ def used(run: RunDir) -> Usage:
 # Their libraries leave connections open to the end of a worker's process, which here is this one.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("workers_here")
-def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_seam(
-    beside: CommandLineHere, service: str, serve: Any
-) -> None:
+def test_pipelines_of_every_kind_are_metered(beside: CommandLineHere, service: str, serve: Any) -> None:
     server = serve(FakeScript())
     lent = [f'per_system."{service}".answer.lends=[generator]']
     indexed = ["langchain:my_chain:make_chain", "llamaindex:my_engine:make_engine"]

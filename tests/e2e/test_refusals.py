@@ -81,9 +81,7 @@ def mount(folder: Path, size: str) -> None:
     assert os.system(f"mount -t tmpfs -o {options} tmpfs '{folder}'") == 0
 
 
-def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
-    here: CommandLineHere, serve: Any
-) -> None:
+def test_a_graph_database_that_is_down_stops_all_before_paying(here: CommandLineHere, serve: Any) -> None:
     server = serve()
     systems = ("--system", "naive", "--system", "kg", "--set", "index.store=neo4j")
     words = ("run", "--config", str(SMOKE), "--quiet", *systems, *over_http("generator", server))

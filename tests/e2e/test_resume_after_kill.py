@@ -77,9 +77,7 @@ def test_kills_at_random_moments_change_nothing(cli: CommandLine, tmp_path: Path
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_a_finished_run_is_not_run_again_and_a_torn_last_record_is_answered_from_the_journal(
-    indexed: CommandLineHere, serve: Any
-) -> None:
+def test_a_finished_run_stays_and_a_torn_record_is_replayed(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
     words = over_http("generator", server)
     first = indexed.run(*words)

@@ -93,7 +93,7 @@ def failures(made: dict[str, Any]) -> list[RunRecord]:
         ("not_a_prediction", 3, "TypeError", "returned str, not a Prediction"),
     ],
 )
-def test_a_query_that_brings_the_system_down_is_one_record(
+def test_a_deadly_query_is_one_record(
     nasty: CommandLineHere, deed: str, concurrency: int, kind: str, message: str
 ) -> None:
     # Only what ends its process, or is looked for in the log of one, needs one.
@@ -116,9 +116,7 @@ def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLineHere) -> Non
 
 
 @pytest.mark.parametrize("deed", ["sleep", "block"])
-def test_a_query_past_its_time_limit_is_a_timeout_also_if_it_blocks_its_process(
-    nasty: CommandLineHere, monkeypatch: pytest.MonkeyPatch, deed: str
-) -> None:
+def test_a_late_query_is_a_timeout(nasty: CommandLineHere, monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
     monkeypatch.setattr(worker_supervisor, "GRACE_S", 2.0)
     made = run_nasty(nasty, deed, "--set", "limits.query_timeout_s=0.5")
     (failed,) = failures(made)
@@ -129,9 +127,7 @@ def test_a_query_past_its_time_limit_is_a_timeout_also_if_it_blocks_its_process(
 @pytest.mark.parametrize(
     ("deed", "reason"), [("break_index", "RuntimeError: no index today"), ("die_in_load", "exit code 9")]
 )
-def test_a_system_that_fails_outside_of_any_query_is_a_failed_run(
-    nasty: CommandLineHere, deed: str, reason: str
-) -> None:
+def test_a_system_that_fails_outside_queries_fails(nasty: CommandLineHere, deed: str, reason: str) -> None:
     made = run_nasty(nasty, deed)
     assert (made["status"], made["n_ok"], made["rc"]) == ("failed", 0, 3)
     assert reason in made["stderr"]
@@ -146,9 +142,7 @@ def worker() -> psutil.Process | None:
     return workers[0] if workers else None
 
 
-def test_a_suspended_worker_leaves_latency_unknown_and_no_query_late(
-    indexed: CommandLineHere, serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_suspension_is_no_latency(indexed: CommandLineHere, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_supervisor, "GRACE_S", 2.0)
     server = serve(FakeScript(latency_s=1.5))
 

@@ -141,9 +141,7 @@ def test_a_shell_completes_it(bare: Installed) -> None:
     assert "estimate" in bare.call("rag-harness", _RAG_HARNESS_COMPLETE="complete_bash", **typed).stdout
 
 
-def test_the_contracts_of_plug_ins_travel_with_it_and_say_what_is_missing(
-    whole: Installed, bare: Installed
-) -> None:
+def test_it_holds_the_contracts_which_say_what_is_missing(whole: Installed, bare: Installed) -> None:
     (whole.cwd / "test_contract.py").write_text(CONTRACTS)
     # All clauses are held against other plug-ins; here those of a system that start one process.
     words = ("-q", "-W", "error", "-p", "no:asyncio", "-k", "TestDemo or TestAnswer or answering")

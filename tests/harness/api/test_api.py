@@ -53,9 +53,7 @@ def test_a_plan_and_an_estimate_cost_nothing_and_a_config_is_a_file_a_mapping_or
     assert len({frame["run_id"][0] for frame in plans}) == 1
 
 
-def test_the_winner_of_a_report_answers_in_a_program_with_its_own_event_loop(
-    runs: rag.Runs, results: Path, tmp_path: Path
-) -> None:
+def test_the_winner_of_a_report_answers_in_a_program(runs: rag.Runs, results: Path, tmp_path: Path) -> None:
     rag.report(runs, tmp_path / "out")
     winner = tmp_path / "out" / "winner.yaml"
     (recommended,) = [one.recommended_run for one in rag.verdicts(runs)]

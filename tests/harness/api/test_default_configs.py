@@ -75,9 +75,7 @@ def test_settings_of_the_generator_are_for_the_answers_and_named_systems_are_one
     assert only.budget.minutes
 
 
-def test_a_config_in_the_current_folder_does_not_stand_in_for_the_shipped_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_config_in_the_current_folder_replaces_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = tmp_path / "configs" / "bench"
     planted.mkdir(parents=True)
     (planted / "documents.yaml").write_text("models: {generator: {base_url: 'http://203.0.113.1'}}\n")
@@ -86,9 +84,7 @@ def test_a_config_in_the_current_folder_does_not_stand_in_for_the_shipped_one(
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_the_config_of_a_data_set_compares_architectures_whose_indexes_call_no_model(
-    name: str, tmp_path: Path
-) -> None:
+def test_shipped_configs_compare_architectures_without_calls_for_indexes(name: str, tmp_path: Path) -> None:
     path = shipped_configs() / "bench" / f"{name}.yaml"
     settings = ["dataset.sample={per_type: 1}", "dataset.corpus=cited"]
     config = bench_config(path, dataset=DatasetChoice("demo"), settings=settings)
@@ -106,9 +102,7 @@ def test_a_plan_says_how_often_the_index_of_a_system_calls_the_model(tmp_path: P
 
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.parametrize(("quote", "metric"), [("", "answer_Hit@4000c"), (QUOTE, "fact_Recall@4000c")])
-def test_questions_without_evidence_are_ranked_by_the_expected_answer_in_the_context(
-    tmp_path: Path, quote: str, metric: str
-) -> None:
+def test_without_evidence_the_answer_in_the_context_ranks(tmp_path: Path, quote: str, metric: str) -> None:
     chosen = documents(tmp_path, quote=quote)
     (tmp_path / "docs" / "other.md").write_text("# The mill\n\nOwe Strand grinds rye in Aro.\n")
     (config,) = bench_configs(dataset=chosen, settings=RETRIEVAL)
@@ -166,9 +160,7 @@ def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_retrieval_is_scored_and_told_before_the_answers_begin(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_retrieval_is_scored_before_the_answers_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = documents(tmp_path, quote=QUOTE)
 
     def config(provider: str) -> BenchConfig:

@@ -42,9 +42,7 @@ def model_at(server: EchoingServer) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("role", "evaluator"), [("judge", "rag_eval"), ("judge_embedder", "kg_nlp")])
-def test_a_run_chooses_no_server_and_no_variable(
-    cli: CommandLineHere, elsewhere: EchoingServer, role: str, evaluator: str
-) -> None:
+def test_a_run_names_no_server(cli: CommandLineHere, elsewhere: EchoingServer, role: str, evaluator: str) -> None:
     run = saying(cli.results, evaluators=[evaluator], models={role: model_at(elsewhere)})
     line = cli.refused("evaluate", run.run_id)
     assert f"the config of {run.run_id} names a {role} of its own, which is not used without your consent" in line
@@ -135,9 +133,7 @@ def usd_of(runs: list[RunDir], **wishes: object) -> list[float]:
 
 
 @pytest.mark.parametrize("other", [None, "dear.yaml"])
-def test_a_table_that_a_run_names_is_not_read_until_one_is_chosen_for_all_rows(
-    made_with: MadeWith, tmp_path: Path, other: str | None
-) -> None:
+def test_prices_named_by_a_run_are_not_read(made_with: MadeWith, tmp_path: Path, other: str | None) -> None:
     cheap, dear = table(tmp_path / "cheap.yaml", 1.0), table(tmp_path / "dear.yaml", 7.0)
     runs = [made_with("naive", str(cheap)), made_with("kg", str(tmp_path / other) if other else None)]
     with pytest.raises(ConfigError, match=REFUSED):

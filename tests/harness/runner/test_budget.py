@@ -199,9 +199,7 @@ def test_what_is_fetched_first_takes_none_of_the_minutes(results: Path) -> None:
     assert not budget.time_is_over
 
 
-def test_a_call_that_was_cut_off_or_is_damaged_counts_as_the_most_it_can_have_been_and_is_said_once(
-    results: Path,
-) -> None:
+def test_calls_that_were_cut_off_or_damaged_count_as_their_upper_bound(results: Path) -> None:
     run, said = make_run(results), list[str]()
     used = Usage(calls=1, input_tokens=100, output_tokens=10)
     with closing(Journal(run.journal_path, payer=run.run_id)) as journal:

@@ -156,9 +156,7 @@ def test_a_folder_that_changed_is_read_again_and_is_another_data_set(notes: Note
     assert changed.digest != first.digest
 
 
-def test_a_path_in_the_home_folder_is_kept_without_the_name_of_its_user(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_path_in_the_home_folder_is_saved_as_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     kept = DatasetConfig.model_validate({"path": tmp_path / "papers", "questions": f"{tmp_path}/q.jsonl"})
     assert (kept.path, kept.questions) == ("~/papers", "~/q.jsonl")

@@ -34,9 +34,7 @@ def are_other_runs_and_indexes(one: Cell, other: Cell) -> bool:
 
 
 @pytest.mark.parametrize("system", ["closed-book", "gold"])
-def test_an_embedder_that_is_not_called_changes_no_id_and_needs_neither_name_nor_key(
-    system: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_embedder_that_is_not_called_does_not_matter(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     # Ollama's model needs a name, and the last provider does not exist.
     for provider in ("minilm", "openai", "none", "ollama", "no-such-provider"):
@@ -49,9 +47,7 @@ def test_an_embedder_that_is_not_called_changes_no_id_and_needs_neither_name_nor
             cell(embedder(provider))
 
 
-def test_a_system_that_generates_nothing_has_one_id_whatever_the_generator(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_generator_that_is_not_called_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     retrieves_only = replace(cell().spec, answer_roles=frozenset({"embedder"}))
     monkeypatch.setattr("systems.naive.system.SPEC", retrieves_only)
     found = [cell(f"models.generator.provider={provider}") for provider in ("fake", "openai", "none", "ollama")]
@@ -76,9 +72,7 @@ def test_a_system_that_embeds_is_refused_without_an_embedder() -> None:
         (["systems=[community]", "answer.mode=local"], {"embedder", "generator"}, {"embedder", "generator"}),
     ],
 )
-def test_each_phase_names_the_models_that_it_calls(
-    settings: Sequence[str], index: set[Role], answer: set[Role]
-) -> None:
+def test_each_phase_names_its_models(settings: Sequence[str], index: set[Role], answer: set[Role]) -> None:
     found = cell(*settings)
     assert found.roles == Roles(index=frozenset(index), answer=frozenset(answer))
     assert found.models.keys() == index | answer
@@ -101,9 +95,7 @@ def with_cache_key(*settings: str) -> tuple[Cell, str]:
 
 
 @pytest.mark.parametrize("changed", [0, 1])
-def test_other_weights_of_minilm_are_another_run_index_and_cache(
-    changed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_weights_are_another_run_index_and_cache(changed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before, key = with_cache_key(embedder("minilm"))
     assert len(before.identity["models"]["embedder"]["weights_sha256"]) == 64
     files = list(minilm._FILES)
@@ -122,9 +114,7 @@ def start_process() -> Iterator[Callable[[], None]]:
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "1_Pooling/config.json"])
-def test_a_folder_of_a_model_in_which_a_file_changes_is_another_model(
-    tmp_path: Path, name: str, start_process: Callable[[], None]
-) -> None:
+def test_a_changed_file_is_another_model(tmp_path: Path, name: str, start_process: Callable[[], None]) -> None:
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"weights")
@@ -140,9 +130,7 @@ def test_a_folder_of_a_model_in_which_a_file_changes_is_another_model(
 
 
 @needs_spacy
-def test_the_parser_of_a_graph_by_rules_is_part_of_its_run_and_its_index(
-    tmp_path: Path, start_process: Callable[[], None]
-) -> None:
+def test_the_parser_of_a_graph_is_part_of_its_index(tmp_path: Path, start_process: Callable[[], None]) -> None:
     (tmp_path / "config.cfg").write_text("[nlp]")
     (tmp_path / "parser").write_bytes(b"weights")
     settings = ("systems=[kg]", "index.extractor=nlp", f"index.nlp_pipeline={tmp_path}")
@@ -196,9 +184,7 @@ def test_a_service_has_a_generator_of_its_own_unless_only_retrieval_is_wanted() 
     assert not cell.generates and "answers" not in cell.identity
 
 
-def test_code_is_lent_the_configs_models_and_a_change_of_it_is_another_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_code_is_another_run_with_lent_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     runs: list[Any] = []
     for code in ("def answer(question): return 1", "def answer(question): return 2"):

@@ -72,9 +72,7 @@ def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(t
     assert any("no price" in note for note in unpriced.notes)
 
 
-def test_an_evaluator_that_calls_a_model_is_unknown_and_no_zero_without_an_earlier_evaluation(
-    tmp_path: Path,
-) -> None:
+def test_the_cost_of_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
     judged = estimate(tmp_path, "evaluators=[answer,rag_eval]", "models.judge.provider=fake").judging
     assert list(judged) == ["rag_eval"]
     assert (judged["rag_eval"].calls, judged["rag_eval"].basis) == (None, "unknown")
@@ -130,9 +128,7 @@ def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_inde
     assert most(by_model.answer.input_tokens) > most(by_rules.answer.input_tokens)
 
 
-def test_a_run_that_begins_keeps_its_estimate_and_a_command_says_it_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_saves_its_estimate_and_prints_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = cell()
     run, heard = open_run(planned, tmp_path), Heard()
     with monkeypatch.context() as patch:
@@ -273,9 +269,7 @@ def judged(system: str, version: str, calls: int) -> ScoredRun:
 
 
 @pytest.mark.parametrize(("system", "calls"), [("long", 20), ("short", 5), ("other", 12.5)])
-def test_calls_are_those_of_the_same_system_whose_contexts_take_as_many_windows(
-    tmp_path: Path, system: str, calls: float
-) -> None:
+def test_judge_calls_are_those_of_the_same_system(tmp_path: Path, system: str, calls: float) -> None:
     for plan in (judged("long", "2", 20), judged("short", "2", 5), judged("long", "1", 1)):
         write_run(tmp_path / plan.evaluator.version, plan)
     for folder in ("1", "2"):

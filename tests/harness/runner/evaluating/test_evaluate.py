@@ -57,9 +57,7 @@ def cost_of(run: RunDir) -> Cost:
     return found.cost
 
 
-def test_the_same_text_in_two_runs_is_judged_and_paid_once(
-    make_run: MakeRun, evaluate: Evaluate, results: Path
-) -> None:
+def test_equal_texts_are_judged_and_paid_once(make_run: MakeRun, evaluate: Evaluate, results: Path) -> None:
     first, second = make_run("naive", ["Paris", "Rome"]), make_run("kg", ["Rome", "Oslo"])
     evaluate([first, second], plan_with(fake_judge(reply="0.5"), GRADER))
     # Three texts; one call for the grade, two for the doubt, since a block that asks twice means two answers.
@@ -72,9 +70,7 @@ def test_the_same_text_in_two_runs_is_judged_and_paid_once(
     assert usage_by_role(results / "judge" / "calls.sqlite")["judge"].calls == 12
 
 
-def test_evaluating_again_in_any_order_pays_nothing_and_writes_the_same_bytes(
-    make_run: MakeRun, evaluate: Evaluate, results: Path
-) -> None:
+def test_evaluating_again_pays_and_changes_nothing(make_run: MakeRun, evaluate: Evaluate, results: Path) -> None:
     first, second = make_run("naive", ["Paris", "Rome"]), make_run("kg", ["Rome", "Oslo"])
     plan = plan_with(fake_judge(replies={"Rome": "0.25", "Paris": "1", "Oslo": "0"}), GRADER, ANSWER)
     evaluate([first, second], plan)
@@ -86,7 +82,7 @@ def test_evaluating_again_in_any_order_pays_nothing_and_writes_the_same_bytes(
     assert cost_of(first).replayed_calls == 6
 
 
-def test_what_a_judge_refuses_to_be_sent_is_part_of_how_it_judged(make_run: MakeRun, evaluate: Evaluate) -> None:
+def test_parameters_that_a_judge_refuses_are_part_of_its_identity(make_run: MakeRun, evaluate: Evaluate) -> None:
     # Two runs that were judged so and otherwise are not comparable, though one config asked for both.
     run = make_run("naive", ["Paris"])
     with serving(FakeServer(FakeScript(reply="0.5", refuses=("temperature",)))) as server:
@@ -98,9 +94,7 @@ def test_what_a_judge_refuses_to_be_sent_is_part_of_how_it_judged(make_run: Make
     assert server.model.served["faults"] == 1
 
 
-def test_what_made_the_scores_stands_beside_them_and_its_cost_is_no_part_of_the_systems_cost(
-    make_run: MakeRun, evaluate: Evaluate
-) -> None:
+def test_settings_and_cost_of_an_evaluation_are_saved_with_it(make_run: MakeRun, evaluate: Evaluate) -> None:
     run = make_run("naive", ["Paris"])
     records = (run.path / "records.jsonl").read_bytes()
     evaluate([run], plan_with(fake_judge(reply="0.5"), GRADER, ANSWER))
@@ -112,9 +106,7 @@ def test_what_made_the_scores_stands_beside_them_and_its_cost_is_no_part_of_the_
     assert not run.journal_path.exists()
 
 
-def test_what_is_not_answered_yet_is_missing_and_no_failure_of_the_evaluator(
-    make_run: MakeRun, evaluate: Evaluate
-) -> None:
+def test_unanswered_queries_are_missing_and_not_failed(make_run: MakeRun, evaluate: Evaluate) -> None:
     run = make_run("naive", ["Paris", None])
     (answered,) = evaluate([run], plan_with(fake_judge(), ANSWER)).evaluated
     statuses = {score.query_id: score.status for score in run.scores() if score.measure == "accuracy"}
@@ -130,9 +122,7 @@ def test_what_is_not_answered_yet_is_missing_and_no_failure_of_the_evaluator(
         ("nan", "ValidationError"),
     ],
 )
-def test_a_judge_that_answers_garbage_fails_that_score_alone(
-    make_run: MakeRun, evaluate: Evaluate, reply: str, reason: str
-) -> None:
+def test_garbage_fails_only_that_score(make_run: MakeRun, evaluate: Evaluate, reply: str, reason: str) -> None:
     run = make_run("naive", ["Paris", "Rome"])
     plan = plan_with(fake_judge(replies={"Rome": reply}, reply="1"), GRADER, ANSWER)
     outcome = evaluate([run], plan)
@@ -143,9 +133,7 @@ def test_a_judge_that_answers_garbage_fails_that_score_alone(
     assert len([score for score in run.scores() if score.measure == "accuracy"]) == 2
 
 
-def test_a_judge_that_goes_down_fails_what_it_has_not_judged_and_the_other_evaluators_go_on(
-    make_run: MakeRun, evaluate: Evaluate
-) -> None:
+def test_a_judge_that_is_down_fails_only_what_it_has_not_judged(make_run: MakeRun, evaluate: Evaluate) -> None:
     run, other = make_run("naive", ["Paris", "Rome"]), make_run("kg", ["Paris"])
     url = "http://127.0.0.1:9/v1"
     judge = JudgeConfig(provider="openai-compatible", model="m", base_url=url, max_retries=0)
@@ -164,9 +152,7 @@ def test_a_judge_that_goes_down_fails_what_it_has_not_judged_and_the_other_evalu
     assert files(other) == before
 
 
-def test_an_evaluator_that_cannot_work_is_a_refusal_and_the_others_go_on(
-    make_run: MakeRun, evaluate: Evaluate
-) -> None:
+def test_an_evaluator_that_cannot_run_does_not_stop_others(make_run: MakeRun, evaluate: Evaluate) -> None:
     def build(_params: Params, _runtime: EvaluationRuntime) -> Grader:
         raise MissingDependency("no torch", "install it")
 
@@ -189,9 +175,7 @@ def test_an_evaluator_that_cannot_work_is_a_refusal_and_the_others_go_on(
         ({"models": {"judge": {"provider": "opnai"}}}, "unknown judge provider 'opnai': did you mean 'openai'?"),
     ],
 )
-def test_a_mistake_in_the_evaluation_is_found_before_anything_is_paid(
-    tree: dict[str, object], complaint: str
-) -> None:
+def test_mistakes_in_evaluators_are_one_line(tree: dict[str, object], complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         plan_evaluation(build_config(tree))
     assert str(caught.value).startswith(complaint)
@@ -204,9 +188,7 @@ def test_the_local_judge_is_the_larger_model_unless_named_and_no_judge_names_no_
     assert (plan.models, plan.needs("judge")) == ({}, False)
 
 
-def test_final_scores_of_an_evaluator_without_a_model_are_kept_on_request(
-    make_run: MakeRun, results: Path
-) -> None:
+def test_final_scores_without_a_model_are_kept_on_request(make_run: MakeRun, results: Path) -> None:
     run = make_run("naive", ["Paris", "Rome"])
     run.mark_done(Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-11-26"))
     plan = plan_evaluation(BenchConfig(evaluators=("answer",)))

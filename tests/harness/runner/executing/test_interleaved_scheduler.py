@@ -68,9 +68,7 @@ def held(run: RunDir) -> set[str]:
     return {row.query.query_id for row in run.sample()}
 
 
-def test_cells_answer_the_same_few_queries_in_every_round(
-    tmp_path: Path, turns: list[tuple[str, list[str]]]
-) -> None:
+def test_every_round_answers_the_same_queries(tmp_path: Path, turns: list[tuple[str, list[str]]]) -> None:
     found = pair()
     results = go(found, tmp_path)
     rounds = [turns[start : start + 2] for start in range(0, len(turns), 2)]
@@ -82,9 +80,7 @@ def test_cells_answer_the_same_few_queries_in_every_round(
     assert len({tuple(name for name, _ in one) for one in rounds}) == 2, "who comes first changes"
 
 
-def test_a_budget_that_ends_leaves_done_runs_over_the_same_first_queries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_early_end_leaves_the_same_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = pair()
     order = query_order(found[0].dataset.references, 0)
     stop_after(3, monkeypatch)
@@ -126,18 +122,14 @@ def test_the_next_command_goes_on_in_turns_or_in_order_and_the_earlier_look_is_r
     assert not turns
 
 
-def test_a_budget_that_ends_before_all_have_answered_one_query_leaves_open_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_that_ends_at_once_leaves_open_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stop_after(1, monkeypatch)
     results = go(pair(), tmp_path)
     assert [one.status for one in results] == ["stopped", "stopped"]
     assert all(one.run.done() is None for one in results)
 
 
-def test_a_finished_run_beside_one_that_was_cut_is_closed_over_the_same_queries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_run_is_cut_like_the_one_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = pair()
     assert run_cell(found[1], RunContext(tmp_path, QUIET)).n_ok == N
     stop_after(2, monkeypatch)

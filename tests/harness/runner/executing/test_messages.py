@@ -124,9 +124,7 @@ def test_events_come_in_their_order_until_the_worker_ends(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("output", [b"no event\n", b"\xff\n", sent(OutputLine(line="x" * 2000))])
-def test_a_worker_that_sends_no_event_or_an_endless_line_is_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes
-) -> None:
+def test_a_worker_without_events_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes) -> None:
     monkeypatch.setattr(worker_supervisor, "LONGEST_EVENT", 1000)
     with pytest.raises(SystemBroken):
         events_of(tmp_path, output)

@@ -122,9 +122,7 @@ def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, aske
     assert all(len(ids) == len(order) for run_id, ids in held.items() if run_id != worst.run_id)
 
 
-def test_a_decided_race_asks_nobody_and_marks_stand_beside_all_that_was_looked_at(
-    tmp_path: Path, asked: Asked
-) -> None:
+def test_a_decided_race_asks_nobody_and_baselines_cover_its_queries(tmp_path: Path, asked: Asked) -> None:
     cells, results = go(tmp_path, matrix={"answer.top_k": [1, 4]})
     race = established(results)
     assert race.ended == "decided"
@@ -135,9 +133,7 @@ def test_a_decided_race_asks_nobody_and_marks_stand_beside_all_that_was_looked_a
     assert not asked
 
 
-def test_killed_anywhere_it_decides_the_same(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kills_change_no_decision(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = established(go(tmp_path / "whole")[1])
     n_whole = len(asked)
     for n_turns in (1, 13):
@@ -150,9 +146,7 @@ def test_killed_anywhere_it_decides_the_same(
         assert len(asked) == len({*asked}) == n_whole
 
 
-def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_order_of_answers_decides_alike(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with a concurrency of several: what comes later in the order may be answered first."""
     whole = established(go(tmp_path / "whole")[1])
     draw, n_left = Random(0), 40
@@ -180,9 +174,7 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
     assert said(found) == said(whole)
 
 
-def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_system_is_eliminated(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     take = InterleavedRun.take_turn
 
     def taken(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
@@ -205,9 +197,7 @@ def broken() -> SystemBroken:
     return SystemBroken("its index cannot be read")
 
 
-def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it_goes_on(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_system_stops_the_race(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         raise_after(0, broken, patch, of=[4])
         _, results = go(tmp_path / "at once")
@@ -226,9 +216,7 @@ def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it
     assert established(go(tmp_path / "broken")[1]) == whole
 
 
-def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_larger_budget_ends_a_cut_race(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         raise_after(9, lambda: BudgetExhausted("the time is over"), patch)
         results = go(tmp_path)[1]

@@ -97,9 +97,7 @@ def test_a_server_on_this_machine_is_found_by_where_it_listens(tmp_path: Path, l
         assert float(found[f"{whose}_cpu_percent"]) >= 0
 
 
-def test_a_system_that_works_elsewhere_is_what_listens_there_and_not_what_asks_it(
-    tmp_path: Path, listening: str
-) -> None:
+def test_a_remote_system_is_sampled_where_it_listens(tmp_path: Path, listening: str) -> None:
     found = sampled(RunDir(tmp_path), Servers(databases=[listening], is_system=True))
     assert int(found["system_rss_bytes"]) > 80_000_000
     assert found["database_rss_bytes"] == ""
@@ -124,9 +122,7 @@ def test_a_server_that_is_not_seen_is_not_sampled_and_not_zero(tmp_path: Path, l
     assert len(resources.values("machine_ram_bytes", "answer")) == 2
 
 
-def test_who_listens_for_a_server_in_a_container_is_not_the_server(
-    listening: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forwarder_to_a_container_is_not_the_server(listening: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert listening_at(listening) is not None
     monkeypatch.setattr(psutil.Process, "name", lambda self: "docker-proxy")
     assert listening_at(listening) is None

@@ -50,9 +50,7 @@ def used(result: CellResult, role: str) -> Usage:
     return sum((record.cost.usage[role] for record in records(result)), Usage())
 
 
-def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
-    teller_server: TellerServer, folder: Path
-) -> None:
+def test_every_call_is_made_journaled_and_counted_once(teller_server: TellerServer, folder: Path) -> None:
     result = run_here(planned(teller_server), folder)
     assert (result.status, result.n_ok, result.n_error) == ("done", N_QUERIES, 0)
     answers = [record.prediction and record.prediction.answer for record in records(result)]

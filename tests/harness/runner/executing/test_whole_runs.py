@@ -69,9 +69,7 @@ def test_of_an_embedder_that_is_not_called_nothing_is_fetched_or_built(tmp_path:
         assert {role for record in records(result) for role in record.cost.usage} == {"generator"}
 
 
-def test_a_graph_of_triplets_alone_reuses_the_index_and_neither_fetches_an_embedder_nor_embeds_a_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_triplets_alone_need_no_embedder_for_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[set[str]] = []
 
     def fetch(_reporter: Reporter, *models: ModelConfig) -> None:
@@ -90,9 +88,7 @@ def test_a_graph_of_triplets_alone_reuses_the_index_and_neither_fetches_an_embed
 
 
 @pytest.mark.parametrize(("wants", "role"), [("chat", "generator"), ("embedder", "embedder")])
-def test_a_model_that_the_spec_does_not_name_is_an_error_of_the_query_or_of_the_whole_run(
-    tmp_path: Path, plug_in: PlugIn, wants: str, role: str
-) -> None:
+def test_a_model_that_the_spec_does_not_name_fails(tmp_path: Path, plug_in: PlugIn, wants: str, role: str) -> None:
     plug_in("rag_harness.systems", "sly", SLY)
     result = ran(tmp_path, "systems=[sly]", f"answer.wants={wants}")
     assert (result.status, result.n_ok, result.n_error) == ("done", 0, 4)

@@ -176,9 +176,7 @@ def test_a_second_worker_goes_on_where_the_first_ended_and_a_key_in_two_parts_is
     assert (tmp_path / "log").read_bytes() == b"first\n***\nlast"
 
 
-def test_a_child_that_keeps_the_other_end_open_holds_nobody_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_keeps_the_log_open_blocks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.runner.executing.worker_supervisor._LAST_WORDS_S", 0.05)
     with CleanedLog(tmp_path / "log") as log:
         kept = os.dup(log.fd)

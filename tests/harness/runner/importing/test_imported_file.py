@@ -176,9 +176,7 @@ def test_a_file_that_is_empty_missing_a_folder_or_a_pipe_is_named(tmp_path: Path
         ({"query": "q", "my answer; rm": "m"}, "map one with --field answer=NAME"),
     ],
 )
-def test_a_file_without_a_field_we_need_is_told_which_of_its_own_it_may_be(
-    write: WriteRows, row: dict[str, str], offered: str
-) -> None:
+def test_a_missing_field_is_named_with_a_suggestion(write: WriteRows, row: dict[str, str], offered: str) -> None:
     line = refused(write(row))
     assert line.endswith(offered)
     assert all(repr(name) in line for name in row)

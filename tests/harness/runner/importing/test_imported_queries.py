@@ -53,9 +53,7 @@ def refused(*given: dict[str, object], leave_out: bool = False) -> str:
         ({"query_id": "their own 17", "query": "When did it open?"}, "q2"),
     ],
 )
-def test_a_row_is_found_by_id_then_by_exact_text_then_by_collapsed_text(
-    row: dict[str, object], query_id: str
-) -> None:
+def test_a_row_is_matched_by_id_then_text_then_collapsed_text(row: dict[str, object], query_id: str) -> None:
     assert match(row).query_ids == {query_id}
 
 

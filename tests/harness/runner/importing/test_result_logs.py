@@ -134,9 +134,7 @@ def _means_of_lm_eval(path: Path) -> None:
         _means_of_lm_eval,
     ],
 )
-def test_a_result_file_that_is_damaged_bloated_or_of_another_version_is_one_line(
-    tmp_path: Path, write: Callable[[Path], None]
-) -> None:
+def test_damaged_or_bloated_result_files_are_one_line(tmp_path: Path, write: Callable[[Path], None]) -> None:
     path = tmp_path / "log.eval"
     write(path)
     with pytest.raises(DataError) as caught:
