@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from command_line import REPOSITORY, SMOKE, CommandLineHere, over_http
+from records import known
 from waiting import wait_for
 
 from harness.core.records import OWN_MODELS, Usage
@@ -81,8 +82,7 @@ def test_pipelines_of_every_kind_are_metered(beside: CommandLineHere, service: s
     # And the one that asks a model whether it answers, before anything is paid.
     assert server.model.served["calls"] == 8 * len(systems) + 1
     for name in indexed:
-        index = runs[name].index()
-        assert index is not None
+        index = known(runs[name].index())
         assert (index.stats.documents, index.cost.embedded_texts + index.cost.cached_texts > 28) == (28, True)
         contexts = [one for record in runs[name].iter_records() if (p := record.prediction) for one in p.contexts]
         assert {len(one.doc_ids) for one in contexts} == {1}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLineHere, over_http
+from records import known
 
 from harness.core.records import IndexRecord
 from harness.store import RunDir
@@ -35,8 +36,7 @@ def runs(here: CommandLineHere, serve: Any) -> Runs:
         before = served()
         options = [word for setting in settings for word in ("--set", setting)]
         run = RunDir(Path(here.run("--system", system, *over_http("generator", server), *options)["path"]))
-        index = run.index()
-        assert index is not None
+        index = known(run.index())
         return run, index, served() - before
 
     return make
@@ -78,7 +78,6 @@ def test_another_store_asks_the_model_nothing_and_holds_the_same_graph(runs: Run
     records = neo4j.records()
     for key, record in ladybug.records().items():
         assert record.prediction is not None
-        other = records[key].prediction
-        assert other is not None
+        other = known(records[key].prediction)
         passages = [[c.span for c in p.contexts if c.kind == "passage"] for p in (record.prediction, other)]
         assert passages[0] == passages[1]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cells import FAKE, cell, cells
 from command_line import REPOSITORY
+from records import known
 
 from harness.config import BenchConfig, load_config
 from harness.core.errors import ConfigError
@@ -237,8 +238,7 @@ def test_a_race_counts_differences_as_parts_of_the_largest_that_can_be() -> None
     wide = tuple(replace(one, range=(-1.0, 3.0)) if "mrr" in one.name else one for one in planned.measures)
     wider = replace(plan, evaluators=(replace(planned, spec=replace(planned.spec, measures=lambda _: wide)),))
     for given, span in ((plan, 1.0), (wider, 4.0)):
-        race = plan_race(chosen, plan_cells(chosen), given)
-        assert race is not None
+        race = known(plan_race(chosen, plan_cells(chosen), given))
         assert race.rules.span == span
 
 

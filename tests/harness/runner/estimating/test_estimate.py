@@ -204,8 +204,7 @@ def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path)
     planned = cell("answer.top_k=2")
     keep_estimate(planned, open_run(planned, tmp_path), load_prices(), Heard())
     result = ran(tmp_path, "answer.top_k=2")
-    kept = result.run.estimate()
-    assert kept is not None
+    assert result.run.estimate() is not None
     found = estimate(tmp_path, "answer.top_k=2", "limits.query_timeout_s=99")
     used = [record.cost.usage["generator"] for record in result.run.records().values()]
     assert found.answer.basis == "1 earlier run"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from records import known
 
 from harness.runner.executing.resources import HEADER, ResourceSampler, Servers, listening_at
 from harness.statistics.resource_usage import load_resources
@@ -20,8 +21,7 @@ BUSY = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {CHILD!r}
 
 
 def rows(run: RunDir) -> list[dict[str, str]]:
-    path = run.resources_path()
-    assert path is not None
+    path = known(run.resources_path())
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -114,8 +114,7 @@ def test_a_server_that_is_not_seen_is_not_sampled_and_not_zero(tmp_path: Path, l
     for urls in ([url], [listening, url]):
         found = sampled(run, Servers(models=urls))
         assert (found["server_cpu_percent"], found["server_rss_bytes"]) == ("not sampled", "not sampled")
-    path = run.resources_path()
-    assert path is not None
+    path = known(run.resources_path())
     resources = load_resources(path)
     assert resources.not_sampled == {"server_cpu_percent", "server_rss_bytes"}
     assert resources.values("server_rss_bytes", "answer") == []

@@ -7,6 +7,7 @@ from cells import cell
 from damaging import WorkersHere
 from journals import usage_by_role
 from plugins import PlugIn
+from records import known
 from teller_server import CLIENT, TellerServer
 
 from harness.core.errors import HarnessError
@@ -55,8 +56,7 @@ def test_every_call_is_made_journaled_and_counted_once(teller_server: TellerServ
     assert (result.status, result.n_ok, result.n_error) == ("done", N_QUERIES, 0)
     answers = [record.prediction and record.prediction.answer for record in records(result)]
     assert answers == ["so it is"] * N_QUERIES
-    index = result.run.index()
-    assert index is not None
+    index = known(result.run.index())
     paid = usage_by_role(result.run.journal_path)
     assert paid["generator"] == used(result, "generator")
     assert paid["embedder"] == used(result, "embedder")
@@ -90,8 +90,7 @@ def test_what_is_reported_stands_apart_from_what_was_metered_and_the_index_is_un
     usages = [record.cost.usage for record in result.run.iter_records()]
     assert (result.status, result.n_ok) == ("done", 4)
     assert usages == [{OWN_MODELS: Usage(calls=2, input_tokens=30, output_tokens=4, unmetered_calls=2)}] * 4
-    index = result.run.index()
-    assert index is not None
+    index = known(result.run.index())
     assert (index.stats.is_elsewhere, index.cost.wall_s) == (True, None)
     assert index.cost.usage == {OWN_MODELS: Usage(unmetered_calls=1)}
     assert any("in words of its own" in note for note in result.run.manifest().notes)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cells import cell, ran
 from plugins import PlugIn
+from records import known
 
 from harness.config import ModelConfig
 from harness.core.records import Cost, RunRecord
@@ -78,8 +79,7 @@ def test_triplets_alone_need_no_embedder_for_answers(tmp_path: Path, monkeypatch
     monkeypatch.setattr(execute, "fetch_weights", fetch)
     hybrid = ran(tmp_path / "results", "systems=[kg]")
     triplets = ran(tmp_path / "results", "systems=[kg]", "answer.mode=triplets", "answer.rank=words")
-    index = triplets.run.index()
-    assert index is not None
+    index = known(triplets.run.index())
     assert index.reused_from == hybrid.run.run_id
     assert fetched == [{"generator", "embedder"}, {"generator"}]
     assert (triplets.status, triplets.n_error) == ("done", 0)
@@ -143,8 +143,7 @@ def run_slowly(results: Path, system: str, rerun: RerunOptions = NO_RERUN) -> Ru
 
 
 def cost_of(run: RunDir) -> Cost:
-    index = run.index()
-    assert index is not None
+    index = known(run.index())
     return index.cost
 
 
@@ -165,8 +164,7 @@ def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(tmp_
     assert cost_of(reusing) == cost_of(naive)
     shutil.rmtree(reusing.path)
     recursive = run_slowly(results, "recursive", RerunOptions(index=True))
-    index = recursive.index()
-    assert index is not None
+    index = known(recursive.index())
     assert (index.built_by, index.reused_from) == (recursive.run_id, None)
     assert (index.cost.cached_texts, index.cost.replayed_calls) == (0, 0)
     assert index.cost.embedded_texts == cost_of(naive).embedded_texts

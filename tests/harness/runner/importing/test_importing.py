@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records import known
 from scoring import build_scorer, scores_of_run
 
 from harness.core.errors import DataError, HarnessError, StoreError
@@ -75,8 +76,7 @@ def test_the_run_answers_the_queries_of_the_file_in_data_set_order(take: Import,
     assert first.prediction.answer == "answer 0"
     assert [context.text for context in first.prediction.contexts] == ["seen"]
     assert (first.attempt, first.status) == (1, "ok")
-    done = run.done()
-    assert done is not None
+    done = known(run.done())
     assert (done.n_expected, done.n_ok, done.n_error) == (2, 2, 0)
     assert run.index() is None
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.path.iterdir()}
@@ -164,13 +164,11 @@ def test_an_answer_that_is_missing_is_a_failure_and_stays_in_the_denominator(tak
     assert [record.failure.kind if record.failure else "" for record in records] == [
         *("NoAnswer", "NoAnswer", "", "NoAnswer", "Imported", "")
     ]
-    failure = records[4].failure
-    assert failure is not None
+    failure = known(records[4].failure)
     assert failure.message.startswith("rate limit x")
     assert len(failure.message) == 2000
     assert len(result.run.sample()) == 6
-    done = result.run.done()
-    assert done is not None
+    done = known(result.run.done())
     assert (done.n_expected, done.n_ok, done.n_error) == (6, 2, 4)
 
 
@@ -277,8 +275,7 @@ def test_rows_of_several_repeats_make_one_run(take: Import) -> None:
         (SECOND.query_id, 0, "ok"),
         (SECOND.query_id, 1, "error"),
     ]
-    done = run.done()
-    assert done is not None
+    done = known(run.done())
     assert (done.n_expected, done.n_ok) == (4, 3)
 
 
@@ -342,8 +339,7 @@ def test_like_a_run_shares_its_sample_so_that_every_query_pairs(take: Import) ->
     assert mine.identity["dataset"] == theirs.identity["dataset"]
     assert mine.dataset == theirs.dataset
     assert result.run.sample() == other.sample()
-    done = result.run.done()
-    assert done is not None
+    done = known(result.run.done())
     assert (done.n_expected, done.n_ok) == (3, 1)
     assert any(f"answers 1 of 3 queries of the run {other.run_id}" in note for note in result.notes)
     assert f"Rows skipped because their query is not in the run {other.run_id}: 2." in result.notes
@@ -416,8 +412,7 @@ def test_recorded_answers_become_a_run(data_dir: Path, results: Path, monkeypatc
     assert any("answers 426 of 2,556 queries of the data set multihop_rag" in note for note in result.notes)
     plain, ours = Counter[str](), Counter[str]()
     for row in rows:
-        prediction = records[row.query.query_id, 0].prediction
-        assert prediction is not None
+        prediction = known(records[row.query.query_id, 0].prediction)
         assert prediction.answer is not None
         (gold,) = row.reference.answers
         given = prediction.answer.lower().strip().removesuffix(".")
