@@ -10,6 +10,7 @@ from harness.core.current_process import Stopwatch
 from harness.core.errors import ConfigError
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
+from harness.models.clients import AnyCallContext
 from harness.models.metering import metered_apart
 from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec
@@ -41,13 +42,8 @@ class ScoringWorker(JobWorker):
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
             call_context = RemoteCallContext(self.remote_calls)
-            models = OpenedModels(
-                job.judge,
-                job.embedder,
-                stack,
-                concurrency=job.concurrency,
-                open_call_context=lambda: call_context,
-            )
+            models = _RelayedModels(job.judge, job.embedder, stack, job.concurrency)
+            models.call_context = call_context
             runtime = _RelayedEvaluation(models, _ignore_progress, self.remote_calls)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
@@ -74,6 +70,15 @@ class ScoringWorker(JobWorker):
         if self._answers is None or self._answers[0] != run:
             self._answers = run, RunAnswers(RunDir(run))
         return self._answers[1]
+
+
+class _RelayedModels(OpenedModels):
+    """Models whose calls another process makes."""
+
+    call_context: AnyCallContext
+
+    def _call_context(self) -> AnyCallContext:
+        return self.call_context
 
 
 class _RelayedEvaluation(MeteredEvaluation):
