@@ -12,10 +12,15 @@ from harness.config.load import parse_setting
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, nearest
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
+from harness.runner.evaluating.evaluate import (
+    EvaluationOutcome,
+    RemoteScoring,
+    evaluate_runs,
+    is_worth_a_worker,
+    no_executor,
+)
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.evaluating.scoring import RemoteScoring, is_worth_a_worker, no_executor
 from harness.runner.executor import Executors, needs_own_process
 from harness.runner.progress import Reporter
 from harness.store import RunDir, find_runs

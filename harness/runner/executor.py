@@ -12,8 +12,8 @@ from typing import Protocol
 from harness.config import LOCAL_EXECUTOR, BenchConfig, RunnerConfig
 from harness.core.errors import ConfigError
 from harness.registry import PluginKind
+from harness.runner.evaluating.evaluate import RemoteScoring
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.evaluating.scoring import RemoteScoring
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
