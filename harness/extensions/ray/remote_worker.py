@@ -20,7 +20,7 @@ from harness.runner.executing.messages import (
     WorkerJob,
     read_event,
 )
-from harness.runner.executing.process_launcher import WorkerLink, WorkerProcess
+from harness.runner.executing.worker_supervisor import WorkerLink, WorkerProcess
 
 _NEWS_S = 1.0
 """How long `receive` waits for output."""
@@ -159,7 +159,7 @@ class RemoteLauncher:
         self._server.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `harness.runner.executing.process_launcher.LaunchWorker`: the lock stays here."""
+        """See `harness.runner.executing.worker_supervisor.LaunchWorker`: the lock stays here."""
         del lock_fd
         return RemoteWorker(self._make, self._server, log_fd)
 

@@ -1,5 +1,5 @@
 """The process in which a system runs one phase: `python -m harness.runner.executing.worker`. On another machine it
-may score answers instead (`harness.runner.evaluating.remote_worker`), or extract triplets (`remote_extraction`).
+may score answers or extract triplets instead (`harness.runner.executing.remote_workers`).
 
 It reads its job from standard input, then one turn after another if it is kept for more queries. It ends when
 standard input closes, so it never outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
@@ -55,9 +55,9 @@ from harness.runner.executing.messages import (
     WarningLine,
     read_message_to_worker,
 )
-from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.system_loader import OpenedSystem, error_text, open_system
+from harness.runner.executing.worker_supervisor import EVENTS_ENV
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 from harness.store.record_lines import RecordWriter
@@ -92,7 +92,7 @@ class Worker(JobWorker):
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         if self._job.n_readers:
             from harness.extraction.remote_extraction import READERS
-            from harness.runner.executing.remote_extraction import RelayedReaders
+            from harness.runner.executing.remote_workers import RelayedReaders
 
             READERS.set(RelayedReaders(self._job.n_readers, self.remote_calls))
         with self._system(call_context) as opened, metered(Meter(scope)) as meter:
@@ -240,11 +240,11 @@ def _full_disk(results: Path) -> HarnessError | None:
 
 def worker_of(job: AnyJob, events: BinaryIO) -> JobWorker:
     if isinstance(job, ScoringJob):
-        from harness.runner.evaluating.remote_worker import ScoringWorker
+        from harness.runner.executing.remote_workers import ScoringWorker
 
         return ScoringWorker(job, events)
     if isinstance(job, ExtractionJob):
-        from harness.runner.executing.remote_extraction import ExtractionWorker
+        from harness.runner.executing.remote_workers import ExtractionWorker
 
         return ExtractionWorker(job, events)
     return Worker(job, events)

@@ -30,7 +30,7 @@ from harness.runner.executing.messages import (
     WorkerMessage,
 )
 from harness.runner.executing.messages import Event as WorkerEvent
-from harness.runner.executing.remote_extraction import RULES
+from harness.runner.executing.remote_workers import RULES
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir
@@ -181,7 +181,7 @@ def test_texts_that_rules_read_are_read_by_several_workers_one_is_lost_and_the_g
 def test_who_would_read_otherwise_reads_nothing_and_the_index_is_built_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.runner.executing.remote_extraction.pipeline_digest", lambda _: "another")
+    monkeypatch.setattr("harness.runner.executing.remote_workers.pipeline_digest", lambda _: "another")
     reporter = Heard()
     reading = Reading(until=reporter.has_warned)
     [result] = spread(by_rules(), tmp_path, Machines(reading), reporter)
