@@ -30,8 +30,8 @@ from harness.store import CallKey, Journal, RunDir, StoredCall
 PRICED = {"as_of": date(2026, 1, 1), "source": "test"}
 PRICES = Prices(
     (
-        Price(provider="openai", model="gpt-4o-mini", input=1.0, output=2.0, **PRICED),  # type: ignore[arg-type]
-        Price(provider="fake", model="*", input=3.0, output=100.0, **PRICED),  # type: ignore[arg-type]
+        Price(provider="openai", model="gpt-4o-mini", input=1.0, output=2.0, **PRICED),
+        Price(provider="fake", model="*", input=3.0, output=100.0, **PRICED),
     )
 )
 
