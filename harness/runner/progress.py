@@ -60,7 +60,8 @@ class Reporter:
             return
         with self._lock:
             if self._shown is None:
-                self._shown = self._progress()
+                columns = (TextColumn("{task.description}", markup=False), BarColumn(), _FactsColumn(self.console))
+                self._shown = Progress(*columns, console=self.console, transient=True)
                 self._shown.start()
             progress = self._shown
             task = progress.add_task(label, total=None, note="", count="", left="")
@@ -72,14 +73,6 @@ class Reporter:
                     progress.stop()
                     self._shown = None if self._shown is progress else self._shown
                 progress.remove_task(task)
-
-    def _progress(self) -> Progress:
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            _FactsColumn(self.console),
-        )
-        return Progress(*columns, console=self.console, transient=True)
 
     @contextmanager
     def reading(self) -> Iterator[ReadingProgress]:

@@ -111,9 +111,8 @@ class EarlierRuns:
             best_s = min(seconds / len(own) for seconds, own in zip(busy, timed, strict=True))
         else:
             mean_s = best_s = sum(call.wall_s for call in calls) / len(calls) / cell.config.limits.concurrency
-        call_s = Range(
-            low=measured_range(best_s, is_speed=False).low, high=measured_range(mean_s, is_speed=False).high
-        )
+        low, high = (measured_range(seconds, is_speed=False) for seconds in (best_s, mean_s))
+        call_s = Range(low=low.low, high=high.high)
         is_known = timed or not _is_here(cell)
         return Rates(
             characters_per_token=sum(call.characters for call in calls) / input_tokens,
@@ -148,9 +147,8 @@ class EarlierRuns:
             closeness = _closeness(run, cell, halves)
             if len(phases) == _MOST_READ or (phases and closeness < phases[0].closeness):
                 break
-            spent = answers_spent(
-                _read(run.run, lambda one: list(islice(one.iter_records(), _MOST_RECORDS))) or []
-            )
+            records = _read(run.run, lambda one: list(islice(one.iter_records(), _MOST_RECORDS)))
+            spent = answers_spent(records or [])
             if not self._is_as_fast(run, cell):
                 spent = replace(spent, seconds=None)
             if spent.units and (spent.is_metered or OWN_MODELS in spent.usage):

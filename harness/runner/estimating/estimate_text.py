@@ -18,17 +18,12 @@ def in_one_line(estimates: Sequence[Estimate]) -> str:
     summed = totals(phases, start_of(estimates))
     tokens, minutes = tokens_of(summed), minutes_text(summed["seconds"]) or "an unknown time"
     asking = [
-        phase
-        for phase in phases
-        if phase.calls != 0 or phase.embedder_tokens is None or phase.embedder_tokens.high > 0
+        one for one in phases if one.calls != 0 or one.embedder_tokens is None or one.embedder_tokens.high > 0
     ]
     if not asking:
         return minutes
-    words = [
-        minutes,
-        f"{tokens} tokens" if tokens else "unknown tokens",
-        f"${usd}" if (usd := usd_text(summed["usd"])) else "unknown dollars",
-    ]
+    usd = usd_text(summed["usd"])
+    words = [minutes, f"{tokens} tokens" if tokens else "unknown tokens", f"${usd}" if usd else "unknown dollars"]
     return f"{', '.join(words)}; from {' and '.join(dict.fromkeys(phase.basis for phase in asking))}"
 
 
@@ -83,10 +78,8 @@ def usd_text(usd: Sum) -> str:
     """`0.02-0.05`; empty if it is unknown."""
     if usd.value is None:
         return ""
-    low, high = (
-        f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.1g}"
-        for value in (usd.value.low, usd.value.high)
-    )
+    ends = (usd.value.low, usd.value.high)
+    low, high = (f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.1g}" for value in ends)
     return ("" if usd.is_whole else "≥ ") + (low if low == high or not usd.is_whole else f"{low}-{high}")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from harness.config import LimitsConfig
@@ -127,9 +128,7 @@ class Execution:
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)
-            self.work_through(
-                todo, progress, lambda pending, on_event: self._supervise("answer", pending, on_event)
-            )
+            self.work_through(todo, progress, partial(self._supervise, "answer"))
 
     @contextmanager
     def index_in_use(self) -> Iterator[None]:

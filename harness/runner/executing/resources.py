@@ -143,9 +143,7 @@ class ResourceSampler(Sampler):
         self, append: Callable[[str, str], None], phase: str, interval_s: float, servers: Servers
     ) -> None:
         """`append(header, line)` receives each sample, as `RunDir.append_resources` does."""
-        self._append = append
-        self._phase = phase
-        self._interval_s = interval_s
+        self._append, self._phase, self._interval_s = append, phase, interval_s
         self._system: _Tree | None = None
         self._is_elsewhere = servers.is_system
         self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
@@ -193,12 +191,13 @@ class ResourceSampler(Sampler):
 
 
 def _tree(pid: int | None, without: Sequence[psutil.Process] = ()) -> _Tree | None:
+    if pid is None:
+        return None
     try:
-        tree = _Tree(psutil.Process(pid), without=without) if pid is not None else None
+        tree = _Tree(psutil.Process(pid), without=without)
     except psutil.NoSuchProcess:
         return None
-    if tree is not None:
-        tree.sample()
+    tree.sample()
     return tree
 
 

@@ -48,10 +48,16 @@ def match_rows(
             continue
         twin = found.setdefault((query_id, row.repeat), row)
         if twin is not row:
-            raise _answered_twice(query_id, twin, row)
+            again = f" (repeat {row.repeat})" if row.repeat else ""
+            what = f"{twin.place} and {row.place} both answer {quoted(query_id)}{again}"
+            way_out = "keep the rows of one run with --where FIELD=VALUE, or number them with a field 'repeat'"
+            raise DataError(what, f"{way_out} (0, 1, ...)")
     if unknown and not (leave_out_unknown and found):
         raise book.explain_unknown(unknown, len(rows))
-    _check_repeats({repeat for _, repeat in found})
+    repeats = {repeat for _, repeat in found}
+    missing = min(set(range(len(repeats) + 1)) - repeats)
+    if missing < len(repeats):
+        raise DataError(f"no row has repeat {missing}, but some have higher ones", "number the repeats 0, 1, ...")
     order = {query.query_id: number for number, query in enumerate(known)}
     keys = sorted(found, key=lambda key: (key[1], order[key[0]]))
     return Matched({key: found[key] for key in keys}, len(unknown))
@@ -113,17 +119,3 @@ class QueryIndex:
 
 def _collapse(text: str) -> str:
     return " ".join(plain(text).split())
-
-
-def _answered_twice(query_id: str, one: ImportedRow, other: ImportedRow) -> DataError:
-    again = f" (repeat {one.repeat})" if one.repeat else ""
-    return DataError(
-        f"{one.place} and {other.place} both answer {quoted(query_id)}{again}",
-        "keep the rows of one run with --where FIELD=VALUE, or number them with a field 'repeat' (0, 1, ...)",
-    )
-
-
-def _check_repeats(repeats: set[int]) -> None:
-    missing = min(set(range(len(repeats) + 1)) - repeats)
-    if missing < len(repeats):
-        raise DataError(f"no row has repeat {missing}, but some have higher ones", "number the repeats 0, 1, ...")
