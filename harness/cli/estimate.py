@@ -23,9 +23,9 @@ from harness.runner.estimating.estimate_text import (
     usd_text,
 )
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
-from harness.runner.executing.race import race_lines
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
+from harness.runner.race_plan import race_lines
 from harness.statistics.estimate import Sum, phases_left, totals
 
 _WIDTH, _LEAST_NAME = 80, 16

@@ -16,10 +16,10 @@ from harness.protocols.datasets import LISTED_BY_PLAN
 from harness.runner.dataset_loading import UnaskedDocuments
 from harness.runner.estimating.estimate_text import downloads_text, minutes_text, time_left
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
-from harness.runner.executing.race import race_lines
 from harness.runner.language_check import language_lines
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter
+from harness.runner.race_plan import race_lines
 
 _MOST_SKIPPED = 30
 

@@ -31,9 +31,10 @@ from harness.runner.executing.execute import (
 )
 from harness.runner.executing.messages import AnswerTurn, QueryTask
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
-from harness.runner.executing.race import Ended, PlannedRace, RaceController, open_scorer
+from harness.runner.executing.race_controller import Ended, RaceController, open_scorer
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd
 from harness.runner.plan import Cell
+from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
 
 

@@ -13,10 +13,10 @@ from harness.runner.estimating.estimate import keep_estimate
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, open_run, run_cell
 from harness.runner.executing.interleaved_scheduler import run_interleaved
-from harness.runner.executing.race import PlannedRace
 from harness.runner.executor import Executor
 from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell, is_finished
+from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
 
 

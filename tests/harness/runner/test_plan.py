@@ -20,8 +20,8 @@ from harness.datasets.sampling import query_order
 from harness.protocols import Measure
 from harness.runner.estimating.sample_size_notice import SampleSize, sample_sizes, size_lines, sizes_json
 from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
-from harness.runner.executing.race import plan_race
 from harness.runner.plan import plan_cells
+from harness.runner.race_plan import plan_race
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from harness.runner.executing import interleaved_scheduler
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.interleaved_scheduler import InterleavedRun
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.race import plan_race, race_lines
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
+from harness.runner.race_plan import plan_race, race_lines
 
 RIGHT = {1: 0.1, 4: 0.9, 8: 0.8}
 """How often a cell is right, by its top_k."""
