@@ -1,7 +1,4 @@
-"""Executors: plug-ins that run systems and evaluators elsewhere, such as on the machines of a cluster.
-
-Without one, this machine runs one configuration after another (`runner.executor: local`).
-"""
+"""Executors: plug-ins that run systems and evaluators elsewhere, such as on the machines of a cluster."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack

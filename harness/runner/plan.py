@@ -92,10 +92,8 @@ class Cell(Configuration):
 def plan_cells(
     config: BenchConfig, progress: ReadingProgress = no_progress, reader: DatasetReader | None = None
 ) -> list[Cell]:
-    """All configurations of a config, in order. Any mistake raises before the first one runs.
-    `progress` is called while data sets are read, by `reader` if it is given.
-
-    A baseline that is shown the gold evidence is left out beside others if no query has any.
+    """All configurations of a config, in order. Any mistake raises before the first one runs. A baseline that is
+    shown the gold evidence is left out beside others if no query has any.
     """
     plan_evaluation(config)
     points = expand(config)

@@ -120,13 +120,10 @@ def run_interleaved(
     race: PlannedRace | None = None,
     evaluation: EvaluationPlan | None = None,
 ) -> list[CellResult]:
-    """Index and answer these configurations in turns. Returns one result each, in their order.
+    """Index and answer these configurations in turns; one result each, in their order. The next call resumes.
 
-    If the budget is exhausted after at least one common query, the runs are closed over the queries that all have
-    answered, and `ended_by` holds the reason. A `race`, which needs the evaluators of `evaluation`, eliminates
-    systems that are significantly worse, and stops when the result is clear. When it ends, each run is closed over
-    its queries so far, and the result of the race is saved in each. If a system breaks, its configuration gets no
-    more turns, and its run stays open. After an interruption, the next call resumes.
+    A `race`, which needs the evaluators of `evaluation`, eliminates systems that are significantly worse. When it
+    or the budget ends, runs are closed over the queries in common. A system that breaks gets no more turns.
     """
     with ExitStack() as stack:
         return InterleavedScheduler(cells, context, stack, race, evaluation).run()

@@ -27,8 +27,7 @@ Ended = Literal["decided", "queries", "budget", "broken"]
 class RaceController:
     """One race, based on the records of its runs.
 
-    Queries are used in their order, each once, as soon as all systems still in the race have answered it. So the
-    result depends only on the records, not on when they are read.
+    Queries are used in their order, once all active systems have answered them, whenever they are read.
     """
 
     def __init__(self, planned: PlannedRace, order: Sequence[str], runs: Sequence[RunDir], scorer: Scorer) -> None:

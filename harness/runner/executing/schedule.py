@@ -1,7 +1,4 @@
-"""Runs all configurations of a command: in order, interleaved (with or without a race), or on other machines.
-
-Before each run, it warns if earlier results are reused although settings or machine changed.
-"""
+"""Runs all configurations of a command; first it warns of reused results whose settings or machine changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
