@@ -16,11 +16,12 @@ from paired_runs import ScoredRun, write_run
 
 from harness.config import BudgetConfig
 from harness.core.errors import BudgetExhausted, ConfigError
-from harness.core.records import Usage
+from harness.core.records import Cost, Usage
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.models.budget import Amount
 from harness.protocols import EvaluatorSpec, Measure, Message, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
+from harness.runner.costs import cost_together
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
@@ -86,9 +87,6 @@ def pay(path: Path, payer: str, role: str, usage: Usage, scope: str = "index") -
         journal.add(CallKey(scope, role, "d", 0), StoredCall("m", b"", b"", usage, 0.0, ""))
 
 
-# What counts
-
-
 def test_answers_indexes_and_judgements_count_for_the_run_that_paid_them(results: Path) -> None:
     run, other = make_run(results), make_run(results, system="kg")
     usage = Usage(calls=1, input_tokens=100, output_tokens=10)
@@ -137,9 +135,6 @@ def test_dollars_cannot_be_limited_where_a_model_without_a_price_was_paid(result
     pay(run.journal_path, run.run_id, "unknown", Usage(calls=1, input_tokens=1))
     with pytest.raises(ConfigError, match="unknown that has no price"):
         spending(results, [run], BudgetConfig(usd=1)).spent()
-
-
-# How judgements stop
 
 
 def judged(results: Path) -> int:
@@ -217,3 +212,10 @@ def test_calls_that_were_cut_off_or_damaged_count_as_their_upper_bound(results: 
     assert budget.spent().tokens == 550 + 590
     (line,) = said
     assert "damaged calls: 1" in line
+
+
+def test_what_no_process_measured_is_unknown_in_a_sum_of_costs_and_not_zero() -> None:
+    unmeasured, measured = Cost(wall_s=1.0), Cost(wall_s=1.0, cpu_s=2.0, peak_rss_bytes=5)
+    together = [cost_together(costs, 1.0) for costs in ([unmeasured] * 2, [measured, unmeasured], [measured] * 2)]
+    assert [cost.peak_rss_bytes for cost in together] == [None, 5, 5]
+    assert [cost.cpu_s for cost in together] == [None, None, 4.0]

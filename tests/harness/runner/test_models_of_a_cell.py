@@ -30,9 +30,6 @@ def are_other_runs_and_indexes(one: Cell, other: Cell) -> bool:
     return one.run_id != other.run_id and one.index_id != other.index_id
 
 
-# A model that is not called
-
-
 @pytest.mark.parametrize("system", ["closed-book", "gold"])
 def test_an_embedder_that_is_not_called_does_not_matter(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -82,9 +79,6 @@ def test_without_a_generator_the_cell_has_the_one_that_is_none() -> None:
     found = cell("models.generator.provider=none")
     assert found.generator is not None and found.generator.is_none and not found.generates
     assert found.identity["models"]["generator"] == {"provider": "none"}
-
-
-# Weights
 
 
 def with_cache_key(*settings: str) -> tuple[Cell, str]:

@@ -97,9 +97,6 @@ def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp
     assert [*changed_lines(other, open_run(other, results))] == []
 
 
-# What is recorded of the machine and the code.
-
-
 def test_asking_for_the_commit_changes_nothing_in_the_checkout() -> None:
     """Killed while it wrote the index, `git status` would leave a lock that stops the user's git."""
     code = Path(harness.__file__)

@@ -148,9 +148,6 @@ def test_the_limit_of_a_query_is_its_latency_without_waiting_for_its_provider(
     assert min(told, default=0.0) >= (least_told or 0.0)
 
 
-# The log of a worker: whole, without keys, and safe to look at.
-
-
 KEY = "sk-0123456789+/abc"
 
 
@@ -182,9 +179,6 @@ def test_a_child_that_keeps_the_log_open_blocks_nobody(tmp_path: Path, monkeypat
         kept = os.dup(log.fd)
     os.write(kept, b"late\n")
     os.close(kept)
-
-
-# What a system is handed in a worker: the models that its spec names for the phase.
 
 
 async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers_none(tmp_path: Path) -> None:
