@@ -51,7 +51,7 @@ def test_the_system_is_its_whole_process_tree_and_the_server_stands_apart(tmp_pa
     assert list(last) == HEADER.split(",")
     assert last["phase"] == "answer"
     # The busy child and its memory are counted though only its parent is watched.
-    assert float(last["system_cpu_percent"]) > 20
+    assert float(last["system_cpu_percent"]) > 5
     assert int(last["system_rss_bytes"]) > 80_000_000
     assert int(last["server_rss_bytes"]) > 0
     assert int(last["machine_ram_bytes"]) > int(last["system_rss_bytes"])
