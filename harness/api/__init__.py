@@ -126,7 +126,8 @@ def run(
     bench = run_bench(resolved, options)
     outcomes = [(bench.outcome, resolved)] if bench.outcome else []
     _warn([*troubles(outcomes), *bench.troubles])
-    _raise(refused(outcomes))
+    if error := refused(outcomes):
+        raise error
     return Runs(bench.runs)
 
 
@@ -160,7 +161,8 @@ def evaluate(
     )
     evaluation = evaluate_all(run_dirs, options)
     _warn(troubles(evaluation.outcomes))
-    _raise(refused(evaluation.outcomes))
+    if error := refused(evaluation.outcomes):
+        raise error
     return Runs(run_dirs)
 
 
@@ -197,9 +199,7 @@ def verdicts(
     prices: str | Path | None = None,
     results: str | Path = "results",
 ) -> list[Verdict]:
-    """Which run to choose, how sure that is, and what would change it: a verdict for each data set. `margin` as in
-    `report`.
-    """
+    """For each data set: which run to choose, how sure that is, what would change it. `margin` as in `report`."""
     from harness.api.config_building import prices_of_runs
     from harness.report import load_chapters
 
@@ -307,8 +307,3 @@ def _path(path: str | Path | None) -> Path | None:
 def _warn(lines: Iterable[str]) -> None:
     for line in lines:
         warnings.warn(line, UserWarning, stacklevel=3)
-
-
-def _raise(error: Exception | None) -> None:
-    if error:
-        raise error

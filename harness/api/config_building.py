@@ -33,21 +33,21 @@ class DatasetChoice:
 
     @property
     def settings(self) -> list[str]:
-        """The choice as `key=value` settings."""
-        name = OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name
-        include = list(self.include) or None
-        said: dict[str, Any] = {"name": name, "path": self.docs, "questions": self.questions}
-        said |= {"options.include": include, "options.fields": dict(self.fields) or None}
+        said: dict[str, Any] = {
+            "name": OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name,
+            "path": self.docs,
+            "questions": self.questions,
+            "options.include": list(self.include) or None,
+            "options.fields": dict(self.fields) or None,
+        }
         return as_settings({f"dataset.{key}": value for key, value in said.items() if value is not None})
 
     @property
     def is_own_documents(self) -> bool:
-        """Whether it is a folder of documents."""
         return self.docs is not None and self.name in {None, OWN_DOCUMENTS}
 
 
 CONFIGURED = DatasetChoice()
-"""No choice: use the data set of the config."""
 
 
 def bench_config(
@@ -62,9 +62,8 @@ def bench_config(
     """Load a config file or mapping, then apply the other arguments; `settings` (`key=value`) come last."""
     chosen = [f"systems={json.dumps(list(systems))}"] if systems else []
     chosen += dataset.settings
-    chosen += as_settings(
-        {key: said for key, said in {"measure": measure, "name": name}.items() if said is not None}
-    )
+    said = {"measure": measure, "name": name}
+    chosen += as_settings({key: value for key, value in said.items() if value is not None})
     return load_config(source, [*chosen, *settings])
 
 
@@ -103,16 +102,13 @@ def as_settings(settings: Mapping[str, object]) -> list[str]:
 
 
 def as_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple; a single string is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def evaluation_config(
     run: RunDir, path: Path | None = None, evaluators: Sequence[str] = (), settings: Sequence[str] = ()
 ) -> BenchConfig:
-    """The config for evaluating a run: from a file, or else the defaults with the run's own evaluators; then
-    `evaluators` and `settings` on top.
-    """
+    """The config for evaluating a run: a file, or the run's own evaluators, with `evaluators` and `settings`."""
     tree = read_yaml(path) if path else _own_config(run.manifest().config)
     if evaluators:
         tree["evaluators"] = list(evaluators)
@@ -139,9 +135,8 @@ def _written(key: str, value: object) -> str:
     try:
         return json.dumps(value, default=_plain)
     except (TypeError, ValueError) as error:
-        raise ConfigError(
-            f"{key}: {str(value)[:80]!r} is not a config value ({error})", "give plain values"
-        ) from error
+        what = f"{key}: {str(value)[:80]!r} is not a config value ({error})"
+        raise ConfigError(what, "give plain values") from error
 
 
 def _plain(value: object) -> object:

@@ -10,12 +10,17 @@ from harness.api.untrusted_config import reject_untrusted_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, nearest
-from harness.protocols import AnswerChoice, OpenedAnswer, RunFacts, ScoringInput
+from harness.protocols import AnswerChoice, Measure, OpenedAnswer, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
+from harness.runner.evaluating.evaluate import (
+    EvaluationOutcome,
+    RemoteScoring,
+    evaluate_runs,
+    is_worth_a_worker,
+    no_executor,
+)
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.evaluating.scoring import RemoteScoring, is_worth_a_worker, no_executor
 from harness.runner.executor import Executors, needs_own_process
 from harness.runner.progress import Reporter
 from harness.store import RunDir, find_runs
@@ -23,13 +28,10 @@ from harness.store import RunDir, find_runs
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """Options of an evaluation, besides the runs' own configs."""
-
     config: Path | None = None
     evaluators: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     prices: Path | None = None
-    """A price table of the user."""
     results: Path = Path("results")
     quiet: bool = False
 
@@ -40,16 +42,12 @@ Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of scoring some runs."""
-
-    runs: tuple[RunDir, ...]
     outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
     """One for each group of runs with the same config, together with that config."""
     spending: BudgetTracker
 
     @property
     def stopped(self) -> BudgetExhausted | None:
-        """The budget error that stopped an evaluation, if any."""
         return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
 
 
@@ -72,7 +70,6 @@ def refused(outcomes: Outcomes) -> HarnessError | None:
 
 
 def needs_child_process(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
-    """Whether the executor for these runs must run in a child process."""
     return needs_own_process(_configs(runs, options))
 
 
@@ -94,7 +91,7 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
             elsewhere = scoring_elsewhere(executors, config, plan, reporter)
             outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
             outcomes.append((outcome, config))
-    return Evaluation(tuple(runs), tuple(outcomes), spending)
+    return Evaluation(tuple(outcomes), spending)
 
 
 def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConfig]:
@@ -118,8 +115,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
     _refuse_unsaid(run, plan, choice.config, choice.settings)
     check_packages(plan)
     (planned,) = plan.evaluators
-    case = _answered(run, choice)
-    case = ScoringInput(case.query, case.reference, case.record, planned.measures)
+    case = _answered(run, choice, planned.measures)
     facts = RunFacts(has_generator=case.prediction.answer is not None)
     reporter = Reporter(quiet=choice.quiet)
     with ExitStack() as stack, reporter.bar(choice.query_id) as bar:
@@ -135,7 +131,7 @@ def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, setti
         reject_untrusted_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 
 
-def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
+def _answered(run: RunDir, choice: AnswerChoice, measures: tuple[Measure, ...]) -> ScoringInput:
     rows = run.sample_by_id()
     if choice.query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{choice.query_id}'", nearest(choice.query_id, rows))
@@ -144,20 +140,17 @@ def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
         why = f"failed ({record.failure.kind})" if record and record.failure else "has no record yet"
         raise ConfigError(f"{choice.query_id}, repeat {choice.repeat}, {why}", "choose another query")
     row = rows[choice.query_id]
-    return ScoringInput(row.query, row.reference, record, ())
+    return ScoringInput(row.query, row.reference, record, measures)
 
 
 def _spending(
     plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions, reporter: Reporter
 ) -> BudgetTracker:
-    """The budget, shared by all named runs. It comes from a config or setting for all, so every group has the
-    same.
-    """
+    """The budget, shared by all named runs: a config or setting for all gives it, so every group has the same."""
     payers = [CostOwner.of(run, run.manifest().models, plan) for plan, _, members in plans for run in members]
     config = plans[0][1] if plans else BenchConfig()
     own = options.prices or config.prices
-    runs = [run for _, _, members in plans for run in members]
-    prices = price_table(own) if options.config else prices_of_runs(runs, own)
+    prices = price_table(own) if options.config else prices_of_runs([payer.run for payer in payers], own)
     spending = BudgetTracker(config.budget, prices, options.results, payers, warn=reporter.warn)
     for plan, _, _ in plans:
         spending.check_prices(plan.models)

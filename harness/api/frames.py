@@ -69,16 +69,13 @@ class ReadRun:
 
     @cached_property
     def sample(self) -> dict[str, SampleRow]:
-        """Query and reference, by query id."""
         return {row.query.query_id: row for row in self.run.sample()}
 
     @cached_property
     def records(self) -> list[RunRecord]:
         """The latest record of each query and repeat, in the order of the sample."""
-        found, places = (
-            self.run.records().values(),
-            {query_id: place for place, query_id in enumerate(self.sample)},
-        )
+        found = self.run.records().values()
+        places = {query_id: place for place, query_id in enumerate(self.sample)}
         return sorted(found, key=lambda record: (record.repeat, places.get(record.query_id, len(places))))
 
     @property
@@ -89,7 +86,6 @@ class ReadRun:
         return dict(zip(_RUN, (self.run.run_id, self.label, *names), strict=True))
 
     def query(self, query_id: str) -> Row:
-        """The base columns and those of a query."""
         row = self.sample.get(query_id)
         query_type = row.reference.query_type if row else None
         return {**self.base, "query_id": query_id, "query_type": query_type}

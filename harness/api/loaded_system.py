@@ -25,8 +25,6 @@ _YAML = {".yaml", ".yml"}
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question."""
-
     text: str | None
     """None: the system only retrieves."""
     contexts: tuple[Context, ...]
@@ -34,7 +32,6 @@ class Answer:
     evidence: tuple[Context, ...]
     """The sentences that support it, from systems that name them."""
     usage: Mapping[str, Usage]
-    """Calls and tokens of each model role."""
     latency_s: float | None
     """None: not measured, such as for an answer that the journal replayed."""
 
@@ -84,9 +81,7 @@ class LoadedSystem(AbstractContextManager["LoadedSystem"]):
 def live_source(
     source: str | Path | Mapping[str, Any], settings: Mapping[str, Any], results: Path, *, trust: bool
 ) -> LiveRun:
-    """The run to open: of a config (a mapping, or the path of a YAML file) that names one configuration, or the
-    run of that name. What a config names is used; what only a run names is used if it is trusted.
-    """
+    """The run to open. What a config names is used; what only a run names is used if it is trusted."""
     if not isinstance(source, Mapping) and Path(source).suffix not in _YAML:
         if settings:
             raise ConfigError("settings change a config, and a run is opened as it is", "leave them out")

@@ -15,8 +15,6 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A run of a config and its status."""
-
     run_id: str
     system: str
     dataset: str
@@ -31,22 +29,19 @@ class PlannedCell:
     index_calls: int | None
     """Calls of the generator that the system expects for its index; None: unknown."""
     answer: dict[str, Any]
-    """The answer parameters."""
     changed: dict[str, Any]
     """Index and answer parameters that differ from the defaults."""
     notes: tuple[str, ...]
-    """Notes of the data set."""
 
 
 def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
-    """All runs of a config, in order."""
     return [planned_cell(cell, results) for cell in plan_cells(config)]
 
 
 def planned_cell(cell: Cell, results: Path) -> PlannedCell:
-    """The status of one run."""
-    run = RunDir(results / cell.run_id)
-    n_recorded = len(run.intact_statuses())
+    n_recorded = len(RunDir(results / cell.run_id).intact_statuses())
+    expected = expected_work(cell) if cell.generates else None
+    calls = round(sum(kind.calls for kind in expected.index.calls)) if expected else None
     return PlannedCell(
         run_id=cell.run_id,
         system=cell.spec.name,
@@ -58,7 +53,7 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         index="built" if is_indexed(cell, results) else "missing",
         generator=_model(cell.generator),
         embedder=_model(cell.embedder),
-        index_calls=_index_calls(cell),
+        index_calls=calls if cell.generates else 0,
         answer=cell.answer_params.model_dump(mode="json"),
         changed={
             **cell.index_params.model_dump(mode="json", exclude_defaults=True),
@@ -83,10 +78,3 @@ def _model(model: ModelConfig | None) -> str | None:
     if model is None or model.is_none:
         return None
     return model.provider if model.model in {None, model.provider} else model.label
-
-
-def _index_calls(cell: Cell) -> int | None:
-    if not cell.generates:
-        return 0
-    expected = expected_work(cell)
-    return None if expected is None else round(sum(kind.calls for kind in expected.index.calls))

@@ -36,7 +36,6 @@ class RunOptions:
     fresh_index: bool = False
     """Build indexes without replayed calls or cached vectors, so that the build time is measured."""
     records_only: bool = False
-    """Do not evaluate."""
     opens_holdout: bool = False
     """Ask the held-out queries of the samples instead of the others."""
     quiet: bool = False
@@ -46,8 +45,6 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The result of a config."""
-
     config: BenchConfig
     cells: tuple[Cell, ...]
     results: tuple[CellResult, ...]
@@ -56,16 +53,13 @@ class Benchmark:
     """None: nothing was scored, because the time was over or scoring was not wanted."""
     spending: BudgetTracker
     took_turns: bool = False
-    """Whether the runs were interleaved."""
 
     @property
     def runs(self) -> list[RunDir]:
-        """The directories of all runs that were started."""
         return [result.run for result in self.results]
 
     @property
     def stopped(self) -> BudgetExhausted | None:
-        """The budget error that stopped the benchmark, if any."""
         cells = next((result.stopped for result in self.results if result.stopped), None)
         return cells or (self.outcome.stopped if self.outcome else None)
 
@@ -81,7 +75,6 @@ class Benchmark:
 
     @property
     def ended_by(self) -> BudgetExhausted | None:
-        """The limit of the budget that ended interleaved runs early."""
         return next((result.ended_by for result in self.results if result.ended_by), None)
 
     @property
@@ -98,14 +91,16 @@ class Benchmark:
     def failed(self) -> list[CellResult]:
         """Runs whose system failed, or failed at more queries than `runner.failure_tolerance` allows."""
         tolerance = self.config.runner.failure_tolerance
-        return [result for result in self.results if _is_beyond(result, tolerance)]
+        return [
+            one
+            for one in self.results
+            if one.status == "failed" or (one.n_error and one.n_error / (one.n_ok + one.n_error) > tolerance)
+        ]
 
     @property
     def troubles(self) -> list[str]:
-        """One line per run in `failed`, and one for an exhausted budget."""
-        lines = [_said(result) for result in self.failed]
         reached = [f"stopped at the budget ({self.stopped.what}): {self.progress}"] if self.stopped else []
-        return [*lines, *reached]
+        return [*map(_said, self.failed), *reached]
 
 
 def run_benches(
@@ -128,17 +123,16 @@ def run_benches(
         all_checked = [_checked(config, options, reporter, executors) for config in configs]
         _refuse_taken_names(all_checked, options.results)
         compared = [one.cells for one in all_checked if sum(not cell.spec.baseline for cell in one.cells) > 1]
+        # The report says what more queries would settle.
+        sizes = size_lines(size for cells in compared for size in sample_sizes(cells) if size.warning)
         notes = [line for one in all_checked for line in language_lines(one.cells)]
-        for line in (
-            *([options.note] if options.note else []),
-            *dict.fromkeys(notes),
-            # The report says what more queries would settle.
-            *size_lines(size for cells in compared for size in sample_sizes(cells) if size.warning),
-        ):
+        for line in filter(None, (options.note, *dict.fromkeys(notes), *sizes)):
             reporter.say(line)
         for place, checked in enumerate(all_checked):
             if benches:
-                if _is_stage(benches[-1], all_checked[place:]):
+                is_retrieval = benches[-1].config.models.generator.is_none
+                others_answer = not any(one.config.models.generator.is_none for one in all_checked[place:])
+                if benches[-1].outcome is not None and is_retrieval and others_answer:
                     # Minutes that both configs share are for their runs.
                     with benches[-1].spending.paused():
                         on_stage_end(benches[-1])
@@ -150,14 +144,6 @@ def run_benches(
             if benches[-1].stopped:
                 break
     return benches
-
-
-def _is_stage(ended: Benchmark, rest: Sequence["_Checked"]) -> bool:
-    return (
-        ended.outcome is not None
-        and ended.config.models.generator.is_none
-        and not any(checked.config.models.generator.is_none for checked in rest)
-    )
 
 
 def _next_line(checked: "_Checked", results: Path) -> str:
@@ -183,7 +169,6 @@ def _refuse_taken_names(all_checked: Sequence["_Checked"], results: Path) -> Non
 
 
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
-    """Run one config, as `run_benches` does."""
     return run_benches([config], options)[0]
 
 
@@ -201,9 +186,8 @@ def run_apart(config: BenchConfig, options: RunOptions, run_id: str, folder: Pat
         raise bench.stopped
     (result,) = bench.results
     if result.status == "failed":
-        raise ConfigError(
-            f"{result.run.run_id} failed: {result.reason}", "correct it and run the same command again"
-        )
+        what = f"{result.run.run_id} failed: {result.reason}"
+        raise ConfigError(what, "correct it and run the same command again")
     with explained_io("write to", folder):
         folder.mkdir(parents=True, exist_ok=True)
         place.rename(kept)
@@ -222,13 +206,13 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     with spending.paused():
         for cell in checked.unfinished:
             fetch_models(cell, options.results, reporter)
-    context = RunContext(
-        options.results.resolve(),
-        reporter,
-        spending,
-        RerunOptions(failed=options.retry_failed, index=options.fresh_index),
-    )
-    took_turns = checked.executor is None and (race is not None or _is_interleaved(config, cells))
+    rerun = RerunOptions(failed=options.retry_failed, index=options.fresh_index)
+    context = RunContext(options.results.resolve(), reporter, spending, rerun)
+    is_interleaved = config.schedule == "interleaved"
+    if config.schedule is None:
+        # A budget that ends must not leave the first run with all answers and the others with none.
+        is_interleaved = config.budget.is_limited and len(cells) > 1
+    took_turns = checked.executor is None and (race is not None or is_interleaved)
     results = run_cells(cells, context, checked.evaluation, race, executor=checked.executor, in_turns=took_turns)
     keep_speeds(checked.unfinished, context.results, reporter)
     for result in results:
@@ -267,30 +251,19 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     prices = price_table(config.prices)
     spending = BudgetTracker(config.budget, prices, options.results, payers, began, reporter.warn)
     scoring = None if options.records_only else evaluation
-    unfinished = _check_all(cells, scoring, options.results, spending)
+    # Everything is checked here, so that a missing requirement of the last run shows at once, not after hours.
+    for models in (*(cell.identity["models"] for cell in cells), scoring.models if scoring else {}):
+        spending.check_prices(models)
+    with explained_io("write to", options.results):
+        options.results.mkdir(parents=True, exist_ok=True)
+    unfinished = [cell for cell in cells if not is_finished(cell, options.results)]
+    for cell in unfinished:
+        check_needs(cell, options.results)
+    if scoring:
+        check_judges(scoring)
     executor = executors.joined(config) if unfinished else None
     ask_models(unfinished, scoring, options.results, reporter, spending)
     return _Checked(config, cells, unfinished, evaluation, race, spending, executor)
-
-
-def _check_all(
-    cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path, spending: BudgetTracker
-) -> list[Cell]:
-    """Check everything before anything is paid, so that a missing requirement of the last run shows at once, not
-    after hours. Returns the unfinished runs.
-    """
-    for cell in cells:
-        spending.check_prices(cell.identity["models"])
-    if evaluation:
-        spending.check_prices(evaluation.models)
-    with explained_io("write to", results):
-        results.mkdir(parents=True, exist_ok=True)
-    unfinished = [cell for cell in cells if not is_finished(cell, results)]
-    for cell in unfinished:
-        check_needs(cell, results)
-    if evaluation:
-        check_judges(evaluation)
-    return unfinished
 
 
 def _score(
@@ -300,9 +273,7 @@ def _score(
     reporter: Reporter,
     executors: Executors,
 ) -> EvaluationOutcome | None:
-    """Score the runs. After the budget stopped a run, only evaluators without a model are used, and none if the
-    time is over. Interleaved runs that ended early are scored over the queries that they answered.
-    """
+    """Score the runs, without judges once the budget stopped one, and not at all if the time is over."""
     evaluation, spending = checked.evaluation, checked.spending
     if any(result.ended_by for result in results):
         evaluation, spending = evaluation.without_models(), spending.without_minutes()
@@ -313,18 +284,6 @@ def _score(
     elsewhere = scoring_elsewhere(executors, checked.config, evaluation, reporter)
     runs = [result.run for result in results]
     return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere, keep_final=True)
-
-
-def _is_interleaved(config: BenchConfig, cells: Sequence[Cell]) -> bool:
-    """A budget that ends must not leave the first run with all answers and the others with none."""
-    if config.schedule is None:
-        return config.budget.is_limited and len(cells) > 1
-    return config.schedule == "interleaved"
-
-
-def _is_beyond(result: CellResult, tolerance: float) -> bool:
-    total = result.n_ok + result.n_error
-    return result.status == "failed" or (total > 0 and result.n_error / total > tolerance)
 
 
 def _said(result: CellResult) -> str:

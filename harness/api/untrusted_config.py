@@ -54,14 +54,11 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
 
 
 def _known(said: Mapping[str, object], of_systems: Sequence[BaseModel]) -> dict[str, object]:
-    """The parameters that one of the systems has."""
     return {key: value for key, value in said.items() if any(key in type(one).model_fields for one in of_systems)}
 
 
 def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
-    """Raise ConfigError if the run's config has other judges or parameters than the defaults for an evaluator of
-    the plan, and the dotted keys in `said` (from the command line) do not set them.
-    """
+    """ConfigError if the run names judges or parameters of the plan and the user (dotted keys `said`) does not."""
     config = run.manifest().config
     for role in _ROLES:
         own = _below(config, "models", role.role)
@@ -81,9 +78,7 @@ def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[
 
 
 def reject_untrusted_system(live: "LiveRun") -> None:
-    """Raise ConfigError if opening the run's system would contact a server, read an environment variable, or load
-    code or files that the run names.
-    """
+    """ConfigError if opening it would use a server, variable, code or file that the run names."""
     named: dict[str, Any] = {}
     run, configuration = live.run, live.configuration
     if ":" in configuration.spec.name:
@@ -140,7 +135,6 @@ def _words(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _is_place(value: str) -> bool:
-    """Whether a value may be a path, a URL or a name on a model hub."""
     return any(char in value for char in "/\\:~")
 
 

@@ -25,8 +25,6 @@ _SETTLE_S, _SETTLE_SHARE = 5.0, 0.1
 
 @dataclass(frozen=True)
 class CostOwner:
-    """A run that pays for model calls, with its models."""
-
     run: RunDir
     models: Mapping[str, Any]
     """Role -> provider and model: generator, embedder and judges."""
@@ -51,9 +49,7 @@ class BudgetTracker:
         began: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The time limit counts from `began` (time.monotonic), or from now. `warn` receives a line for each
-        journal with damaged calls.
-        """
+        """The time limit counts from `began` (time.monotonic), or from now. `warn` is told of damaged journals."""
         self._budget, self.prices, self._results, self._payers = budget, prices, results, payers
         self._began = time.monotonic() if began is None else began
         self._before = Amount()
@@ -66,7 +62,6 @@ class BudgetTracker:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock within the block."""
         since = time.monotonic()
         try:
             yield
@@ -84,18 +79,14 @@ class BudgetTracker:
         return BudgetTracker(budget, self.prices, self._results, self._payers)
 
     def shared_copy(self) -> "BudgetTracker":
-        """A copy that reads the journals once, now. Dollars and tokens are then tracked by one `Budget` that
-        many workers share; `check` raises if nothing was left now, or when the time is over.
-        """
+        """A copy that reads the journals once, now: many workers then share one `Budget` of dollars and tokens."""
         self.count()
         tracker = copy(self)
         tracker._is_kept_elsewhere = True
         return tracker
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
-        """ConfigError if dollars are limited and a model has no price, or if dollars or tokens are limited and a
-        pipeline calls models of its own, which are not metered.
-        """
+        """ConfigError if a limit cannot be enforced: a model has no price, or a pipeline is not metered."""
         limited = [key for key in ("usd", "tokens") if getattr(self._budget, key) is not None]
         if limited and any(played_by.get("provider") == OWN_MODELS for played_by in models.values()):
             raise ConfigError(
@@ -107,10 +98,8 @@ class BudgetTracker:
         for role, played_by in models.items():
             provider, model = played_by.get("provider"), played_by.get("model")
             if provider != "none" and role_price(self.prices, models, role) is None:
-                raise ConfigError(
-                    f"budget.usd cannot be enforced: {role} {provider}/{model} has no price",
-                    _NO_PRICE,
-                )
+                what = f"budget.usd cannot be enforced: {role} {provider}/{model} has no price"
+                raise ConfigError(what, _NO_PRICE)
 
     def spent(self) -> Amount:
         """What all runs have paid so far, earlier commands included. Dollars are 0 if they are not limited."""
@@ -120,9 +109,8 @@ class BudgetTracker:
         paid = [paid_by_runs(path, self._warn_once) for path in shared]
         total = Amount()
         for payer in self._payers:
-            used = [
-                (role, usage) for (_, role), usage in paid_by_runs(payer.run.journal_path, self._warn_once).items()
-            ]
+            own = paid_by_runs(payer.run.journal_path, self._warn_once)
+            used = [(role, usage) for (_, role), usage in own.items()]
             for journal in paid:
                 used += [(role, usage) for (run, role), usage in journal.items() if run == payer.run.run_id]
             for role, usage in used:
@@ -135,7 +123,6 @@ class BudgetTracker:
             self._warn(line)
 
     def check(self) -> None:
-        """BudgetExhausted if nothing is left."""
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
@@ -149,7 +136,6 @@ class BudgetTracker:
             self._before = self.spent()
 
     def check_time(self) -> None:
-        """BudgetExhausted if the time is over."""
         if self.time_is_over:
             raise BudgetExhausted("the time is over")
 
@@ -160,7 +146,6 @@ class BudgetTracker:
         return until is not None and time.monotonic() >= until
 
     def seconds_left(self) -> float | None:
-        """Seconds until the time limit; None without a limit."""
         until = self.allowance().begin_until
         return None if until is None else until - time.monotonic()
 
@@ -188,14 +173,8 @@ class BudgetTracker:
         found = {role: role_price(self.prices, models, role) for role in models}
         return {role: price for role, price in found.items() if price is not None}
 
-    def usd(self, models: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
-        """The price of this usage; None if a model that was called has none."""
-        return usage_usd(self.prices, models, usage)
-
     def note(self, since: Amount, usd: float | None = None) -> str:
-        """Text for a progress bar; `since` was spent after the last `check`. Without a limit the dollars `usd`,
-        or nothing if they are 0 or unknown.
-        """
+        """For a progress bar; `since` was spent after the last `check`. Without a limit `usd`, if known."""
         return self._as_text(self._before + since) or (f"${usd:.4f}" if usd else "")
 
     def report(self) -> str:
@@ -203,11 +182,7 @@ class BudgetTracker:
         return self._as_text(self.spent())
 
     def flags_for_larger(self, exhausted: BudgetExhausted) -> str:
-        """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
-        not fit.
-
-        Empty if only the time was over, because the next command has the full time again.
-        """
+        """Flags for twice the limits, with room for the refused call; empty if only the time was over."""
         usd, tokens, spent, flags = self._budget.usd, self._budget.tokens, self.spent(), []
         if self.time_is_over:
             return ""
@@ -218,14 +193,10 @@ class BudgetTracker:
         return " ".join(flags)
 
     def _amount(self, payer: CostOwner, role: str, usage: Usage) -> Amount:
-        usd: float | None = 0.0
-        if self._budget.usd is not None:
-            usd = usage_usd(self.prices, payer.models, {role: usage})
+        usd = 0.0 if self._budget.usd is None else usage_usd(self.prices, payer.models, {role: usage})
         if usd is None:
-            raise ConfigError(
-                f"budget.usd cannot be enforced: {payer.run.run_id} has paid for a {role} that has no price",
-                _NO_PRICE,
-            )
+            what = f"budget.usd cannot be enforced: {payer.run.run_id} has paid for a {role} that has no price"
+            raise ConfigError(what, _NO_PRICE)
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
     def _as_text(self, spent: Amount) -> str:
@@ -240,6 +211,5 @@ class BudgetTracker:
 
 
 def _rounded_up(usd: float) -> str:
-    """Rounded up to two significant digits."""
     scale = 10.0 ** (1 - math.floor(math.log10(usd)))
     return f"{math.ceil(usd * scale) / scale:g}"

@@ -11,9 +11,7 @@ from harness.models.metering import Meter
 def cost_of(
     meter: Meter, wall_s: float | None, cpu_s: float | None, embedder_rss_bytes: int | None = None
 ) -> Cost:
-    """The cost counted by `meter`, with the peak memory of this process so far. `wall_s` None: the duration is
-    unknown, and so are the times of the stages.
-    """
+    """The cost counted by `meter`, with the peak memory of this process so far. `wall_s` None: not known."""
     return Cost(
         wall_s=wall_s,
         throttled_s=None if wall_s is None else min(meter.throttled_s, wall_s),
@@ -33,9 +31,7 @@ def cost_of(
 
 
 def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
-    """The sum of work that processes did in parallel in `wall_s` seconds. Throttled and saved seconds are unknown,
-    because those of parallel processes overlap.
-    """
+    """The sum of parallel work in `wall_s` seconds. Throttled and saved seconds overlap, so they are unknown."""
     return Cost(
         wall_s=wall_s,
         throttled_s=None,
@@ -63,13 +59,11 @@ def largest_known(values: Sequence[int | None]) -> int | None:
 
 
 def by_payer(used: Sequence[Mapping[str, Mapping[str, Usage]]]) -> dict[str, dict[str, Usage]]:
-    """The usage of each paying run, by role."""
     payers = {payer for one in used for payer in one}
     return {payer: usage_together([one.get(payer, {}) for one in used]) for payer in sorted(payers)}
 
 
 def usage_together(used: Sequence[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """The summed usage by role."""
     total: dict[str, Usage] = {}
     for one in used:
         for role, usage in one.items():

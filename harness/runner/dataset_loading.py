@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -40,7 +40,6 @@ class DatasetReader:
         self._stamps: dict[str, PlaceStamp] = {}
 
     def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
-        """The sampled data set and the digest of its documents."""
         spec = DATASETS.load(config.name)
         subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
         wanted = _Wanted(
@@ -61,13 +60,10 @@ class DatasetReader:
 class UnaskedDocuments(DatasetReader):
     """Reads folders of documents before there are questions about them."""
 
-    def __init__(self, progress: ReadingProgress = no_progress) -> None:
-        super().__init__(progress)
-        self.corpus: FolderCorpus | None = None
-        """The folder that was read last."""
+    corpus: FolderCorpus | None = None
+    """The folder that was read last."""
 
     def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
-        """The documents without queries, and their digest."""
         spec = DATASETS.load(config.name)
         subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
         if not isinstance(params, FilesParams):
@@ -83,6 +79,22 @@ class UnaskedDocuments(DatasetReader):
 def load_whole(config: DatasetConfig) -> Dataset:
     """All queries and documents, without the sample of the config."""
     return DatasetReader().selected(config.model_copy(update={"sample": "full", "corpus": "full"}))[0]
+
+
+def describe_dataset(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "subset": dataset.subset,
+        "digest": dataset.digest,
+        "n_queries": len(dataset.queries),
+        "n_documents": len(dataset.documents),
+        "type_mix": dataset.type_mix,
+        "primary_measure": dataset.primary_measure,
+        "cluster_by": DATASETS.load(dataset.name).cluster_by,
+        "title": dataset.title,
+        "is_as_published": dataset.is_as_published,
+        "notes": list(dataset.notes),
+    }
 
 
 @lru_cache(maxsize=2)

@@ -1,7 +1,4 @@
-"""Executors: plug-ins that run systems and evaluators elsewhere, such as on the machines of a cluster.
-
-Without one, this machine runs one configuration after another (`runner.executor: local`).
-"""
+"""Executors: plug-ins that run systems and evaluators elsewhere, such as on the machines of a cluster."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -12,8 +9,8 @@ from typing import Protocol
 from harness.config import LOCAL_EXECUTOR, BenchConfig, RunnerConfig
 from harness.core.errors import ConfigError
 from harness.registry import PluginKind
+from harness.runner.evaluating.evaluate import RemoteScoring
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.evaluating.scoring import RemoteScoring
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
@@ -47,7 +44,6 @@ EXECUTORS = PluginKind("rag_harness.executors", "executor", lambda: ExecutorSpec
 
 
 def needs_own_process(configs: Sequence[BenchConfig]) -> bool:
-    """Whether an executor of these configs asks for it. ConfigError: unknown executor."""
     return any(EXECUTORS.load(name).needs_own_process for name in _names(configs))
 
 
@@ -77,7 +73,6 @@ class Executors(AbstractContextManager["Executors"]):
         self._stack.close()
 
     def joined(self, config: BenchConfig) -> Executor | None:
-        """The executor of this config; None if it runs on this machine."""
         if config.runner.executor == LOCAL_EXECUTOR:
             return None
         if self._joined is None:

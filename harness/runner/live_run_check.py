@@ -21,8 +21,6 @@ _AGAIN = "run its config again (`rag-harness run`): the index is built, and no c
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run whose system can be opened here, unchanged."""
-
     run: RunDir
     configuration: Configuration
 
@@ -106,9 +104,7 @@ def _routed(
 
 
 def index_ids(manifest: Manifest) -> list[str]:
-    """The ids of the stored indexes of a run: its own, or those of the systems to which it routes. HarnessError if
-    these are not installed as they were.
-    """
+    """The ids of its stored indexes: its own, or its routed systems'. HarnessError if these are not installed."""
     system = manifest.system
     if not system.get("routed"):
         return [manifest.index_id]

@@ -22,12 +22,12 @@ from harness.runner.executing.execute import check_needs, fetch_models, model_se
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import job_of
 from harness.runner.executing.query_time_limit import SuspendableLoop
-from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, open_system
+from harness.runner.executing.system_loader import OpenedSystem, open_system
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.runner.live_run_check import LiveRun
 from harness.runner.plan import index_dirs
 from harness.runner.progress import Reporter
-from harness.store import Dialects, IndexDir, Journal
+from harness.store import Dialects, Journal
 from harness.store.score_files import refuse_link
 
 LONGEST_QUESTION = 20_000
@@ -42,17 +42,12 @@ class LiveSystem:
     limit_s: float
     loop: asyncio.Runner
     log: TextIO
-    """Receives the output of systems and libraries."""
     server: LocalServer | None = None
-    """The local server of its generator, if it needs one."""
     messages: list[str] = field(default_factory=list)
     """Messages for the user that the caller has not shown yet. The caller removes them."""
 
     def answer(self, question: str) -> RunRecord:
-        """The record of the answer or failure; it is not saved.
-
-        HarnessError if no question can be answered, such as for a missing model or server.
-        """
+        """The record, which is not saved. HarnessError if no question can be answered, as without a server."""
         query = Query(query_id=f"asked-{short_digest(question)}", text=question)
         task = QueryTask(query_id=query.query_id, repeat=0, attempt=1)
         with redirect_stdout(self.log), redirect_stderr(self.log):
@@ -104,7 +99,6 @@ def open_live(
         for index in indexes:
             stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
-        around = WorkerContext(payer=folder.name, warn=messages.append, has_answers=True)
         journal = journal or Journal(
             folder / "calls.sqlite", payer=live.run.run_id, shared=True, tell=messages.append
         )
@@ -118,9 +112,8 @@ def open_live(
         )
         job = job_of(configuration, live.results, "answer", server)
         with redirect_stdout(written), redirect_stderr(written):
-            opened = stack.enter_context(
-                open_system(job, IndexDir(live.results, job.index_id), call_context, around)
-            )
+            opening = open_system(job, call_context, payer=folder.name, warn=messages.append, has_answers=True)
+            opened = stack.enter_context(opening)
             stack.callback(lambda: loop.run(opened.disconnect()))
             loop.run(opened.load())
         for index in indexes:

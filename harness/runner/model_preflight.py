@@ -49,9 +49,8 @@ def ask_models(
     """Call each model of these unfinished configurations once, and their judges, if it is behind a server.
     ModelUnavailable if a model, its key or a parameter is rejected.
 
-    Each call is journaled and counts against the budget, and is paid by the first run that needs the model. It is
-    not part of any system's cost. A call answered today is not repeated. On later days it is, because a model or
-    key may no longer work.
+    Each call is journaled, counts against the budget and is paid by the first run that needs the model, not by its
+    system. It is repeated on another day only.
     """
     asked = set[str]()
     # A server may load the model first. That time does not count as minutes of the budget.

@@ -20,11 +20,11 @@ from harness.models.cross_encoders import entailment_identity, reranker_files, r
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 from harness.models.weights import missing_bytes
-from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, no_progress
+from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, SystemSpec, no_progress
 from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.routed_systems import config_of, refuse_unroutable, weights_of, with_roles
+from harness.runner.routed_systems import config_of, refuse_unroutable, with_roles
 from harness.store import IndexDir, RunDir, indexes_of
 
 IDENTITY_SCHEMA = 2
@@ -34,15 +34,12 @@ _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.",
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """A system with parameters and models, and the ids of its run and index: planned (`Cell`), or read from the
-    manifest of a run (`harness.runner.live_run_check`).
-    """
+    """A system with parameters and models, and the ids of its run and index: planned, or read from a manifest."""
 
     spec: SystemSpec
     index_params: Params
     answer_params: Params
     roles: Roles
-    """The models that each phase calls."""
     generator: GeneratorConfig | None
     """None: neither phase calls a generator."""
     embedder: EmbedderConfig | None
@@ -57,17 +54,14 @@ class Configuration:
 
     @property
     def systems(self) -> "list[Configuration]":
-        """Its system, and those to which it sends queries."""
         return [self, *self.routed]
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
-        """The models it calls, by role."""
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: config for role, config in played.items() if config is not None}
 
     def models_in(self, phase: Phase) -> dict[Role, ModelConfig]:
-        """The models that this phase calls, by role."""
         roles = self.roles.index if phase == "index" else self.roles.answer
         return {role: model for role, model in self.models.items() if role in roles}
 
@@ -92,17 +86,14 @@ class Cell(Configuration):
 
     @property
     def n_answers(self) -> int:
-        """Number of (query, repeat) pairs."""
         return len(self.dataset.queries) * self.config.repeats
 
 
 def plan_cells(
     config: BenchConfig, progress: ReadingProgress = no_progress, reader: DatasetReader | None = None
 ) -> list[Cell]:
-    """All configurations of a config, in order. Any mistake raises before the first one runs.
-    `progress` is called while data sets are read, by `reader` if it is given.
-
-    A baseline that is shown the gold evidence is left out beside others if no query has any.
+    """All configurations of a config, in order. Any mistake raises before the first one runs. A baseline that is
+    shown the gold evidence is left out beside others if no query has any.
     """
     plan_evaluation(config)
     points = expand(config)
@@ -130,9 +121,7 @@ def _names_evidence(cell: Cell) -> bool:
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
-    """Refuse an axis that changes no run, such as a judge: it would silently give one run. Keys of `_OF_RUNS` are
-    allowed, since some systems lack a parameter, and two sample sizes of a small data set may be equal.
-    """
+    """Refuse an axis that changes no run, such as a judge. Keys of `_OF_RUNS` may change only some of them."""
     if axis.startswith(_OF_RUNS):
         return
     runs: dict[str, set[str]] = {}
@@ -141,15 +130,12 @@ def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
     first, *others = runs.values()
     if others and all(other == first for other in others):
         what = f"matrix.{axis}: all values give the same runs, because it changes no answer"
-        raise ConfigError(
-            what, f"remove it, and score the runs with each value: rag-harness evaluate RUN --set {axis}=VALUE"
-        )
+        again = f"rag-harness evaluate RUN --set {axis}=VALUE"
+        raise ConfigError(what, f"remove it, and score the runs with each value: {again}")
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
-    """Refuse a shared parameter that no system of the config has: it is a typing error. Keys under `per_system`
-    of a system that `--system` left out are allowed.
-    """
+    """Refuse a shared parameter that no system has. Systems that `--system` left out are known by `per_system`."""
     specs = [_system(name) for name in [*config.systems, *config.per_system]]
     for half in ("index", "answer"):
         known = {key for spec in specs for key in _params_type(spec, half).model_fields}
@@ -170,7 +156,10 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     answer_params = _configured(spec, "answer", config)
     index_params = spec.settled(_configured(spec, "index", config), answer_params)
-    routed = _routed_cells(config, spec.own_routes(answer_params), reader)
+    routes = spec.own_routes(answer_params)
+    for route in routes:
+        refuse_unroutable(_system(route.system))
+    routed = tuple(_resolve(config_of(config, route), reader) for route in routes)
     roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
     generator, embedder = models_of(config, spec, roles, index_params)
     dataset, documents_digest = reader.selected(config.dataset)
@@ -184,7 +173,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         wants_none = config.models.generator.is_none
         models["generator"] = {"provider": NO_MODEL} if wants_none else {"provider": OWN_MODELS, "model": None}
     style = config.answer_style or dataset.answer_style
-    weights = spec.own_weights(index_params)
     generates = _generates(models)
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,
@@ -204,9 +192,11 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
-    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.identity for one in routed])
-    if weights or weights_of_answers:
-        identity["weights"] = weights | weights_of_answers
+    weights = {**spec.own_weights(index_params), **_weights_of_answers(spec, answer_params)}
+    for one in routed:
+        weights |= one.identity.get("weights", {})
+    if weights:
+        identity["weights"] = weights
     if routed:
         identity["system"]["routed"] = [one.identity["system"] for one in routed]
     # Names that become equal in a path differ in the digest behind it.
@@ -242,9 +232,7 @@ def index_id_of(
     identity: Mapping[str, Any],
     routed: Sequence[Configuration] = (),
 ) -> str:
-    """The id of the index for a run with this identity. The version of the system is part of it unless the
-    system names the kind of its index (`SystemSpec.index_kind`).
-    """
+    """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
     models, weights = identity["models"], spec.own_weights(params)
     return short_digest(
         {
@@ -262,10 +250,7 @@ def index_id_of(
 def models_of(
     config: BenchConfig, spec: SystemSpec, roles: Roles, index_params: Params
 ) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
-    """The generator and the embedder of a system, resolved; None if neither phase calls it.
-
-    ConfigError if it needs a model and the config says `none`.
-    """
+    """Both resolved; None if neither phase calls it. ConfigError if one is needed and the config says `none`."""
     generator, embedder, called = config.models.generator, config.models.embedder, roles.index | roles.answer
     if generator.is_none and "generator" in roles.index:
         raise ConfigError(
@@ -280,14 +265,6 @@ def models_of(
         resolve_generator(generator) if "generator" in called else None,
         resolve_embedder(embedder) if embeds else None,
     )
-
-
-def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[Cell, ...]:
-    cells = []
-    for route in routes:
-        refuse_unroutable(_system(route.system))
-        cells.append(_resolve(config_of(config, route), reader))
-    return tuple(cells)
 
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
@@ -330,7 +307,6 @@ def _params_type(spec: SystemSpec, half: str) -> type[Params]:
 
 
 def is_finished(cell: Cell, results: Path) -> bool:
-    """Whether its run is complete over all queries and undamaged."""
     run = RunDir(results / cell.run_id)
     return run.is_closed() and is_whole(cell, run)
 
@@ -347,12 +323,10 @@ def index_dirs(configuration: Configuration, results: Path) -> list[IndexDir]:
 
 
 def is_indexed(configuration: Configuration, results: Path) -> bool:
-    """Whether the indexes that it answers from are built."""
     return all(index.record() is not None for index in index_dirs(configuration, results))
 
 
 def models_left(configuration: Configuration, results: Path) -> dict[Role, ModelConfig]:
-    """The models that the remaining phases call."""
     return configuration.models_in("answer") if is_indexed(configuration, results) else configuration.models
 
 

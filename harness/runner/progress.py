@@ -16,18 +16,12 @@ from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0
 _SHORTEST_BAR = 8
-"""Columns of a bar and the spaces around it."""
 _FEWEST_FOR_ETA = 3
-"""Minimum finished units before the remaining time is shown."""
 
 
 class Bar(Protocol):
-    """The progress bar of one task."""
-
     def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
-        """Show that `done` of `total` is finished. `note` is shown beside it, such as the cost so far. `most_s`:
-        the seconds that a budget leaves.
-        """
+        """`note` is shown beside it, such as the cost so far. `most_s`: the seconds that a budget leaves."""
         ...
 
 
@@ -42,7 +36,6 @@ class Reporter:
         self._said = set[str]()
 
     def say(self, line: str) -> None:
-        """Print a line, unless quiet."""
         self.console.print(line, soft_wrap=True)
 
     def say_once(self, line: str) -> None:
@@ -67,7 +60,8 @@ class Reporter:
             return
         with self._lock:
             if self._shown is None:
-                self._shown = self._progress()
+                columns = (TextColumn("{task.description}", markup=False), BarColumn(), _FactsColumn(self.console))
+                self._shown = Progress(*columns, console=self.console, transient=True)
                 self._shown.start()
             progress = self._shown
             task = progress.add_task(label, total=None, note="", count="", left="")
@@ -79,14 +73,6 @@ class Reporter:
                     progress.stop()
                     self._shown = None if self._shown is progress else self._shown
                 progress.remove_task(task)
-
-    def _progress(self) -> Progress:
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            _FactsColumn(self.console),
-        )
-        return Progress(*columns, console=self.console, transient=True)
 
     @contextmanager
     def reading(self) -> Iterator[ReadingProgress]:
@@ -103,7 +89,6 @@ class Reporter:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Hide the bar while another library draws its own."""
         shown, self._shown = self._shown, None
         if shown is None:
             yield
@@ -124,7 +109,6 @@ class _FactsColumn(ProgressColumn):
         self._console = console
 
     def render(self, task: Task) -> Text:
-        """The facts that fit beside the description and a short bar."""
         elapsed = str(timedelta(seconds=int(task.elapsed or 0)))
         count, left, note = (task.fields[name] for name in ("count", "left", "note"))
         choices = [(count, elapsed, left, note), (count, left, note), (count, left), (count,)]
@@ -152,9 +136,7 @@ class _RichBar:
 
 
 class Pace:
-    """Estimates the remaining time from the units done since the first one. Loading a model or an index before it
-    does not count.
-    """
+    """Estimates the remaining time from the units done since the first one, without loading before it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -1,6 +1,6 @@
 """Routed systems: the systems to which a router sends queries, their indexes and costs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.config import BenchConfig, SystemOverrides
@@ -20,20 +20,12 @@ def refuse_unroutable(spec: SystemSpec) -> None:
 
 
 def config_of(config: BenchConfig, route: Route) -> BenchConfig:
-    """The config that runs only the system of this route."""
     own = SystemOverrides(index=dict(route.index), answer=dict(route.answer))
-    changed = {
-        "systems": [route.system],
-        "per_system": {route.system: own},
-        "index": {},
-        "answer": {},
-        "matrix": {},
-    }
-    return config.model_copy(update=changed)
+    alone = {"systems": [route.system], "per_system": {route.system: own}}
+    return config.model_copy(update={**alone, "index": {}, "answer": {}, "matrix": {}})
 
 
 def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
-    """The models of a system and of its routed systems."""
     all_roles = [own, *routed]
     return Roles(
         index=frozenset().union(*(one.index for one in all_roles)),
@@ -41,16 +33,8 @@ def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
     )
 
 
-def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The weights that these systems load: name -> digest."""
-    return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
-
-
 def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:
-    """The expected work of a system and its routed systems, given as (name, index id, expectation). Each index
-    counts once. Queries count as if all went to the most expensive system, because the routing is not known in
-    advance.
-    """
+    """Of a system and of (name, index id, expectation): each index once, all queries to the dearest system."""
     dearest, _, most = max(routed, key=lambda one: _characters(one[2].query))
     indexes = {index_id: expected.index for _, index_id, expected in routed}
     conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
@@ -64,7 +48,6 @@ def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]
 
 
 def _characters(work: Work) -> float:
-    """Characters read by the generator and embedded."""
     return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
 
 
@@ -77,9 +60,7 @@ def _joined_work(parts: Sequence[Work]) -> Work:
 
 
 def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:
-    """The record of an index that consists of these parts, with their summed cost. Parts that another run than
-    `run_id` built are recorded as paid by that run.
-    """
+    """An index of these parts, with their summed cost; parts of other runs are recorded as paid by those."""
     return IndexRecord(
         index_id=index_id,
         stats=_stats(parts),
@@ -90,19 +71,15 @@ def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> In
 
 
 def _stats(parts: Sequence[IndexRecord]) -> IndexStats:
-    def total(name: str) -> int | None:
+    totals: dict[str, Any] = {}
+    for name in ("chunks", "nodes", "edges", "communities", "failed_chunks"):
         known = [value for one in parts if (value := getattr(one.stats, name)) is not None]
-        return sum(known) if known else None
-
+        totals[name] = sum(known) if known else None
     return IndexStats(
         documents=max(one.stats.documents for one in parts),
-        chunks=total("chunks"),
-        nodes=total("nodes"),
-        edges=total("edges"),
-        communities=total("communities"),
-        failed_chunks=total("failed_chunks"),
         passages=parts[0].stats.passages if len(parts) == 1 else None,
         notes=tuple(dict.fromkeys(note for one in parts for note in one.stats.notes)),
+        **totals,
     )
 
 

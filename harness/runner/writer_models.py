@@ -2,34 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, ModelsConfig
-from harness.core.errors import ConfigError, ModelUnavailable
-from harness.models.clients import OpenAIChat, build_chat
-from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder
-from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
-from harness.models.llama_server import ServerAccess, ready_by
+from harness.core.errors import ConfigError
+from harness.models.embedders import EmbedProgress
 from harness.models.metering import Meter, metered_apart
-from harness.models.model_endpoint import model_identity, server_digests
+from harness.models.model_endpoint import model_identity
 from harness.models.providers import check_reachable, provider_of, resolve_embedder, resolve_generator
-from harness.models.transport import CallContext
-from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
 from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.model_preflight import fetch_weights
+from harness.runner.evaluating.models import JournaledModels
 from harness.runner.progress import Reporter
-from harness.store import Dialects, Journal
+from harness.store import Dialects
 
 _SCOPE = "questions"
 """One scope for all candidates, so that equal requests are paid once, also with another number or seed."""
 _CLOSING_SHARE = 0.5
 """Share of the reserve at the end of `budget.minutes` in which servers are stopped and the file is written."""
-_NO_MODEL = "choose one, such as --set models.generator.provider=openai"
 
 
 @dataclass(frozen=True)
@@ -54,10 +48,7 @@ class WriterPlan:
 
 
 def plan_models(models: ModelsConfig) -> WriterPlan:
-    """`models.generator` writes and `models.judge` checks; if only one of them is configured, it does both.
-
-    Raises ConfigError if there is neither.
-    """
+    """`models.generator` writes, `models.judge` checks; one alone does both. ConfigError if there is neither."""
     generator, judge = models.generator, models.judge
     if generator == GeneratorConfig():
         generator = _playing(GeneratorConfig, judge)
@@ -65,9 +56,8 @@ def plan_models(models: ModelsConfig) -> WriterPlan:
         judge = _playing(JudgeConfig, generator)
     for role in (generator, judge):
         if role.is_none:
-            raise ConfigError(
-                f"models.{role.role}.provider is none, and a model has to write and to check", _NO_MODEL
-            )
+            what = f"models.{role.role}.provider is none, and a model has to write and to check"
+            raise ConfigError(what, "choose one, such as --set models.generator.provider=openai")
     writer = resolve_generator(_named(generator))
     return WriterPlan(writer, resolve_generator(_named(judge)), resolve_embedder(models.embedder))
 
@@ -78,58 +68,42 @@ def check_models(plan: WriterPlan) -> None:
         check_reachable(model)
 
 
-class WriterModels:
+class WriterModels(JournaledModels):
     """Opened on first use and closed by `stack`."""
 
     def __init__(
         self, plan: WriterPlan, work: Path, reporter: Reporter, stack: ExitStack, spending: BudgetTracker
     ) -> None:
-        self._plan, self._work, self._reporter, self._stack = plan, work, reporter, stack
-        self.budget = spending.budget(plan.identities)
+        budget = spending.budget(plan.identities)
+        # What a model refuses is learnt once for all commands with these candidates.
+        dialects = Dialects.under(work)
+        models = (plan.judge, plan.embedder, plan.identities)
+        super().__init__(*models, work, reporter, stack, budget=budget, dialects=dialects)
+        self.begin(work.name)
+        self._plan = plan
+        self.concurrency = provider_of(plan.writer).parallel(plan.writer)
         left = spending.allowance()
-        self._cut_at: float | None = None
-        """When open calls are cut off, by the clock of the event loop (`time.monotonic`)."""
         if left.begin_until is not None and left.end_by is not None:
-            self._cut_at = left.end_by - _CLOSING_SHARE * (left.end_by - left.begin_until)
+            # Open calls are cut off then, too.
+            self.cut_at = left.end_by - _CLOSING_SHARE * (left.end_by - left.begin_until)
         self.meter = Meter(_SCOPE)
         self.embedding: EmbedProgress | None = None
-        self._servers: dict[str, ServerAccess | None] = {}
-        self._connected: list[OpenAIChat | CachedEmbedder] = []
-
-    @property
-    def concurrency(self) -> int:
-        return provider_of(self._plan.writer).parallel(self._plan.writer)
 
     @cached_property
     def writer(self) -> ChatModel:
-        return self._chat(self._plan.writer)
+        return self._opened_chat(self._plan.writer)
 
     @cached_property
-    def judge(self) -> ChatModel:
-        return self._chat(self._plan.judge)
-
-    @cached_property
-    def embedder(self) -> Embedder | None:
+    def embedder(self) -> Embedder | None:  # type: ignore[override]
         """Embeds passages and questions; None: provider `none`."""
-        config = self._plan.embedder
-        if config.is_none:
-            return None
-        fetch_weights(self._reporter, config)
-        cache = EmbeddingCache(
-            cache_dir() / "embeddings.sqlite", embedder_cache_key(config), payer=self._work.name
-        )
-        self._stack.enter_context(closing(cache))
-        self._connected.append(embedder := build_embedder(config, self._call_context(), cache, self._embedded))
-        return embedder
+        return None if self._plan.embedder.is_none else self._opened_embedder(self._embedded)
 
     @asynccontextmanager
     async def charge(self) -> AsyncIterator[None]:
-        """Context manager around all calls for one candidate. Raises BudgetExhausted if no call may start any
-        more, or if one is still open when the time is over.
-        """
+        """Around the calls for one candidate. BudgetExhausted if none may start, or one is open when time ends."""
         self.budget.check_time()
         try:
-            async with asyncio.timeout_at(self._cut_at) as limit:
+            async with asyncio.timeout_at(self.cut_at) as limit:
                 with metered_apart(_SCOPE, self.meter):
                     yield
         except TimeoutError:
@@ -141,46 +115,6 @@ class WriterModels:
     def _embedded(self, done: int, total: int) -> None:
         if self.embedding:
             self.embedding(done, total)
-
-    async def disconnect(self) -> None:
-        for model in self._connected:
-            await model.close()
-
-    def _chat(self, config: GeneratorConfig) -> ChatModel:
-        fetch_weights(self._reporter, config)
-        chat = build_chat(config, self._call_context(), self._server(config))
-        assert chat is not None  # noqa: S101 - plan_models refuses it
-        self._connected.append(chat)
-        return chat
-
-    def _server(self, config: GeneratorConfig) -> ServerAccess | None:
-        """The server started for this model; writer and judge share one if they are the same model."""
-        serve = provider_of(config).serve
-        if serve is None:
-            return None
-        (what,) = server_digests({"model": model_identity(config)}).values()
-        if what not in self._servers:
-            self._work.mkdir(parents=True, exist_ok=True)
-            log = self._work / f"server-{config.role}.log"
-            try:
-                with ready_by(self._cut_at):
-                    self._servers[what] = self._stack.enter_context(serve(config, log)).access
-            except ModelUnavailable:
-                self.budget.check_time()
-                raise
-        return self._servers[what]
-
-    @cached_property
-    def _journal(self) -> Journal:
-        path = self._work / "calls.sqlite"
-        journal = Journal(path, payer=self._work.name, shared=True, tell=self._reporter.warn)
-        return self._stack.enter_context(closing(journal))
-
-    def _call_context(self) -> CallContext:
-        servers = server_digests(self._plan.identities)
-        # What a model refuses is learnt once for all commands with these candidates.
-        dialects = Dialects.under(self._work)
-        return CallContext(self._journal, servers, dialects=dialects, budget=self.budget, say=self._reporter.say)
 
 
 def _playing(kind: type[GeneratorConfig], other: GeneratorConfig) -> Any:

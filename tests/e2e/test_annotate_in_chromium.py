@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_keys_label_note_and_take_back_and_the_next_session_goes_on(
-    chromium_browser: "Browser", tmp_path: Path
-) -> None:
+def test_keys_label_note_and_undo_and_a_session_can_resume(chromium_browser: "Browser", tmp_path: Path) -> None:
     run = labelled_run(tmp_path, n=3, said={f"q{number:03d}": HOSTILE for number in range(3)})
     drawn = draw_answers([run], 1.0, 0, "ada")
     first, second, third = (one.item_id for one in drawn.items)

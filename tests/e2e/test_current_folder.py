@@ -10,6 +10,7 @@ from command_line import CommandLine
 from harness.core.process_environment import python_command, python_environment
 from harness.store import find_runs
 
+pytestmark = pytest.mark.slow
 MODULES = ("chromadb", "fcntl", "json", "numpy", "openai", "pip", "pydantic", "sqlite3", "token", "xllamacpp")
 FAKES = ("--set", "models.generator.provider=fake", "--set", "models.embedder.provider=fake")
 
@@ -28,14 +29,14 @@ def cli(tmp_path: Path) -> CommandLine:
     return CommandLine(folder, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
-@pytest.mark.slow
 def test_a_run_and_its_report_run_no_file_of_their_folder_but_the_pipeline_that_is_named(cli: CommandLine) -> None:
     (cli.folder / "mine.py").write_text("import helper\n\ndef f(question):\n    return helper.path()\n")
     (cli.folder / "helper.py").write_text(
         "import sqlite3, token, numpy\n\ndef path():\n    return sqlite3.__file__\n"
     )
     systems = ("-s", "naive", "-s", "python:mine:f")
-    done = cli.call("run", "--docs", ".", "--questions", "../q.jsonl", *systems, *FAKES)
+    words = ("--docs", ".", "--questions", "../q.jsonl", "--set", "evaluators=[answer]")
+    done = cli.call("run", *words, *systems, *FAKES)
     assert done.returncode == 0, done.stderr
     assert list(cli.results.rglob("report.html"))
     (run,) = find_runs(cli.results, ["python"])
@@ -45,7 +46,6 @@ def test_a_run_and_its_report_run_no_file_of_their_folder_but_the_pipeline_that_
     assert not (cli.folder.parent / "was_run").exists()
 
 
-@pytest.mark.slow
 def test_starting_a_local_model_and_fetching_weights_runs_no_file_of_the_folder(cli: CommandLine) -> None:
     (cli.folder.parent / "broken.gguf").write_text("no weights")
     local = ("--set", "models.generator.provider=local", "--set", "models.generator.options.path=../broken.gguf")
@@ -56,10 +56,7 @@ def test_starting_a_local_model_and_fetching_weights_runs_no_file_of_the_folder(
     assert not (cli.folder.parent / "was_run").exists()
 
 
-@pytest.mark.slow
-def test_neither_a_process_nor_what_it_starts_has_the_current_folder_on_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_process_has_the_current_folder_on_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", ":below:.:/elsewhere")
     code = (

@@ -92,16 +92,12 @@ def in_place_of(names: tuple[str, ...], put: Callable[[str], object]) -> Callabl
     return prepare
 
 
-def a_file(place: str) -> None:
-    Path(place).write_text("in the way")
+def file_of(content: bytes) -> Callable[[str], object]:
+    return lambda place: Path(place).write_bytes(content)
 
 
-def dangling(place: str) -> None:
-    Path(place).symlink_to("/nowhere/at/all")
-
-
-def endless(place: str) -> None:
-    Path(place).symlink_to("/dev/zero")
+def link_to(target: str) -> Callable[[str], object]:
+    return lambda place: Path(place).symlink_to(target)
 
 
 def strange_documents(folder: str) -> None:
@@ -119,8 +115,8 @@ ENVIRONMENTS: dict[str, Environment] = {
     "home a file": Environment({"HOME": "{here}/own.yaml", "RAG_HARNESS_CACHE": None, "TMPDIR": "/nowhere"}),
     "results read-only": Environment(prepare=read_only("results"), become=unprivileged),
     "all read-only": Environment(prepare=read_only(""), become=unprivileged),
-    "results a file": Environment(prepare=in_place_of(("results",), a_file)),
-    "results lead nowhere": Environment(prepare=in_place_of(("results",), dangling)),
+    "results a file": Environment(prepare=in_place_of(("results",), file_of(b"in the way"))),
+    "results lead nowhere": Environment(prepare=in_place_of(("results",), link_to("/nowhere/at/all"))),
     "folder not UTF-8": Environment(folder="here\udce9"),
     "current folder not UTF-8": Environment(folder="here\udce9", relative=True, renamed={"{here}/": ""}),
     "folder with quotes": Environment(folder="here '\"\n%s {0} $(id) ;\t[bold]"),
@@ -129,14 +125,12 @@ ENVIRONMENTS: dict[str, Environment] = {
     "names over 255 bytes": Environment(
         renamed={f"/{name}": f"/{LONG}" for name in (*OUTPUTS, *INPUTS, "results")}
     ),
-    "files in the place of folders": Environment(prepare=in_place_of(OUTPUTS, a_file)),
+    "files in the place of folders": Environment(prepare=in_place_of(OUTPUTS, file_of(b"in the way"))),
     "folders in the place of files": Environment(prepare=in_place_of((*OUTPUTS, *INPUTS), os.mkdir)),
-    "outputs lead nowhere": Environment(prepare=in_place_of(OUTPUTS, dangling)),
+    "outputs lead nowhere": Environment(prepare=in_place_of(OUTPUTS, link_to("/nowhere/at/all"))),
     "inputs are pipes": Environment(prepare=in_place_of(INPUTS, os.mkfifo)),
-    "inputs without an end": Environment(prepare=in_place_of(INPUTS, endless)),
-    "inputs not UTF-8": Environment(
-        prepare=in_place_of(INPUTS, lambda place: Path(place).write_bytes(b"\xff\xfe\0" * 50))
-    ),
+    "inputs without an end": Environment(prepare=in_place_of(INPUTS, link_to("/dev/zero"))),
+    "inputs not UTF-8": Environment(prepare=in_place_of(INPUTS, file_of(b"\xff\xfe\0" * 50))),
     "documents with strange names": Environment(prepare=strange_documents),
     "current folder deleted": Environment(become=without_its_folder, renamed={"{here}/": ""}),
     "stdout full": Environment(stdout="/dev/full"),
@@ -205,7 +199,6 @@ def called(
 
 
 def test_every_command_works_where_nothing_is_odd(loaded: LoadedCommands, made: Path, tmp_path: Path) -> None:
-    """Else the environments would show nothing."""
     ended = called(loaded, made, tmp_path, Environment(), [*COMMANDS])
     # There is no card to make again.
     assert {name: one.code for name, one in ended.items()} == {**dict.fromkeys(COMMANDS, 0), "validate": 2}
@@ -234,9 +227,7 @@ def test_a_user_without_a_name_or_home_can_run(cli: CommandLine) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_locale_without_utf_8_prints_what_it_can_and_refuses_names_that_it_cannot_read(
-    cli: CommandLine, made: Path
-) -> None:
+def test_a_locale_without_utf_8_prints_what_it_can_and_refuses_other_names(cli: CommandLine, made: Path) -> None:
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     compare = ("compare", RUN, "demo--mine", "--results", str(made / "results"))
     assert cli.call(*compare, **ascii_only).returncode == 0

@@ -67,9 +67,7 @@ def down(serve: Any) -> Any:
     return server
 
 
-def test_kills_at_random_moments_change_no_byte_of_the_scores(
-    cli: CommandLine, here: CommandLineHere, run: RunDir, serve: Any
-) -> None:
+def test_kills_change_no_byte_of_scores(cli: CommandLine, here: CommandLineHere, run: RunDir, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.05))
     words = ["evaluate", run.run_id, "--evaluators", "answer,retrieval,rag_eval", *judged_by(server)]
     draw, killed = random.Random(7), 0
@@ -92,35 +90,23 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(
     # Two calls at once, at most, were under way when it was killed, and are paid again.
     assert calls <= server.model.served["calls"] <= calls + 2 * killed
 
-    again = here.call(*words)
-    assert again.returncode == done.returncode
-    assert scores_of(run) == after_kills
-    assert usage_by_role(journal)["judge"].calls == calls
-    journal.unlink()
-    for path in (run.path / "scores").iterdir():
+    for path in (journal, *(run.path / "scores").iterdir()):
         path.unlink()
-    here.call(*words)
+    assert here.call(*words).returncode == done.returncode
     assert scores_of(run) == after_kills
 
 
-def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(
-    here: CommandLineHere, run: RunDir, down: Any
-) -> None:
-    done = here.call("evaluate", run.run_id, *RAGAS, *judged_by(down))
-    assert done.returncode == 3, done.stderr
-    for said in ("ragas has no value for", "cannot reach the judge at", "rag-harness evaluate"):
-        assert said in done.stderr
-    assert {score.status for score in run.scores() if score.measure == "accuracy"} == {"scored"}
-
-
-def test_a_judge_without_a_key_is_one_line_and_exit_2_and_the_others_have_scored(
-    here: CommandLineHere, run: RunDir
-) -> None:
+def test_a_judge_without_a_key_is_exit_2_and_one_down_is_3(here: CommandLineHere, run: RunDir, down: Any) -> None:
     done = here.call("evaluate", run.run_id, "-e", "answer,rag_eval", "--set", "models.judge.provider=openai")
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith("error: provider 'openai' needs a key")
     assert (run.path / "scores" / "answer.jsonl").exists()
     assert not (run.path / "scores" / "rag_eval.jsonl").exists()
+    done = here.call("evaluate", run.run_id, *RAGAS, *judged_by(down))
+    assert done.returncode == 3, done.stderr
+    for said in ("ragas has no value for", "cannot reach the judge at", "rag-harness evaluate"):
+        assert said in done.stderr
+    assert {score.status for score in run.scores() if score.measure == "accuracy"} == {"scored"}
 
 
 def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(here: CommandLineHere, down: Any) -> None:
@@ -130,11 +116,8 @@ def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(here: Com
     assert not list(elsewhere.glob("*/records.jsonl"))
 
 
-def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
-    here: CommandLineHere, run: RunDir
-) -> None:
+def test_evaluate_uses_the_evaluators_of_the_run_and_prints_json(here: CommandLineHere, run: RunDir) -> None:
     done = here.call("evaluate", run.run_id, "--json")
     assert done.returncode == 0, done.stderr
-    evaluations = json.loads(done.stdout)["evaluations"]
-    assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval", "failure_analysis"]
-    assert all(one["n_failed"] == 0 for one in evaluations)
+    evaluations = {one["evaluator"]: one["n_failed"] for one in json.loads(done.stdout)["evaluations"]}
+    assert evaluations == {"answer": 0, "retrieval": 0, "failure_analysis": 0}

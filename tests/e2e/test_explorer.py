@@ -74,8 +74,6 @@ BINARY = {
     "kg n/a": ("not_applicable", 0.0),
     "imputed": ("imputed", 1.0),
 }
-
-
 RELATIONS = {
     "every query": list(BINARY),
     "A right and B wrong": ["kg only"],
@@ -88,13 +86,16 @@ RELATIONS = {
 }
 
 
-def test_a_filter_shows_exactly_the_queries_that_the_scores_say(open_explorer: OpenExplorer) -> None:
+def test_filters_show_the_queries_that_match_and_paper_shows_one_line(open_explorer: OpenExplorer) -> None:
     page = open_explorer(*two_runs(BINARY))
     for relation, expected in RELATIONS.items():
         choose(page, "relation", relation)
         assert shown(page) == expected, relation
         count = f"{len(expected)} of 7 queries" if len(expected) < 7 else "7 queries"
         assert page.locator(".ex-count").text_content() == count, relation
+    page.emulate_media(media="print")
+    assert not page.locator(".explorer").is_visible()
+    assert "open this file in a browser" in " ".join((page.locator(".ex-print").text_content() or "").split())
 
 
 def test_where_lower_is_better_a_zero_is_right(open_explorer: OpenExplorer) -> None:
@@ -139,31 +140,19 @@ def test_type_status_and_words_narrow_the_list_together(open_explorer: OpenExplo
     assert len(shown(page)) == 6
 
 
-def test_what_a_system_offers_as_evidence_is_underlined_where_it_stands(open_explorer: OpenExplorer) -> None:
-    text = "It was dry. The bridge was closed in 2031. Nobody came."
-    offered = context("The bridge was closed in 2031. Nobody came.", "d", kind="sentence")
-    said = Said(contexts=(context(text, "d"), context("nothing here", "x")), evidence=(offered,))
-    asked = [Asked("q1", evidence=(Evidence(doc_id="d", fact="dry. The bridge was closed in 2031."),))]
-    page = open_explorer(asked, [Answers("evidence", records({"q1": said}))])
-    open_query(page)
-    first = page.locator(".ex-contexts .ex-pre").first
-    assert first.text_content() == text
-    assert "".join(first.locator("u").all_text_contents()) == offered.text
-    assert "".join(first.locator("mark").all_text_contents()) == "dry. The bridge was closed in 2031."
-    assert page.get_by_text("holds evidence offered").count() == 1
-
-
-def test_gold_facts_are_marked_whatever_the_white_space_and_gold_documents_named(
-    open_explorer: OpenExplorer,
-) -> None:
+def test_evidence_is_underlined_and_gold_facts_and_documents_are_marked(open_explorer: OpenExplorer) -> None:
     text = "Before. The bridge was clo sed in\u00a02031. After 120 days."
+    offered = context("sed in\u00a02031. After 120 days.", "gold doc", kind="sentence")
     evidence = (Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="20 days"))
-    said = Said(contexts=(context("nothing here", "x"), context(text, "gold doc")))
+    said = Said(contexts=(context("nothing here", "x"), context(text, "gold doc")), evidence=(offered,))
     page = open_explorer([Asked("q1", evidence=evidence)], [Answers("kg", records({"q1": said}))])
     open_query(page)
-    assert page.locator("mark").all_text_contents() == ["The bridge was clo sed in\u00a02031."]
-    assert page.locator(".ex-contexts .ex-pre").nth(1).text_content() == text
-    assert page.locator(".ex-doc-gold").all_text_contents() == ["gold gold doc"]
+    found = page.locator(".ex-contexts .ex-pre").nth(1)
+    assert found.text_content() == text
+    assert "".join(found.locator("u").all_text_contents()) == offered.text
+    assert "".join(page.locator("mark").all_text_contents()) == "The bridge was clo sed in\u00a02031."
+    assert page.get_by_text("holds evidence offered").count() == 1
+    assert set(page.locator(".ex-doc-gold").all_text_contents()) == {"gold gold doc"}
     first, second = page.locator(".ex-facts li").all_text_contents()
     assert "kg: context 2" in first and "not in kg" in second
 
@@ -240,13 +229,6 @@ def test_a_failed_and_a_half_finished_run_stand_beside_each_other(open_explorer:
     assert "No record: the run is unfinished" in right
 
 
-def test_on_paper_there_is_one_line_instead_of_the_explorer(open_explorer: OpenExplorer) -> None:
-    page = open_explorer(*two_runs(BINARY))
-    page.emulate_media(media="print")
-    assert not page.locator(".explorer").is_visible()
-    assert "open this file in a browser" in " ".join((page.locator(".ex-print").text_content() or "").split())
-
-
 def test_a_browser_that_cannot_unpack_says_so(tmp_path: Path, open_file: "Callable[..., Page]") -> None:
     explorer = explorer_of(tmp_path / "results", [Asked("q1")], [Answers("kg", {})])
     path = write_page(tmp_path / "report.html", [explorer])
@@ -288,9 +270,7 @@ def test_queries_are_filtered_by_why_an_answer_is_wrong_and_of_which_system(open
     ]
 
 
-def test_a_query_has_an_address_that_opens_it_whatever_is_filtered_and_one_without_a_query_says_so(
-    open_explorer: OpenExplorer,
-) -> None:
+def test_the_address_of_a_query_opens_it_despite_filters(open_explorer: OpenExplorer) -> None:
     page = open_explorer(*sorted_runs())
     open_query(page, 2)
     link = page.locator(".ex-link").get_attribute("href")

@@ -22,16 +22,7 @@ def records_of(made: dict[str, Any]) -> list[RunRecord]:
     return list(RunDir(Path(made["path"])).iter_records())
 
 
-def test_a_server_that_is_down_is_one_line_and_nothing_is_lost(here: CommandLineHere, serve: Any) -> None:
-    settings = ("provider=ollama", "model=x", "base_url=http://127.0.0.1:9/v1")
-    words = [word for one in settings for word in ("--set", f"models.generator.{one}")]
-    line = here.refused("run", "--quiet", *words)
-    assert "cannot reach the generator at http://127.0.0.1:9/v1" in line and "ollama serve" in line
-
-
-def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
-    indexed: CommandLineHere, serve: Any
-) -> None:
+def test_a_server_that_dies_stops_the_run_and_answers_are_kept(indexed: CommandLineHere, serve: Any) -> None:
     # It refuses the key at the eleventh of twenty queries: for the run the same as a server that is gone.
     sample = load_dataset(demo.SPEC, sample=QuerySample(per_type=5, seed=42))
     server = serve(FakeScript(fault="http_401", fault_match=re.escape(sample.queries[10].text)))
@@ -47,7 +38,7 @@ def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
     assert list(run.iter_records())[: len(kept)] == kept
 
 
-def test_failed_queries_are_answered_again_only_when_asked(indexed: CommandLineHere, serve: Any) -> None:
+def test_failed_queries_are_retried_only_on_request(indexed: CommandLineHere, serve: Any) -> None:
     # Queries only: the first prompt, which tests the model, is another one every day.
     server = serve(FakeScript(fault="malformed", fault_rate=0.5, seed=1, fault_match="Question:"))
     words = over_http("generator", server, max_retries=0)
@@ -76,15 +67,10 @@ def test_throttling_is_kept_apart_from_latency(indexed: CommandLineHere) -> None
         assert record.cost.usage["generator"].calls == 1
 
 
-# Models that refuse what was always sent, that think before they speak, and parameters of their own.
-
-
 RUN = ("run", "-c", str(SMOKE), "--quiet")
 
 
-def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_the_run_says_so(
-    indexed: CommandLineHere, serve: Any
-) -> None:
+def test_parameters_that_a_server_refuses_are_left_out_and_reported(indexed: CommandLineHere, serve: Any) -> None:
     server = serve(FakeScript(refuses=("temperature", "max_tokens")))
     words = over_http("generator", server)
     done = indexed.call(*RUN, "--set", "limits.concurrency=8", *words)
@@ -104,9 +90,7 @@ def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_
     assert asked == [("generator", run.run_id)]
 
 
-def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(
-    here: CommandLineHere, serve: Any
-) -> None:
+def test_a_refused_setting_is_one_line_before_the_index_is_paid(here: CommandLineHere, serve: Any) -> None:
     words = over_http("generator", serve(FakeScript(refuses=("top_k",))))
     said = here.refused(*RUN, *words, "--set", "models.generator.extra.top_k=5")
     assert "refuses what it is asked (HTTP 400: Unsupported parameter: 'top_k'" in said
@@ -114,14 +98,13 @@ def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(
     assert list(here.results.glob("*/manifest.json")) == []
 
 
-FORMATS = ("<think>\n{}\n</think>\n\n{}", "analysis{}assistantfinal{}")
+FORMS = ("{1}", "<think>\n{0}\n</think>\n\n{1}", "analysis{0}assistantfinal{1}")
+"""Of an answer {1} with the reasoning {0}."""
 
 
-def test_reasoning_is_removed_before_answers_are_scored_and_that_is_said(
-    here: CommandLineHere, serve: Any
-) -> None:
+def test_reasoning_is_removed_before_scoring_and_reported(here: CommandLineHere, serve: Any) -> None:
     urls = []
-    for form in ("{1}", *FORMATS):
+    for form in FORMS:
         server = serve(FakeScript())
         answer = server.model._answer
         # The words of the reasoning would be a right answer to a query.
@@ -132,15 +115,15 @@ def test_reasoning_is_removed_before_answers_are_scored_and_that_is_said(
     words = ("-s", "closed-book", "--set", "dataset.sample.per_type=3", *over_http("generator", server))
     done = here.call(*RUN, *words, "--set", f"matrix={json.dumps({'models.generator.base_url': urls})}")
     assert done.returncode == 0, done.stderr
-    runs = {RunDir(path.parents[1]) for path in here.results.glob("*/scores/answer.jsonl")}
     scores, reasoned = {}, {}
-    for run in runs:
+    for path in here.results.glob("*/scores/answer.jsonl"):
+        run = RunDir(path.parents[1])
         url = run.manifest().identity["models"]["generator"]["base_url"]
-        rows = map(json.loads, (run.path / "scores" / "answer.jsonl").read_text().splitlines())
+        rows = map(json.loads, path.read_text().splitlines())
         scores[url] = sorted((row["measure"], row["query_id"], row["value"]) for row in rows)
         reasoned[url] = sum(bool(record.prediction and record.prediction.trace) for record in run.iter_records())
     assert len({query for _, query, _ in scores[urls[0]]}) == 12
     assert [scores[url] == scores[urls[0]] for url in urls] == [True] * 3
-    assert [reasoned[url] for url in urls] == [0] + [12] * 2
+    assert [reasoned[url] for url in urls] == [0, 12, 12]
     summary = (here.folder / done.stdout.rstrip("\n")).with_name("summary.md").read_text()
     assert summary.count("Reasoning was removed from 12 answers") == 2

@@ -41,9 +41,7 @@ def written(folder: Path, html: str) -> Path:
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
-def test_the_first_screen_holds_the_answer_the_leaderboard_and_the_picture(
-    open_file: Open, report: Path, size: tuple[int, int]
-) -> None:
+def test_the_first_screen_holds_the_answer(open_file: Open, report: Path, size: tuple[int, int]) -> None:
     page = open_file(report, viewport={"width": size[0], "height": size[1]})
     for part in (".headline", ".sentences", ".board tbody tr:last-child", "article figure .drawing"):
         assert (box := page.locator(part).first.bounding_box()) and box["y"] < size[1], part
@@ -56,9 +54,7 @@ def test_the_first_screen_holds_the_answer_the_leaderboard_and_the_picture(
     assert headline == max(sizes) > 20
 
 
-def test_the_first_screen_of_twelve_systems_still_has_the_plot_and_the_way_to_failed_questions(
-    open_file: Open, tmp_path: Path
-) -> None:
+def test_the_first_screen_of_twelve_systems_has_the_plot(open_file: Open, tmp_path: Path) -> None:
     one = chapter(tmp_path, {f"system-{number}": (1, 0) for number in range(12)})
     page = open_file(written(tmp_path, page_html([one], {0: build_explorer(one.group, "g0")})))
     for part in (".headline", ".sentences", ".board tbody tr", "figure .drawing", "a.button"):
@@ -109,9 +105,7 @@ def every_mark() -> str:
         return page_svg(figure, "marks")
 
 
-def test_every_word_and_mark_stands_out_from_its_ground_by_day_and_by_night(
-    open_file: Open, tmp_path: Path
-) -> None:
+def test_every_word_and_mark_has_contrast_in_both_themes(open_file: Open, tmp_path: Path) -> None:
     kinds: dict[str, float | str] = {"r": 1.0, "w": 0.0, "p": 0.5, "t": "not_applicable", "f": "failed"}
     said: dict[str, Said | Failure] = {
         name: Said("x", contexts=(Context(text="a fact", doc_ids=("d",)),)) for name in kinds
@@ -150,16 +144,6 @@ def test_the_keyboard_reaches_every_control_in_order(open_file: Open, report: Pa
     assert places == sorted(places)
 
 
-def test_a_command_is_copied(open_file: Open, report: Path) -> None:
-    page = open_file(report)
-    page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    page.locator("#scores > summary").click()
-    page.get_by_role("button", name="Copy").press("Enter")
-    page.get_by_text("Copied", exact=True).wait_for()
-    assert page.evaluate("window.copied") == "rag-harness run --set 'systems=[\"kg\"]'\nrag-harness report a\n"
-
-
 def test_paper_shows_everything_without_what_only_a_screen_can_do(open_file: Open, report: Path) -> None:
     page = open_file(report, color_scheme="dark", viewport={"width": 703, "height": 1000})
     assert not page.get_by_text("pair 39").is_visible()
@@ -180,13 +164,7 @@ def test_without_scripts_only_the_buttons_are_missing(open_file: Open, report: P
     assert page.get_by_text("pair 39").is_visible()
 
 
-def rows_of(page: "Page", table: str) -> list[str]:
-    return page.locator(f"{table} tbody th").all_inner_texts()
-
-
-def test_a_table_is_sorted_by_a_key_on_its_heading_and_as_it_was_by_a_third(
-    open_file: Open, tmp_path: Path
-) -> None:
+def test_a_table_is_sorted_by_its_heading_and_restored(open_file: Open, tmp_path: Path) -> None:
     one = chapter(tmp_path)
     values = {"low": 0.5, "none": None, "high": 12.0, "middle": 3.0}
     rows = tuple((name, Quantity(value, 0.0, 99.0)) for name, value in values.items())
@@ -195,32 +173,35 @@ def test_a_table_is_sorted_by_a_key_on_its_heading_and_as_it_was_by_a_third(
     page = open_file(written(tmp_path, page_html([replace(one, sections=(section,))], {})))
     page.locator("#scores > summary").click()
     button = page.get_by_role("button", name="tokens")
-    found = []
+    shown, found = page.locator("#some tbody th"), []
     for _ in range(3):
         button.press("Enter")
         heading = page.locator("#some thead th").nth(1)
-        found.append((heading.get_attribute("aria-sort"), rows_of(page, "#some")))
+        found.append((heading.get_attribute("aria-sort"), shown.all_inner_texts()))
     assert found == [
         ("descending", ["high", "middle", "low", "none"]),
         ("ascending", ["low", "middle", "high", "none"]),
         (None, list(values)),
     ]
     page.get_by_role("button", name="system").click()
-    assert rows_of(page, "#some") == sorted(values)
+    assert shown.all_inner_texts() == sorted(values)
 
 
-def test_a_table_is_kept_as_csv_without_a_file_beside_the_page(open_file: Open, report: Path) -> None:
+def test_commands_are_copied_and_tables_downloaded_as_csv(open_file: Open, report: Path) -> None:
     page = open_file(report)
+    page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.locator("#scores > summary").click()
+    page.get_by_role("button", name="Copy").press("Enter")
+    page.get_by_text("Copied", exact=True).wait_for()
+    assert page.evaluate("window.copied") == "rag-harness run --set 'systems=[\"kg\"]'\nrag-harness report a\n"
     link = page.get_by_role("link", name="CSV: By type")
     assert link.get_attribute("download") == "accuracy.csv"
     href = link.get_attribute("href") or ""
     assert base64.b64decode(href.partition("base64,")[2]).decode() == table_csv(numbers())
 
 
-def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows(
-    open_file: Open, tmp_path: Path
-) -> None:
+def test_an_address_within_the_page_lands_although_it_grows(open_file: Open, tmp_path: Path) -> None:
     one = chapter(tmp_path)
     grown = build_explorer(one.group, "g0")
     path = written(tmp_path, page_html([one], {0: grown}))

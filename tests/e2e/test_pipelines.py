@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from command_line import REPOSITORY, SMOKE, CommandLineHere, over_http
+from records import known
 from waiting import wait_for
 
 from harness.core.records import OWN_MODELS, Usage
@@ -66,9 +67,7 @@ def used(run: RunDir) -> Usage:
 # Their libraries leave connections open to the end of a worker's process, which here is this one.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("workers_here")
-def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_seam(
-    beside: CommandLineHere, service: str, serve: Any
-) -> None:
+def test_pipelines_of_every_kind_are_metered(beside: CommandLineHere, service: str, serve: Any) -> None:
     server = serve(FakeScript())
     lent = [f'per_system."{service}".answer.lends=[generator]']
     indexed = ["langchain:my_chain:make_chain", "llamaindex:my_engine:make_engine"]
@@ -83,8 +82,7 @@ def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_seam(
     # And the one that asks a model whether it answers, before anything is paid.
     assert server.model.served["calls"] == 8 * len(systems) + 1
     for name in indexed:
-        index = runs[name].index()
-        assert index is not None
+        index = known(runs[name].index())
         assert (index.stats.documents, index.cost.embedded_texts + index.cost.cached_texts > 28) == (28, True)
         contexts = [one for record in runs[name].iter_records() if (p := record.prediction) for one in p.contexts]
         assert {len(one.doc_ids) for one in contexts} == {1}

@@ -43,9 +43,7 @@ def words(papers: Path, out: str, server: Any, *more: str) -> list[str]:
     return ["questions", str(papers), "--out", out, *kinds, *generator, *more]
 
 
-def test_killed_anywhere_it_ends_the_same_and_pays_nothing_twice(
-    cli: CommandLine, papers: Path, serve: Any
-) -> None:
+def test_kills_change_no_question_and_nothing_is_paid_twice(cli: CommandLine, papers: Path, serve: Any) -> None:
     server = serve(FakeScript(replies=REPLIES, latency_s=0.3))
     draw, one_by_one = random.Random(20261123), ("--set", "models.generator.max_concurrency=1")
     command = words(papers, "asked.jsonl", server, *one_by_one)
@@ -61,9 +59,7 @@ def test_killed_anywhere_it_ends_the_same_and_pays_nothing_twice(
     assert whole.model.served["calls"] <= asked <= whole.model.served["calls"] + 2
 
 
-def test_a_run_is_told_how_many_questions_a_person_has_seen(
-    here: CommandLineHere, papers: Path, serve: Any
-) -> None:
+def test_a_plan_says_how_many_questions_were_reviewed(here: CommandLineHere, papers: Path, serve: Any) -> None:
     written = here.call(*words(papers, "asked.jsonl", serve(FakeScript(replies=REPLIES)), "--json"))
     assert written.returncode == 0, written.stderr
     assert json.loads(written.stdout)["kept"] == 3
@@ -80,15 +76,12 @@ def test_a_run_is_told_how_many_questions_a_person_has_seen(
     assert said in plan.stdout
 
 
-@pytest.mark.parametrize(
-    ("more", "line"),
-    [
+def test_what_cannot_be_is_one_line(here: CommandLineHere, papers: Path) -> None:
+    for more, line in (
         (("--out", "papers/asked.jsonl"), "would be read as a document"),
         (("--kind", "bridge=2", "--set", "models.generator.provider=none"), "a model has to write"),
         (("--dataset", "demo"), "exactly once"),
         (("--out", "asked.csv"), "written as JSON Lines"),
         (("--kind", "bridges"), "did you mean 'bridge'"),
-    ],
-)
-def test_what_cannot_be_is_one_line(here: CommandLineHere, papers: Path, more: tuple[str, ...], line: str) -> None:
-    assert line in here.refused("questions", papers.name, *more)
+    ):
+        assert line in here.refused("questions", papers.name, *more)

@@ -31,9 +31,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_a_run_ends_in_a_page_that_opens_from_disk_and_can_be_made_again_to_the_byte(
-    indexed: CommandLineHere, cli: CommandLine, open_file: OpenFile
-) -> None:
+def test_a_report_can_be_made_again(indexed: CommandLineHere, cli: CommandLine, open_file: OpenFile) -> None:
     done = indexed.call("run", "--config", str(SMOKE), "--system", "naive", "--system", "closed-book")
     assert done.returncode == 0, done.stderr
     folder = Path(next(line for line in done.stdout.splitlines() if line.startswith("report: "))[8:]).parent

@@ -1,12 +1,14 @@
 """What two runs need alike is computed once, and each index says who paid."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLineHere, over_http
+from records import known
 
 from harness.core.records import IndexRecord
 from harness.store import RunDir
@@ -14,35 +16,30 @@ from harness.store import RunDir
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
 
 
-class Runs:
-    """Runs over one scripted server, which counts what it is asked."""
-
-    def __init__(self, cli: CommandLineHere, server: Any) -> None:
-        self._cli, self._server = cli, server
-
-    def __call__(self, system: str, *settings: str) -> tuple[RunDir, IndexRecord, int]:
-        """One run: its folder, its index.json, and how often the server was asked for either."""
-        before = self._served()
-        options = [word for setting in settings for word in ("--set", setting)]
-        done = self._cli.run("--system", system, *over_http("generator", self._server), *options)
-        run = RunDir(Path(done["path"]))
-        index = run.index()
-        assert index is not None
-        return run, index, self._served() - before
-
-    def _served(self) -> int:
-        """Without the calls that find out whether it answers."""
-        journal = self._cli.results / "indexes" / "calls.sqlite"
-        if not journal.exists():
-            return 0
-        with closing(sqlite3.connect(journal)) as opened:
-            ((first,),) = opened.execute("SELECT count(*) FROM calls WHERE scope LIKE 'preflight/%'")
-        return int(self._server.model.served["calls"]) - int(first)
+Runs = Callable[..., tuple[RunDir, IndexRecord, int]]
 
 
 @pytest.fixture
 def runs(here: CommandLineHere, serve: Any) -> Runs:
-    return Runs(here, serve())
+    """runs(system, *settings): its folder, its index.json, and how often the server was asked for either."""
+    server, journal = serve(), here.results / "indexes" / "calls.sqlite"
+
+    def served() -> int:
+        """Without the calls that find out whether it answers."""
+        if not journal.exists():
+            return 0
+        with closing(sqlite3.connect(journal)) as opened:
+            ((first,),) = opened.execute("SELECT count(*) FROM calls WHERE scope LIKE 'preflight/%'")
+        return int(server.model.served["calls"]) - int(first)
+
+    def make(system: str, *settings: str) -> tuple[RunDir, IndexRecord, int]:
+        before = served()
+        options = [word for setting in settings for word in ("--set", setting)]
+        run = RunDir(Path(here.run("--system", system, *over_http("generator", server), *options)["path"]))
+        index = known(run.index())
+        return run, index, served() - before
+
+    return make
 
 
 N_QUERIES = 8
@@ -54,26 +51,18 @@ def test_recursive_retrieves_from_the_index_that_naive_built(runs: Runs) -> None
     assert index.reused_from == index.built_by == naive.run_id
 
 
-def test_a_change_of_the_query_side_asks_nothing_for_the_index(runs: Runs) -> None:
-    first, index, asked = runs("kg")
-    assert index.stats.chunks is not None
-    assert asked == index.stats.chunks + N_QUERIES
+def test_a_graph_is_paid_once_for_other_answers_and_for_community_and_again_for_another_model(runs: Runs) -> None:
+    kg, paid, asked = runs("kg")
+    assert paid.stats.chunks is not None
+    assert asked == paid.stats.chunks + N_QUERIES
     second, again, asked_again = runs("kg", "answer.top_k=1")
-    assert (second.run_id != first.run_id, again.reused_from, asked_again) == (True, first.run_id, N_QUERIES)
-
-
-def test_community_takes_the_triplets_that_kg_had_paid_for(runs: Runs) -> None:
-    kg, paid, _ = runs("kg")
+    assert (second.run_id != kg.run_id, again.reused_from, asked_again) == (True, kg.run_id, N_QUERIES)
     _, index, asked = runs("community", "answer.mode=local")
     assert index.reused_from is None
     assert index.cost.replayed_from == {kg.run_id: {"generator": paid.cost.usage["generator"]}}
     assert index.cost.replayed_calls == index.stats.chunks == paid.stats.chunks
     # The rest are its own: the reports.
     assert 0 < index.cost.usage["generator"].calls - index.cost.replayed_calls == asked - N_QUERIES
-
-
-def test_another_model_pays_for_itself(runs: Runs) -> None:
-    _, paid, _ = runs("kg")
     _, index, asked = runs("kg", "models.generator.model=another")
     assert (index.reused_from, index.cost.replayed_calls) == (None, 0)
     assert asked == paid.cost.usage["generator"].calls + N_QUERIES
@@ -89,7 +78,6 @@ def test_another_store_asks_the_model_nothing_and_holds_the_same_graph(runs: Run
     records = neo4j.records()
     for key, record in ladybug.records().items():
         assert record.prediction is not None
-        other = records[key].prediction
-        assert other is not None
+        other = known(records[key].prediction)
         passages = [[c.span for c in p.contexts if c.kind == "passage"] for p in (record.prediction, other)]
         assert passages[0] == passages[1]

@@ -2,12 +2,14 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from command_line import CommandLineHere, over_http
+from damaging import WorkersHere
 from killing import suspended
 from plugins import PlugIn
 from waiting import wait_for
@@ -62,8 +64,6 @@ SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles
 """
 
 
-IN_A_PROCESS = {"crash", "exit", "raise"}
-"""Ends its process, or is looked for in the log of one."""
 VICTIM = load_dataset(demo.SPEC, sample=QuerySample(per_type=2, seed=42)).queries[1].query_id
 """One of the eight that the smoke config asks."""
 
@@ -93,22 +93,18 @@ def failures(made: dict[str, Any]) -> list[RunRecord]:
         ("not_a_prediction", 3, "TypeError", "returned str, not a Prediction"),
     ],
 )
-def test_a_query_that_brings_the_system_down_is_one_record(
-    nasty: CommandLineHere,
-    request: pytest.FixtureRequest,
-    deed: str,
-    concurrency: int,
-    kind: str,
-    message: str,
+def test_a_deadly_query_is_one_record(
+    nasty: CommandLineHere, deed: str, concurrency: int, kind: str, message: str
 ) -> None:
-    if deed not in IN_A_PROCESS:
-        request.getfixturevalue("workers_here")
-    made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
+    # Only what ends its process, or is looked for in the log of one, needs one.
+    needs_process = deed in {"crash", "exit", "raise"}
+    with nullcontext() if needs_process else WorkersHere():
+        made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
     (failed,) = failures(made)
     assert (made["status"], made["n_ok"], made["n_error"]) == ("done", 7, 1)
     assert (failed.query_id, failed.status) == (VICTIM, "error")
     assert failed.failure and failed.failure.kind == kind and message in failed.failure.message
-    if deed in IN_A_PROCESS:
+    if needs_process:
         log = (Path(made["path"]) / "worker.log").read_text()
         assert f"about to {deed}" in log
         assert "Traceback" in log or deed != "raise"
@@ -120,9 +116,7 @@ def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLineHere) -> Non
 
 
 @pytest.mark.parametrize("deed", ["sleep", "block"])
-def test_a_query_past_its_time_limit_is_a_timeout_also_if_it_blocks_its_process(
-    nasty: CommandLineHere, monkeypatch: pytest.MonkeyPatch, deed: str
-) -> None:
+def test_a_late_query_is_a_timeout(nasty: CommandLineHere, monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
     monkeypatch.setattr(worker_supervisor, "GRACE_S", 2.0)
     made = run_nasty(nasty, deed, "--set", "limits.query_timeout_s=0.5")
     (failed,) = failures(made)
@@ -133,9 +127,7 @@ def test_a_query_past_its_time_limit_is_a_timeout_also_if_it_blocks_its_process(
 @pytest.mark.parametrize(
     ("deed", "reason"), [("break_index", "RuntimeError: no index today"), ("die_in_load", "exit code 9")]
 )
-def test_a_system_that_fails_outside_of_any_query_is_a_failed_run(
-    nasty: CommandLineHere, deed: str, reason: str
-) -> None:
+def test_a_system_that_fails_outside_queries_fails(nasty: CommandLineHere, deed: str, reason: str) -> None:
     made = run_nasty(nasty, deed)
     assert (made["status"], made["n_ok"], made["rc"]) == ("failed", 0, 3)
     assert reason in made["stderr"]
@@ -150,9 +142,7 @@ def worker() -> psutil.Process | None:
     return workers[0] if workers else None
 
 
-def test_a_suspended_worker_leaves_latency_unknown_and_no_query_late(
-    indexed: CommandLineHere, serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_suspension_is_no_latency(indexed: CommandLineHere, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_supervisor, "GRACE_S", 2.0)
     server = serve(FakeScript(latency_s=1.5))
 

@@ -86,8 +86,8 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 @pytest.fixture(scope="module")
 def whole(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """With what a run without a generator and a notebook need."""
-    extras = "system-naive,provider-minilm,evaluator-retrieval,report,notebook"
+    """With what a run without a generator, a notebook and the tests of a plug-in need."""
+    extras = "system-naive,provider-minilm,evaluator-retrieval,report,notebook,testing"
     return install(tmp_path_factory.mktemp("whole"), f"{wheel}[{extras}]")
 
 
@@ -112,27 +112,22 @@ def test_every_list_and_plan_works_without_an_extra(bare: Installed) -> None:
         assert [cell["status"] for cell in planned["cells"]] == ["missing"]
 
 
-@pytest.mark.parametrize("kind", ["system", "dataset", "evaluator"])
-def test_it_holds_what_a_new_package_is_made_from(bare: Installed, kind: str) -> None:
-    written = bare.says("rag-harness", "new", kind, f"my-{kind}")
-    assert (bare.cwd / f"my-{kind}" / f"my_{kind}" / "__init__.py").is_file()
-    assert f"pytest ./my-{kind}" in written
+def test_it_holds_what_a_new_package_is_made_from(bare: Installed) -> None:
+    for kind in ("system", "dataset", "evaluator"):
+        written = bare.says("rag-harness", "new", kind, f"my-{kind}")
+        assert (bare.cwd / f"my-{kind}" / f"my_{kind}" / "__init__.py").is_file()
+        assert f"pytest ./my-{kind}" in written
 
 
-def test_the_first_command_of_the_help_works(whole: Installed) -> None:
+def test_the_first_command_of_the_help_works_and_a_notebook_reads_what_it_left(whole: Installed) -> None:
     shown = " ".join(whole.says("rag-harness", "--help").split())
     first = re.search(r"without a language model: `(rag-harness run [^`]*)`", shown)
     assert first
-    printed = whole.says(*first[1].split(), "--set", "dataset.sample.per_type=10")
+    few = ("--set", "dataset.sample.per_type=10")
+    printed = whole.says(*first[1].split(), *few)
     assert "evidence found" in printed
     assert (whole.cwd / re.search(r"report: (\S+)", printed)[1]).is_file()  # type: ignore[index]
-
-
-def test_a_notebook_reads_what_it_left(whole: Installed) -> None:
-    short = ("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=10")
-    runs = ("-s", "naive", "-s", "recursive", *short)
-    whole.says("rag-harness", "run", "-q", "--records-only", *runs)
-    whole.says("rag-harness", "evaluate", "-q", "demo--naive", "demo--recursive")
+    whole.says("rag-harness", "run", "-q", "-s", "recursive", "--set", "models.generator.provider=none", *few)
     count, verdict = whole.says("python", "-c", NOTEBOOK).splitlines()
     assert count.split()[:2] == ["2", "True"]
     assert verdict in {"['tie']", "['a']", "['b']"}
@@ -146,15 +141,11 @@ def test_a_shell_completes_it(bare: Installed) -> None:
     assert "estimate" in bare.call("rag-harness", _RAG_HARNESS_COMPLETE="complete_bash", **typed).stdout
 
 
-def test_the_contracts_of_plug_ins_travel_with_it(wheel: Path, tmp_path: Path) -> None:
-    testing = install(tmp_path, f"{wheel}[testing]")
-    (testing.cwd / "test_contract.py").write_text(CONTRACTS)
+def test_it_holds_the_contracts_which_say_what_is_missing(whole: Installed, bare: Installed) -> None:
+    (whole.cwd / "test_contract.py").write_text(CONTRACTS)
     # All clauses are held against other plug-ins; here those of a system that start one process.
     words = ("-q", "-W", "error", "-p", "no:asyncio", "-k", "TestDemo or TestAnswer or answering")
-    assert re.search(r"\d{2,} passed", testing.says("python", "-m", "pytest", *words, "test_contract.py"))
-
-
-def test_without_their_extra_the_contracts_say_what_is_missing(bare: Installed) -> None:
+    assert re.search(r"\d{2,} passed", whole.says("python", "-m", "pytest", *words, "test_contract.py"))
     assert bare.says("python", "-c", "import harness.testing") == ""
     refused = bare.call("python", "-c", "from harness.testing import SystemContract")
     assert refused.stderr.splitlines()[-1].endswith("pip install 'rag-bench-harness[testing]'")

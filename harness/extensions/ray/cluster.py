@@ -26,8 +26,8 @@ from harness.core.sanitize import keep_made
 from harness.extensions.ray.remote_worker import ALONE_S, ActorConnection, WorkerLost
 from harness.extensions.ray.spread_execution import run_spread
 from harness.extensions.ray.spread_scoring import SpreadScoring
+from harness.runner.evaluating.evaluate import RemoteScoring
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.evaluating.scoring import RemoteScoring
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executor import ExecutorSpec
 from harness.runner.machine_info import package_versions

@@ -19,7 +19,7 @@ from harness.runner.executing.messages import (
     WorkerJob,
     read_event,
 )
-from harness.runner.executing.process_launcher import WorkerProcess
+from harness.runner.executing.worker_supervisor import WorkerProcess
 
 _NEWS_S = 1.0  # How long `receive` waits for output.
 _LAST_WORDS_S = 2.0

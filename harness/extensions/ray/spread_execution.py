@@ -30,10 +30,16 @@ from harness.runner.executing.messages import (
     QueryTask,
 )
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
-from harness.runner.executing.process_launcher import LaunchWorker, start_process
-from harness.runner.executing.remote_extraction import RULES
+from harness.runner.executing.remote_workers import RULES
 from harness.runner.executing.resources import Sampler
-from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
+from harness.runner.executing.worker_supervisor import (
+    LaunchWorker,
+    Supervisor,
+    SystemBroken,
+    WorkerEnd,
+    WorkerEnvironment,
+    start_process,
+)
 from harness.runner.plan import Cell
 from harness.store import Dialects, IndexDir, Journal
 

@@ -19,9 +19,9 @@ from harness.extensions.ray.remote_worker import StartWorker
 from harness.extensions.ray.worker_pool import TurnWorker, WorkerPool, WorkQueue, raise_first_error
 from harness.models.budget import Allowance
 from harness.runner.costs import cost_together, usage_together
+from harness.runner.evaluating.evaluate import Scoring, Tell, is_worth_a_worker
 from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.evaluating.scoring import Scoring, Tell, is_worth_a_worker
 from harness.runner.executing.messages import AnswersScored, QueryTask, ScoringJob, ScoringTurn
 from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironment
@@ -33,7 +33,7 @@ _MOST_LOST = 5  # Consecutive workers that may be lost before any of them scores
 
 @dataclass(frozen=True)
 class SpreadScoring:
-    """How evaluations are distributed: see `harness.runner.evaluating.scoring.RemoteScoring`."""
+    """How evaluations are distributed: see `harness.runner.evaluating.evaluate.RemoteScoring`."""
 
     plan: EvaluationPlan
     results: Path

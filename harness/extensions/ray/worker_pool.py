@@ -29,8 +29,7 @@ from harness.runner.executing.messages import (
     Turn,
     WorkerJob,
 )
-from harness.runner.executing.process_launcher import LaunchWorker
-from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
+from harness.runner.executing.worker_supervisor import LaunchWorker, Supervisor, WorkerEnd, WorkerEnvironment
 
 _MOST_LOSSES = 2
 """A query during which more workers than this were lost is suspected of killing them."""

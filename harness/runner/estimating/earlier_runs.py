@@ -38,7 +38,6 @@ T = TypeVar("T")
 _MOST_RUNS = 12
 """Maximum runs used to estimate one configuration, the latest first."""
 _MOST_READ = 4
-"""Maximum runs of which records are read."""
 _MOST_RECORDS = 1000
 """Maximum records per run; more do not improve a mean."""
 
@@ -59,7 +58,6 @@ class EarlierRun:
 
     @cached_property
     def calls(self) -> list[AskedCall]:
-        """The latest generator calls of its answers."""
         return [call for call in latest_calls(self.run.journal_path) if call.role == GENERATOR]
 
     @cached_property
@@ -88,9 +86,7 @@ class EarlierRuns:
         self._runs.sort(key=lambda one: (one.manifest.created_at, one.run.run_id), reverse=True)
 
     def rates(self, cell: Cell) -> Rates:
-        """What the journals say of the generator: lengths of prompts and replies, and seconds per call. Calls of a
-        local model count on this machine only.
-        """
+        """Prompt and reply lengths and seconds per call. Calls of a local model count on this machine only."""
         key = (_server_of(cell.identity), cell.config.limits.concurrency)
         if key not in self._rates:
             self._rates[key] = self._measure(cell)
@@ -115,9 +111,8 @@ class EarlierRuns:
             best_s = min(seconds / len(own) for seconds, own in zip(busy, timed, strict=True))
         else:
             mean_s = best_s = sum(call.wall_s for call in calls) / len(calls) / cell.config.limits.concurrency
-        call_s = Range(
-            low=measured_range(best_s, is_speed=False).low, high=measured_range(mean_s, is_speed=False).high
-        )
+        low, high = (measured_range(seconds, is_speed=False) for seconds in (best_s, mean_s))
+        call_s = Range(low=low.low, high=high.high)
         is_known = timed or not _is_here(cell)
         return Rates(
             characters_per_token=sum(call.characters for call in calls) / input_tokens,
@@ -126,9 +121,7 @@ class EarlierRuns:
         )
 
     def index_phases(self, cell: Cell, *, per_document: bool) -> list[Earlier]:
-        """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index, for
-        systems that give no expectation.
-        """
+        """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index."""
         found: dict[str, Earlier] = {}
         for run in self._served_by(cell, lambda one: one.index_kind == cell.spec.stored_index_kind):
             record = _read(run.run, RunDir.index)
@@ -154,9 +147,8 @@ class EarlierRuns:
             closeness = _closeness(run, cell, halves)
             if len(phases) == _MOST_READ or (phases and closeness < phases[0].closeness):
                 break
-            spent = answers_spent(
-                _read(run.run, lambda one: list(islice(one.iter_records(), _MOST_RECORDS))) or []
-            )
+            records = _read(run.run, lambda one: list(islice(one.iter_records(), _MOST_RECORDS)))
+            spent = answers_spent(records or [])
             if not self._is_as_fast(run, cell):
                 spent = replace(spent, seconds=None)
             if spent.units and (spent.is_metered or OWN_MODELS in spent.usage):
@@ -164,9 +156,7 @@ class EarlierRuns:
         return phases
 
     def judged(self, planned: PlannedEvaluator, system: str, models: Mapping[str, Any]) -> list[Earlier]:
-        """The latest evaluations by this evaluator with these models, the judge as generator. Those of the same
-        system are closer: long contexts need more judge calls.
-        """
+        """Evaluations with these models, the judge as generator; those of the same system are closer."""
         wanted, found = (planned.spec.version, planned.params.model_dump(mode="json")), list[Earlier]()
         for run in self._runs:
             done = _read(run.run, RunDir.done)
@@ -188,7 +178,6 @@ class EarlierRuns:
         return sorted(found, key=lambda one: -one.closeness)[:_MOST_RUNS]
 
     def _served_by(self, cell: Cell, alike: Callable[[EarlierRun], bool] = lambda _: True) -> list[EarlierRun]:
-        """The latest runs with the same generator."""
         server = _server_of(cell.identity)
         return [run for run in self._runs if run.server == server and alike(run)][:_MOST_RUNS]
 
@@ -210,7 +199,6 @@ def _server_of(identity: Mapping[str, Any]) -> str:
 
 
 def _is_here(cell: Cell) -> bool:
-    """Whether the speed of a configuration is that of this machine."""
     generator = cell.generator
     return generator is None or generator.is_none or provider_of(generator).is_here
 

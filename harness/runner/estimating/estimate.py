@@ -1,7 +1,7 @@
 """Estimates the cost of configurations from the expectations of their systems, corrected by earlier runs."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -39,18 +39,14 @@ _BUSIEST = 4.0
 
 
 class Estimator:
-    """Estimates configurations from the runs in a results folder and the stored speed of the models. Calls no
-    model, starts nothing and writes nothing.
-    """
+    """Estimates configurations from earlier runs and stored model speeds. Calls, starts and writes nothing."""
 
     def __init__(self, results: Path, prices: Prices, *, fresh_index: bool = False) -> None:
         """`fresh_index`: indexes are built without stored vectors and calls."""
         self._results, self._prices, self._fresh_index = results, prices, fresh_index
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
-        """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
-        ids of indexes that earlier ones pay for, and is extended.
-        """
+        """One estimate per configuration. `paid`: ids of indexes that earlier ones pay for; it is extended."""
         paid = set() if paid is None else paid
         estimates = []
         for cell in cells:
@@ -63,7 +59,6 @@ class Estimator:
         return estimates
 
     def estimate(self, cell: Cell) -> Estimate:
-        """The estimate of the whole run, with the number of answers that are left."""
         n_answers, expected = cell.n_answers, expected_work(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.intact_statuses())
@@ -72,6 +67,8 @@ class Estimator:
         answered = self._earlier.answer_phases(cell)
         is_built = is_indexed(cell, self._results)
         index = self._predicted(cell, expected, expected.index if expected else None, units, indexed)
+        builds = bool(index.calls) and not is_built and not self._fresh_index
+        made = self._earlier.index_calls_made(cell) if builds else 0
         return Estimate(
             run_id=cell.run_id,
             index=index,
@@ -83,12 +80,8 @@ class Estimator:
             start=self._start(cell, 2 if is_built else 3) if n_left else NO_TIME,
             n_answers=n_answers,
             n_left=n_left,
-            index_left=1.0 if is_built or self._fresh_index else self._calls_left(cell, index),
+            index_left=max(0.0, 1 - made / index.calls) if made and index.calls else 1.0,
         )
-
-    def _calls_left(self, cell: Cell, index: PhaseEstimate) -> float:
-        made = self._earlier.index_calls_made(cell) if index.calls else 0
-        return max(0.0, 1 - made / index.calls) if made and index.calls else 1.0
 
     def _to_embed(self, cell: Cell, work: Work | None) -> Range:
         """The share of its texts that have no stored vector. One of which the sample says nothing may have one."""
@@ -169,23 +162,19 @@ class Estimator:
         )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
-        """Estimates by evaluator, without those that already scored the finished run with the same judge and
-        parameters.
-        """
-        plan = plan_evaluation(cell.config)
+        """By evaluator, without those that already scored the finished run with the same judge and parameters."""
+        plan, found = plan_evaluation(cell.config), dict[str, PhaseEstimate]()
         evaluations = run.evaluations() if not n_left else []
-        asking = [
-            one
-            for one in plan.evaluators
-            if _called_models(one, plan) and not any(plan.would_make(one, record) for record in evaluations)
-        ]
-        return {one.spec.name: self._judged(one, plan, cell.spec.name, n_answers) for one in asking}
+        for one in plan.evaluators:
+            models = _called_models(one, plan)
+            if models and not any(plan.would_make(one, record) for record in evaluations):
+                earlier = self._earlier.judged(one, cell.spec.name, models)
+                found[one.spec.name] = self._judged(plan, models, earlier, n_answers)
+        return found
 
     def _judged(
-        self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
+        self, plan: EvaluationPlan, models: Mapping[str, Any], earlier: Sequence[Earlier], n_answers: int
     ) -> PhaseEstimate:
-        models = _called_models(planned, plan)
-        earlier = self._earlier.judged(planned, system, models)
         if not earlier:
             by = " and ".join("judge" if role == "judge" else "embedder" for role in models)
             return PhaseEstimate(notes=(f"no earlier evaluation by this evaluator and {by}",))
@@ -204,7 +193,6 @@ class Estimator:
 
 
 def _limits(rates: Rates, generator: ModelConfig | None, embedder: ModelConfig | None) -> Rates:
-    """The rates, with the limits of both models per minute."""
     return replace(
         rates,
         requests_per_minute=generator.requests_per_minute if generator else None,
@@ -224,36 +212,25 @@ def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str,
     return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
 
 
-def expected_work(cell: Cell) -> Expected | None:
-    """The work of a run as its system expects it, before anything was measured. None if the system gives none."""
-    corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
-    answer_tokens = cell.generator.max_tokens if cell.generator else 1
-    return expected_of(cell, Workload(corpus, cell.dataset.queries, answer_tokens, cell.answer_style))
-
-
-def expected_of(cell: Cell, workload: Workload) -> Expected | None:
-    """The expected work of its system and of the systems to which it routes queries. None if one of them gives no
-    expectation.
-    """
-    own = _own_expected(cell, workload)
-    if own is None or not cell.routed:
+def expected_work(cell: Cell, workload: Workload | None = None) -> Expected | None:
+    """The work that a system and its routed systems expect; None if one of them gives no expectation."""
+    if workload is None:
+        corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
+        answer_tokens = cell.generator.max_tokens if cell.generator else 1
+        workload = Workload(corpus, cell.dataset.queries, answer_tokens, cell.answer_style)
+    own, *others = (
+        one.spec.expect(one.index_params, one.answer_params, workload) if one.spec.expect else None
+        for one in cell.systems
+    )
+    if own is None or not others:
         return own
-    routes = zip(cell.spec.own_routes(cell.answer_params), cell.routed, strict=True)
-    routed = [(route.display_name, one.index_id, _own_expected(one, workload)) for route, one in routes]
-    known = [(name, index_id, expected) for name, index_id, expected in routed if expected is not None]
-    return joined_expectation(own, known) if len(known) == len(routed) else None
-
-
-def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
-    expect = cell.spec.expect
-    return expect(cell.index_params, cell.answer_params, workload) if expect else None
+    routes = zip(cell.spec.own_routes(cell.answer_params), cell.routed, others, strict=True)
+    routed = [(route.display_name, one.index_id, expected) for route, one, expected in routes if expected]
+    return joined_expectation(own, routed) if len(routed) == len(others) else None
 
 
 def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:
-    """Measure the speed of the free models of these configurations, a few seconds each, unless done today.
-
-    Returns notes about weights to download and failures. Calls no paid model and downloads nothing.
-    """
+    """Measure free models, unless done today. Returns notes about weights to download and failures."""
     models = {repr(model): model for cell in cells for model in cell.models.values() if not model.is_none}
     notes = []
     for model in models.values():
@@ -301,7 +278,6 @@ def keep_speeds(cells: Sequence[Cell], results: Path, reporter: Reporter) -> Non
 
 @contextmanager
 def _errors_as_notes(reporter: Reporter) -> Iterator[None]:
-    """A failed estimate is one line of output and does not stop the run."""
     try:
         yield
     except Exception as error:

@@ -18,17 +18,12 @@ def in_one_line(estimates: Sequence[Estimate]) -> str:
     summed = totals(phases, start_of(estimates))
     tokens, minutes = tokens_of(summed), minutes_text(summed["seconds"]) or "an unknown time"
     asking = [
-        phase
-        for phase in phases
-        if phase.calls != 0 or phase.embedder_tokens is None or phase.embedder_tokens.high > 0
+        one for one in phases if one.calls != 0 or one.embedder_tokens is None or one.embedder_tokens.high > 0
     ]
     if not asking:
         return minutes
-    words = [
-        minutes,
-        f"{tokens} tokens" if tokens else "unknown tokens",
-        f"${usd}" if (usd := usd_text(summed["usd"])) else "unknown dollars",
-    ]
+    usd = usd_text(summed["usd"])
+    words = [minutes, f"{tokens} tokens" if tokens else "unknown tokens", f"${usd}" if usd else "unknown dollars"]
     return f"{', '.join(words)}; from {' and '.join(dict.fromkeys(phase.basis for phase in asking))}"
 
 
@@ -51,7 +46,6 @@ def downloads_text(weights: Mapping[str, int]) -> str:
 
 
 def start_of(estimates: Iterable[Estimate]) -> Range:
-    """The seconds to start all these runs."""
     return sum((estimate.start for estimate in estimates if estimate.n_left), NO_TIME)
 
 
@@ -84,10 +78,8 @@ def usd_text(usd: Sum) -> str:
     """`0.02-0.05`; empty if it is unknown."""
     if usd.value is None:
         return ""
-    low, high = (
-        f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.1g}"
-        for value in (usd.value.low, usd.value.high)
-    )
+    ends = (usd.value.low, usd.value.high)
+    low, high = (f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.1g}" for value in ends)
     return ("" if usd.is_whole else "≥ ") + (low if low == high or not usd.is_whole else f"{low}-{high}")
 
 
@@ -100,9 +92,7 @@ def budget_text(budget: BudgetConfig) -> str:
 
 
 def likely_answers(budget: BudgetConfig, estimates: Sequence[Estimate]) -> str:
-    """How many queries each system is likely to answer within the budget: `3 to 8 of 20 answers per system`. Empty
-    if it is likely to be enough for all.
-    """
+    """The queries that a budget is likely to allow: `3 to 8 of 20 answers per system`; empty if all."""
     n = max((estimate.n_left for estimate in estimates), default=0)
     phases = [phases_left(estimate) for estimate in estimates]
     fixed = totals([one["index"] for one in phases if "index" in one], start_of(estimates))

@@ -49,7 +49,6 @@ class ModelSpeed(BaseModel):
     passages_per_s: float | None = None
     """Passages of 1,000 characters."""
     load_s: float = 0.0
-    """Seconds until the model was loaded."""
     best: dict[str, float] = {}
     """The highest value of each speed that was measured here: at the last one, the machine may have been busy."""
 
@@ -63,14 +62,11 @@ class ModelSpeed(BaseModel):
 
 
 def is_free(config: ModelConfig) -> bool:
-    """Whether its calls certainly cost nothing. A server on loopback that is not Ollama's may forward to a paid
-    model, and so does Ollama for names that end in `cloud`.
-    """
+    """Whether its calls cost nothing. Other servers on loopback may forward them, as Ollama does for `cloud`."""
     if config.provider != "ollama":
         return provider_of(config).is_here
-    return is_this_machine(urlsplit(str(config.base_url)).hostname or "") and not str(config.model).endswith(
-        "cloud"
-    )
+    host = urlsplit(str(config.base_url)).hostname or ""
+    return is_this_machine(host) and not str(config.model).endswith("cloud")
 
 
 def stored_speed(config: ModelConfig) -> ModelSpeed | None:
@@ -83,15 +79,12 @@ def stored_speed(config: ModelConfig) -> ModelSpeed | None:
 
 
 def calibrate(config: ModelConfig, say: Callable[[str], None] = lambda _: None) -> str:
-    """Measure the speed of a free model and store it, unless that was done today. Returns the reason if that
-    failed. Its weights must be downloaded already.
-    """
+    """Measure a free model that needs no download, unless done today. Returns why it failed."""
     path = _path(config)
     if path.is_file() and time.time() - path.stat().st_mtime < _VALID_S and stored_speed(config):
         return ""
-    if not is_free(config) or (
-        config.provider == "sentence-transformers" and not Path(str(config.model)).is_dir()
-    ):
+    is_download = config.provider == "sentence-transformers" and not Path(str(config.model)).is_dir()
+    if not is_free(config) or is_download:
         return ""
     import httpx2
 
@@ -111,16 +104,13 @@ def keep_measured(config: ModelConfig, calls: Iterable[AskedCall]) -> None:
     timed = [call for call in calls if call.prompt_s and call.completion_s]
     if len(timed) < _FEWEST_CALLS or not is_free(config):
         return
-    earlier = stored_speed(config)
-    _keep(
-        config,
-        ModelSpeed(
-            prompt_tokens_per_s=sum(call.fresh_tokens for call in timed) / sum(call.prompt_s for call in timed),
-            completion_tokens_per_s=sum(call.output_tokens for call in timed)
-            / sum(call.completion_s for call in timed),
-            load_s=earlier.load_s if earlier else 0.0,
-        ),
+    prompt_s, completion_s = sum(call.prompt_s for call in timed), sum(call.completion_s for call in timed)
+    speed = ModelSpeed(
+        prompt_tokens_per_s=sum(call.fresh_tokens for call in timed) / prompt_s,
+        completion_tokens_per_s=sum(call.output_tokens for call in timed) / completion_s,
+        load_s=(stored_speed(config) or ModelSpeed()).load_s,
     )
+    _keep(config, speed)
 
 
 def _keep(config: ModelConfig, speed: ModelSpeed) -> None:

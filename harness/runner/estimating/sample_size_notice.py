@@ -18,7 +18,6 @@ class SampleSize:
     dataset: str
     n_queries: int
     n_available: int
-    """Queries in the whole data set."""
     n_systems: int
     """Without baselines. A single system counts as one pair."""
     needed: dict[float, int | None]
@@ -33,7 +32,7 @@ class SampleSize:
 
     @property
     def warning(self) -> str:
-        """That these queries can show almost no difference; empty if they can."""
+        """Empty if these queries can show a difference."""
         n = self.n_queries
         if not can_show_anything(n, self.n_pairs):
             return "no difference can be significant; "
@@ -43,20 +42,18 @@ class SampleSize:
 
     @property
     def line(self) -> str:
-        """The number of queries needed, after the warning."""
         n, what = self.n_queries, f"{counted(self.n_systems, 'run')}, {counted(self.n_pairs, 'pair')}"
         phase = "answers" if self.generates else "search alone"
         subject = f"sample size for {phase}, {self.dataset}, {counted(n, 'query', 'queries')}, {what}"
-        takes = ", ".join(f"{100 * step:g} points {self._queries_text(step)}" for step in sorted(self.needed))
+        takes = ", ".join(
+            f"{100 * step:g} points {'too many' if queries is None else f'about {rounded_up(queries):,}'}"
+            for step, queries in sorted(self.needed.items())
+        )
         power, differ = f"{100 * POWER:g} % power", f"two systems differ on {100 * DISCORDANCE:g} % of them"
         return (
             f"{subject}: {self.warning}queries needed to find a true difference with {power}, if {differ}: "
             f"{takes}; the data set has {self.n_available:,}"
         )
-
-    def _queries_text(self, step: float) -> str:
-        needed = self.needed[step]
-        return "too many" if needed is None else f"about {rounded_up(needed):,}"
 
 
 def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
@@ -72,9 +69,7 @@ def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
 
 
 def size_lines(sizes: Iterable[SampleSize]) -> list[str]:
-    """One line for each sample over which systems are compared, about the most of them: the configs of a command
-    share samples.
-    """
+    """One line for each sample, about the most systems that are compared over it: configs share samples."""
     most: dict[tuple[str, int], SampleSize] = {}
     for size in sizes:
         held = most.setdefault((size.dataset, size.n_queries), size)

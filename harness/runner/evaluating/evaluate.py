@@ -1,41 +1,92 @@
 """Runs evaluators over saved runs. The scores of a run are written atomically, with the settings used."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from harness.core.current_process import Stopwatch
 from harness.core.errors import BudgetExhausted, HarnessError
-from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score
+from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
+from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
 from harness.llm_utils.concurrency import run_to_end
 from harness.models.budget import Budget
 from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.evaluating.scoring import LocalScoring, RemoteScoring, Scoring, no_executor
 from harness.runner.progress import Reporter
 from harness.statistics.prices import usage_usd
 from harness.store import RunDir
 
+Tell = Callable[[int, int, str], None]
+
+
+class Scoring(Protocol):
+    """Applies one evaluator to the runs of a command, one after another."""
+
+    def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
+        """All scores of a run, sorted, in parts. On a HarnessError the scores of that run are discarded."""
+        ...
+
+    @property
+    def paid(self) -> Mapping[str, Usage]:
+        """Paid usage of the current run so far, by role."""
+        ...
+
+    def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
+        """The cost of the current run. `wall_s` None: the process was suspended meanwhile."""
+        ...
+
+
+RemoteScoring = Callable[[PlannedEvaluator, EvaluationModels, Tell], AbstractContextManager[Scoring] | None]
+"""Scores on other machines; returns None for an evaluator that this process should run."""
+
+
+def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
+    """Whether a remote worker is useful. Evaluators without a model or weights finish before it starts."""
+    return bool(planned.spec.roles or planned.weights)
+
+
+def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
+    """A `RemoteScoring` that leaves all scoring to this process."""
+
+
+@dataclass(frozen=True)
+class LocalScoring:
+    scorer: Scorer
+    runtime: MeteredEvaluation
+    budget: Budget
+
+    async def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
+        self.runtime.begin(run.run_id)
+        refused = self.budget.n_refused
+        async for scores in RunAnswers(run).scored(self.scorer, self.runtime.begin_part):
+            if self.budget.refusal and self.budget.n_refused > refused:
+                # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
+                raise self.budget.refusal
+            yield scores
+
+    @property
+    def paid(self) -> Mapping[str, Usage]:
+        return self.runtime.meter.paid
+
+    def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
+        return cost_of(self.runtime.meter, wall_s, cpu_s)
+
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The result of one evaluator on one run."""
-
     run: RunDir
     evaluator: str
     n_counted: int = 0
-    """Number of scores with a value."""
     n_failed: int = 0
     """Number of scores that failed although there is an answer."""
     reason: str = ""
-    """The reason of the first failure."""
 
     def with_more(self, scores: Sequence[Score]) -> Self:
-        """The result including these scores."""
         failed = [
             score for score in scores if score.status == "failed" and not score.explanation.startswith(NO_ROW)
         ]
@@ -50,8 +101,6 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class EvaluationOutcome:
-    """The result of an evaluation."""
-
     evaluated: tuple[Evaluated, ...]
     refusals: tuple[tuple[str, HarnessError], ...]
     """Evaluators that could not run at all, with the reason; the others continued."""
@@ -121,7 +170,6 @@ class _Evaluation:
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
-        """The scorer of an evaluator, with a progress bar."""
         scoring: Scoring | None = None
         with self.reporter.bar(f"evaluate: {planned.spec.name}") as bar:
 
@@ -159,7 +207,6 @@ class _Evaluation:
         return evaluated
 
     def _record(self, planned: PlannedEvaluator, models: EvaluationModels, cost: Cost) -> EvaluationRecord:
-        """The settings that made the scores."""
         return EvaluationRecord(
             evaluator=planned.spec.name,
             version=planned.spec.version,

@@ -11,14 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, ModelConfig
+from harness.core.errors import ModelUnavailable
 from harness.models.budget import Budget
 from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
-from harness.models.embedders import CachedEmbedder, build_embedder
+from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
-from harness.models.llama_server import ServerAccess
+from harness.models.llama_server import ServerAccess, ready_by
 from harness.models.metering import Meter, metered_apart
-from harness.models.model_endpoint import server_digests
+from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import CallContext
@@ -34,57 +35,53 @@ SCOPE = "judge"
 
 
 class OpenedModels:
-    """The judge and the embedder of an evaluation, called by this process or, for a remote worker, by the one that
-    started it. `stack` closes what they open.
-    """
+    """The judge and the embedder, called by this process or by the one that started it. `stack` closes them."""
 
-    def __init__(
-        self,
-        judge: JudgeConfig,
-        embedder: JudgeEmbedderConfig,
-        stack: ExitStack,
-        *,
-        concurrency: int,
-        open_call_context: Callable[[], AnyCallContext],
-    ) -> None:
-        """`open_call_context` is called once for each model."""
+    def __init__(self, judge: JudgeConfig, embedder: EmbedderConfig, stack: ExitStack, concurrency: int) -> None:
+        """`concurrency`: the number of judgements to run in parallel."""
         self._judge_config, self._embedder_config, self._stack = judge, embedder, stack
-        self.concurrency, self._open_call_context = concurrency, open_call_context
-        """The number of judgements to run in parallel."""
+        self.concurrency = concurrency
         self._payer = ""
         self._connected: list[OpenAIChat | CachedEmbedder] = []
+
+    def _call_context(self) -> AnyCallContext:
+        """One for each model: if one server is down, calls to the other continue."""
+        raise NotImplementedError
 
     def check_time(self) -> None:
         """BudgetExhausted if the time is over. In a remote worker, another process checks that."""
 
-    @property
-    def server(self) -> ServerAccess | None:
-        """The server that was started for the judge, if any."""
-        return None
-
-    def _fetch(self, config: JudgeEmbedderConfig) -> None:
+    def _fetch(self, config: ModelConfig) -> None:
         """Download the weights, if any, with a progress bar. Loading them later would show none."""
+
+    def _server(self, config: GeneratorConfig) -> ServerAccess | None:  # noqa: ARG002 - started elsewhere
+        return None
 
     async def disconnect(self) -> None:
         """Close the connections to servers. To be called in the event loop that used them."""
         for model in self._connected:
             await model.close()
 
-    @cached_property
-    def judge(self) -> ChatModel:
-        """The judge, opened at first use."""
-        chat = build_chat(self._judge_config, self._open_call_context(), self.server)
-        assert chat is not None  # noqa: S101 - the plan checked that there is a judge
+    def _opened_chat(self, config: GeneratorConfig) -> ChatModel:
+        self._fetch(config)
+        chat = build_chat(config, self._call_context(), self._server(config))
+        assert chat is not None  # noqa: S101 - the plan checked that there is one
         self._connected.append(chat)
         return chat
 
-    @cached_property
-    def embedder(self) -> Embedder:
-        """The embedder, opened at first use. Cached vectors are reused."""
+    def _opened_embedder(self, progress: EmbedProgress | None = None) -> Embedder:
         self._fetch(self._embedder_config)
-        embedder = build_embedder(self._embedder_config, self._open_call_context(), self._cache)
+        embedder = build_embedder(self._embedder_config, self._call_context(), self._cache, progress)
         self._connected.append(embedder)
         return embedder
+
+    @cached_property
+    def judge(self) -> ChatModel:
+        return self._opened_chat(self._judge_config)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        return self._opened_embedder()
 
     def begin(self, run_id: str) -> None:
         """Record calls from now on as paid by this run."""
@@ -99,59 +96,52 @@ class OpenedModels:
         return self._stack.enter_context(closing(cache))
 
 
-class EvaluationModels(OpenedModels):
-    """The models of a plan, with one shared journal in `folder`. A local judge's server is started when needed."""
+class JournaledModels(OpenedModels):
+    """Models with one shared journal in `folder`. Servers of local models are started there when needed."""
+
+    cut_at: float | None = None
+    """By when a server must have started, by `time.monotonic`."""
 
     def __init__(
         self,
-        plan: EvaluationPlan,
+        judge: JudgeConfig,
+        embedder: EmbedderConfig,
+        identities: Mapping[str, Mapping[str, Any]],
         folder: Path,
         reporter: Reporter,
         stack: ExitStack,
-        budget: Budget | None = None,
+        *,
+        budget: Budget,
+        dialects: Dialects,
     ) -> None:
-        super().__init__(
-            plan.judge,
-            plan.embedder,
-            stack,
-            # As many as the judge's server has slots, or as its config allows.
-            concurrency=provider_of(plan.judge).parallel(plan.judge),
-            # One for each model: if one server is down, calls to the other continue.
-            open_call_context=lambda: self._call_context(self._journal),
-        )
-        self._plan, self._folder, self._reporter = plan, folder, reporter
-        self.budget = budget or Budget()
-        """The remaining budget for judgements."""
+        # As many as the judge's server has slots, or as its config allows.
+        super().__init__(judge, embedder, stack, provider_of(judge).parallel(judge))
+        self._identities, self._folder, self._reporter = identities, folder, reporter
+        self.budget, self._dialects = budget, dialects
         self._left_out: dict[str, list[str]] = {}
         """Role -> parameters that are not sent, because the model rejects them."""
         self._journals: list[Journal] = []
+        self._servers: dict[str, ServerAccess] = {}
 
-    @cached_property
-    def server(self) -> ServerAccess | None:
-        """The server of a local judge, started at first use; None for others."""
-        config = self._plan.judge
+    def _fetch(self, config: ModelConfig) -> None:
         fetch_weights(self._reporter, config)
+
+    def _server(self, config: GeneratorConfig) -> ServerAccess | None:
+        """The server started for this model; roles share one if they have the same model."""
         serve = provider_of(config).serve
         if serve is None:
             return None
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return self._stack.enter_context(serve(config, self._folder / "server.log")).access
-
-    def _fetch(self, config: JudgeEmbedderConfig) -> None:
-        fetch_weights(self._reporter, config)
-
-    def call_server(
-        self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
-    ) -> RemoteCallServer:
-        """A server that makes the calls of these roles for remote workers. The caller closes it; it runs in
-        `loop`.
-
-        `server`: the server started for the judge, if any. An encoder runs in the worker itself.
-        """
-        models = (self._plan.judge, self._plan.embedder)
-        called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
-        call_context = self._call_context(self._opened_journal())
-        return RemoteCallServer(call_context, called, {self._plan.judge.role: server} if server else {}, loop)
+        (what,) = server_digests({"model": model_identity(config)}).values()
+        if what not in self._servers:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                with ready_by(self.cut_at):
+                    server = self._stack.enter_context(serve(config, self._folder / f"server-{config.role}.log"))
+            except ModelUnavailable:
+                self.budget.check_time()
+                raise
+            self._servers[what] = server.access
+        return self._servers[what]
 
     def begin(self, run_id: str) -> None:
         super().begin(run_id)
@@ -167,11 +157,11 @@ class EvaluationModels(OpenedModels):
         self._journals.append(Journal(path, payer=self._payer, shared=True, tell=self._reporter.warn))
         return self._journals[-1]
 
-    def _call_context(self, journal: Journal) -> CallContext:
+    def _call_context(self, journal: Journal | None = None) -> CallContext:
         return CallContext(
-            journal,
-            server_digests(self._plan.models),
-            dialects=Dialects.under(self._folder.parent),
+            journal or self._journal,
+            server_digests(self._identities),
+            dialects=self._dialects,
             noted=self._note,
             budget=self.budget,
             say=self._reporter.say,
@@ -180,13 +170,44 @@ class EvaluationModels(OpenedModels):
     def check_time(self) -> None:
         self.budget.check_time()
 
+    def _note(self, role: str, dialect: Dialect) -> None:
+        self._left_out[role] = dialect.left_out
+
+
+class EvaluationModels(JournaledModels):
+    """The models of an evaluation."""
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        folder: Path,
+        reporter: Reporter,
+        stack: ExitStack,
+        budget: Budget | None = None,
+    ) -> None:
+        own, dialects = budget or Budget(), Dialects.under(folder.parent)
+        models = (plan.judge, plan.embedder, plan.models)
+        super().__init__(*models, folder, reporter, stack, budget=own, dialects=dialects)
+
+    @property
+    def server(self) -> ServerAccess | None:
+        """The server of a local judge, started at first use; None for others."""
+        self._fetch(self._judge_config)
+        return self._server(self._judge_config)
+
+    def call_server(
+        self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
+    ) -> RemoteCallServer:
+        """Makes their calls for remote workers, in `loop`; closed by the caller. `server`: the judge's."""
+        models = (self._judge_config, self._embedder_config)
+        called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
+        call_context = self._call_context(self._opened_journal())
+        return RemoteCallServer(call_context, called, {self._judge_config.role: server} if server else {}, loop)
+
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
         """The identity of a model, with the parameters that were left out: they influence its judgements."""
         left_out = self._left_out.get(role)
         return {**model, "left_out": left_out} if left_out else dict(model)
-
-    def _note(self, role: str, dialect: Dialect) -> None:
-        self._left_out[role] = dialect.left_out
 
 
 class MeteredEvaluation:
@@ -199,7 +220,6 @@ class MeteredEvaluation:
         self._tell = tell
         self.concurrency = models.concurrency
         self.meter = Meter(SCOPE)
-        """The calls of the current run."""
         self._part = ""
 
     @property

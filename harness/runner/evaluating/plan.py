@@ -17,8 +17,6 @@ from harness.registry import EVALUATORS
 
 @dataclass(frozen=True)
 class PlannedEvaluator:
-    """An evaluator with its parameters."""
-
     spec: EvaluatorSpec
     params: Params
 
@@ -63,15 +61,11 @@ class EvaluationPlan:
         return replace(self, evaluators=free, models={})
 
     def needs(self, role: str) -> bool:
-        """Whether any evaluator calls the model of this role."""
         return any(role in planned.spec.roles for planned in self.evaluators)
 
 
 def plan_evaluation(config: BenchConfig) -> EvaluationPlan:
-    """The evaluators of a config.
-
-    HarnessError for an unknown name or parameter, two evaluators with the same metric, or a missing judge.
-    """
+    """HarnessError for an unknown name or parameter, two evaluators with the same metric, or a missing judge."""
     for name in config.per_evaluator:
         EVALUATORS.load(name)
     evaluators = tuple(_planned(name, config) for name in dict.fromkeys(config.evaluators))
@@ -97,9 +91,7 @@ def check_packages(plan: EvaluationPlan) -> None:
 
 
 def check_judges(plan: EvaluationPlan) -> None:
-    """HarnessError if a package is missing or a model of the evaluators is not reachable. Checked before hours of
-    answering.
-    """
+    """HarnessError if a package is missing or a model of the evaluators is not reachable."""
     check_packages(plan)
     if plan.needs("judge"):
         check_reachable(plan.judge)

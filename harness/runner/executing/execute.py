@@ -15,8 +15,8 @@ from harness.models.cross_encoders import check_entailment, check_reranker, rera
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.protocols import BY_GENERATOR, Role
-from harness.registry import DATASETS
 from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.dataset_loading import describe_dataset
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
 from harness.runner.executing.worker_supervisor import SystemBroken
@@ -28,28 +28,18 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, RunFile, sampl
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
+    dataset = cell.dataset
     return Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=cell.run_id,
         identity=cell.identity,
         config=cell.config.model_dump(mode="json"),
-        dataset={
-            "name": dataset.name,
-            "subset": dataset.subset,
-            "digest": dataset.digest,
+        dataset=describe_dataset(dataset)
+        | {
             "corpus_digest": cell.corpus_digest,
-            "n_queries": len(dataset.queries),
-            "n_documents": len(dataset.documents),
-            "type_mix": dataset.type_mix,
             "sample": cell.config.dataset.model_dump(mode="json")["sample"],
             "corpus": cell.config.dataset.corpus,
-            "primary_measure": dataset.primary_measure,
-            "cluster_by": spec.cluster_by,
-            "title": dataset.title,
-            "is_as_published": dataset.is_as_published,
             "has_places": any(has_places(document.text) for document in dataset.documents),
-            "notes": list(dataset.notes),
         },
         index_id=cell.index_id,
         baseline=cell.spec.baseline,
@@ -63,8 +53,6 @@ def build_manifest(cell: Cell) -> Manifest:
 
 @dataclass(frozen=True)
 class CellResult:
-    """How a configuration ended."""
-
     run: RunDir
     status: Literal["done", "failed", "stopped"]
     """stopped: the budget is exhausted; the run can be resumed."""
@@ -73,7 +61,6 @@ class CellResult:
     reason: str = ""
     """Why it failed: an error of the system outside of any query."""
     stopped: BudgetExhausted | None = None
-    """The limit that was reached."""
     n_left: int = 0
     """If done: number of queries that were not answered, because the run was closed early."""
     ended_by: BudgetExhausted | None = None
@@ -82,10 +69,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """Finished work to repeat."""
-
     failed: bool = False
-    """Retry failed queries."""
     index: bool = False
     """If the run has no index yet, build it without anything that an earlier build left behind, so that its time
     is measured. No other run may answer from that index meanwhile.
@@ -103,8 +87,6 @@ def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: 
 
 @dataclass(frozen=True)
 class RunContext:
-    """The shared settings of the runs of one command."""
-
     results: Path
     reporter: Reporter
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
@@ -127,11 +109,7 @@ class RunContext:
 
 
 def run_cell(cell: Cell, context: RunContext) -> CellResult:
-    """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
-    resumes.
-
-    A finished run is not changed, unless its failed queries are retried.
-    """
+    """Build the index, answer what is left, write done.json. The next call resumes; a finished run stays."""
     run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
         todo = begin(cell, run, context)
@@ -155,9 +133,7 @@ def run_cell(cell: Cell, context: RunContext) -> CellResult:
 
 
 def build_index(cell: Cell, context: RunContext) -> RunDir:
-    """The run of a configuration with its index, built unless it exists, and none of its queries answered, so that
-    its system can be asked other questions. Raises SystemBroken.
-    """
+    """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
     run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
         if run.index() is None or not is_indexed(cell, context.results):
@@ -177,6 +153,7 @@ def begin(cell: Cell, run: RunDir, context: RunContext) -> list[QueryTask] | Non
         run.rename(cell.config.name)
     if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
         return None
+    # A run that was closed early has answers beyond those over which it was closed.
     run.reopen()
     if rerun.index and run.index() is None:
         for index in index_dirs(cell, context.results):
@@ -222,7 +199,6 @@ def close_run(
 
 
 def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
-    """The result if the system failed outside of any query."""
     return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
 
 
@@ -252,7 +228,6 @@ def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Q
 
 
 def result_of(run: RunDir) -> CellResult:
-    """The counts of a run so far."""
     statuses = [ending.status for ending in run.latest_attempts().values()]
     n_ok = statuses.count("ok")
     return CellResult(run, "done", n_ok, len(statuses) - n_ok)

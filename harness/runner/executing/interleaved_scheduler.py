@@ -46,7 +46,6 @@ class InterleavedRun:
         self._remaining_queries = {(one.query_id, one.repeat): one for one in todo}
         self._worker: Supervisor | None = None
         self.broken: SystemBroken | None = None
-        """The error that stopped its system."""
 
     @property
     def run_id(self) -> str:
@@ -58,12 +57,10 @@ class InterleavedRun:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its worker is alive and waits for a turn."""
         return self._worker is not None and self._worker.is_waiting
 
     @property
     def rss_bytes(self) -> int:
-        """Memory of its worker, 0 without one."""
         return self._worker.rss_bytes if self._worker else 0
 
     @property
@@ -81,7 +78,6 @@ class InterleavedRun:
         return max(2, slots + 1, 4 * at_once if at_once > 1 else 0)
 
     def left_of(self, query_ids: Sequence[str]) -> list[QueryTask]:
-        """The remaining answers to these queries."""
         keys = [
             (query_id, repeat) for query_id in query_ids for repeat in range(self.execution.cell.config.repeats)
         ]
@@ -124,26 +120,25 @@ def run_interleaved(
     race: PlannedRace | None = None,
     evaluation: EvaluationPlan | None = None,
 ) -> list[CellResult]:
-    """Index and answer these configurations in turns. Returns one result each, in their order.
+    """Index and answer these configurations in turns; one result each, in their order. The next call resumes.
 
-    If the budget is exhausted after at least one common query, the runs are closed over the queries that all have
-    answered, and `ended_by` holds the reason. A `race`, which needs the evaluators of `evaluation`, eliminates
-    systems that are significantly worse, and stops when the result is clear. When it ends, each run is closed over
-    its queries so far, and the result of the race is saved in each. If a system breaks, its configuration gets no
-    more turns, and its run stays open. After an interruption, the next call resumes.
+    A `race`, which needs the evaluators of `evaluation`, eliminates systems that are significantly worse. When it
+    or the budget ends, runs are closed over the queries in common. A system that breaks gets no more turns.
     """
     with ExitStack() as stack:
-        scheduler = InterleavedScheduler(cells, context, stack)
-        if race is not None and evaluation is not None:
-            scheduler.hold_race(race, evaluation)
-        return scheduler.run()
+        return InterleavedScheduler(cells, context, stack, race, evaluation).run()
 
 
 class InterleavedScheduler:
-    """The scheduler of one command."""
-
-    def __init__(self, cells: Sequence[Cell], context: RunContext, stack: ExitStack) -> None:
-        """Open the runs of these configurations; `stack` closes them."""
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        context: RunContext,
+        stack: ExitStack,
+        race: PlannedRace | None,
+        evaluation: EvaluationPlan | None,
+    ) -> None:
+        """Open the runs; `stack` closes them. Answers of earlier commands may already decide a race."""
         self._cells, self._context, self._stack = cells, context, stack
         self._reporter, self._spending = context.reporter, context.spending
         self._servers: dict[str, LocalServer | None] = {}
@@ -156,16 +151,13 @@ class InterleavedScheduler:
         self._race: RaceController | None = None
         for cell in cells:
             self._open(cell)
-
-    def hold_race(self, race: PlannedRace, evaluation: EvaluationPlan) -> None:
-        """Begin a race with the answers of earlier commands, which may already decide it."""
-        runs = [RunDir(self._context.results / cell.run_id) for cell in race.cells]
-        scorer = open_scorer(race, evaluation, self._reporter, self._stack)
-        self._race = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
-        self._update_race()
+        if race is not None and evaluation is not None:
+            runs = [RunDir(context.results / cell.run_id) for cell in race.cells]
+            scorer = open_scorer(race, evaluation, self._reporter, stack)
+            self._race = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
+            self._update_race()
 
     def run(self) -> list[CellResult]:
-        """Index and answer; one result for each cell, in their order."""
         stopped = None
         try:
             for participant in self._participants:
@@ -185,7 +177,6 @@ class InterleavedScheduler:
         (self._finished if todo is None else self._participants).append(participant)
 
     def _update_race(self) -> None:
-        """Update the race with new answers, and end the workers of eliminated systems."""
         if self._race is None:
             return
         runs = {one.run_id: one for one in (*self._participants, *self._finished)}
@@ -199,7 +190,6 @@ class InterleavedScheduler:
         return self._orders[participant.execution.cell.dataset.digest]
 
     def _remaining(self, participant: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
-        """The remaining queries of the block."""
         race = self._race
         if participant.broken:
             return []

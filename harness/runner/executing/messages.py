@@ -17,14 +17,10 @@ from harness.statistics.prices import Price
 
 
 class WorkerMessage(BaseModel):
-    """Base class of messages in both directions."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class QueryTask(WorkerMessage):
-    """One query to answer."""
-
     query_id: str
     repeat: int
     attempt: int
@@ -47,7 +43,6 @@ class WorkerJob(WorkerMessage):
     results: str
     limits: LimitsConfig
     allowance: Allowance = Allowance()
-    """What is left of the budget."""
     todo: tuple[QueryTask, ...] = ()
     key_names: tuple[str, ...] = ()
     """Environment variables with API keys, which are removed from logs: see `harness.core.sanitize.keep_secret`.
@@ -65,12 +60,10 @@ class ScoringJob(WorkerJob):
     """The run directory with the answers to score."""
     evaluator: str
     version: str
-    """The version of its spec when the evaluation was planned."""
     params: dict[str, object]
     judge: JudgeConfig
     embedder: JudgeEmbedderConfig
     concurrency: int
-    """The number of judgements to run in parallel."""
 
 
 class ExtractionJob(WorkerJob):
@@ -81,17 +74,13 @@ class ExtractionJob(WorkerJob):
 
 
 class Job(WorkerJob):
-    """One phase of a run."""
-
     phase: Phase
     run_id: str
     index_id: str
     corpus_digest: str
     system: str
     system_version: str
-    """The version of its spec when the run was planned."""
     retrieves_only: bool = False
-    """The run has no generator."""
     generator: GeneratorConfig | None
     """None: this phase calls no generator."""
     embedder: EmbedderConfig | None
@@ -105,11 +94,9 @@ class Job(WorkerJob):
     servers: dict[str, str] = {}
     """Role -> digest of its model and server. It separates calls in the journal that all indexes share."""
     prices: dict[str, Price] = {}
-    """Role -> price, if dollars are limited."""
     is_fresh: bool = False
     """The index is built only with calls and vectors that this run itself paid for."""
     routed: tuple[RoutedJob, ...] = ()
-    """When answering: the systems to which it routes queries."""
     n_readers: int = 0
     """When indexing: maximum number of workers that extract triplets for it
     (`harness.extraction.remote_extraction`).
@@ -123,8 +110,6 @@ AnyJob = Job | ScoringJob | ExtractionJob
 
 
 class AnswerTurn(WorkerMessage):
-    """The next queries to answer."""
-
     kind: Literal["answer"] = "answer"
     todo: tuple[QueryTask, ...]
     allowance: Allowance = Allowance()
@@ -132,20 +117,14 @@ class AnswerTurn(WorkerMessage):
 
 
 class ScoringTurn(WorkerMessage):
-    """The next queries to score."""
-
     kind: Literal["score"] = "score"
     of_run: str
-    """The run directory with the answers to score."""
     todo: tuple[QueryTask, ...]
 
 
 class ExtractionTurn(WorkerMessage):
-    """The next texts to extract triplets from."""
-
     kind: Literal["extract"] = "extract"
     texts: str
-    """A `TextsToRead`, as JSON."""
 
 
 class NoMoreTurns(WorkerMessage):
@@ -162,21 +141,16 @@ class CallUpdated(WorkerMessage):
 
 
 Turn = AnswerTurn | ScoringTurn | ExtractionTurn
-"""Work for a worker that stays."""
 ToWorker = Annotated[Turn | NoMoreTurns | CallUpdated, Field(discriminator="kind")]
-"""A message to a worker after its job."""
 
 
 class Progress(WorkerMessage):
-    """How much of the index is built."""
-
     kind: Literal["progress"] = "progress"
     done: int
     total: int
     doing: str
     """The units that are counted."""
     usage: dict[str, Usage]
-    """Model usage of the index so far."""
     spent: Amount
     """Spent of the allowance so far."""
 
@@ -212,7 +186,6 @@ class QueryFinished(WorkerMessage):
     todo: QueryTask
     status: RunStatus
     usage: dict[str, Usage]
-    """Model usage of the query."""
     spent: Amount = Amount()
     """Spent of the allowance so far. A relayed worker has no allowance of its own."""
     record: RunRecord | None = None
@@ -228,7 +201,6 @@ class IndexBuilt(WorkerMessage):
 class AnswersScored(WorkerMessage):
     kind: Literal["answers_scored"] = "answers_scored"
     scores: tuple[Score, ...]
-    """Those of one turn, sorted."""
     cost: Cost
     paid: dict[str, Usage]
 
@@ -251,8 +223,6 @@ class WaitingForTurn(WorkerMessage):
 
 
 class JobCompleted(WorkerMessage):
-    """The worker exits."""
-
     kind: Literal["job_completed"] = "job_completed"
 
 
@@ -262,7 +232,6 @@ class BudgetReached(WorkerMessage):
     kind: Literal["budget_reached"] = "budget_reached"
     what: str
     needed: Amount
-    """The upper bound of that call."""
 
 
 class UserError(WorkerMessage):
@@ -297,7 +266,6 @@ Event = Annotated[
     | JobFailed,
     Field(discriminator="kind"),
 ]
-"""A message from a worker."""
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _TO_WORKER: TypeAdapter[ToWorker] = TypeAdapter(ToWorker)
@@ -330,7 +298,6 @@ class JobWorker(ABC):
         ...
 
     def send(self, event: Event) -> None:
-        """Send an event to the runner."""
         self._events.write(event.model_dump_json().encode() + b"\n")
         self._events.flush()
 

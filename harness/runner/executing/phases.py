@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from harness.config import LimitsConfig
@@ -27,6 +28,7 @@ from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken,
 from harness.runner.plan import Cell, Configuration, index_dirs
 from harness.runner.progress import Bar, Reporter
 from harness.runner.routed_systems import joined_index
+from harness.statistics.prices import usage_usd
 from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
 
@@ -41,7 +43,6 @@ class ProgressCounter:
         self._show(Amount())
 
     def count(self, finished: QueryFinished, usd: float | None) -> None:
-        """Count a query, with the price of its usage."""
         self._done += 1
         self._failed += finished.status != "ok"
         # The bar shows known dollars; the report says where a price is unknown.
@@ -70,13 +71,11 @@ class Execution:
     spending: BudgetTracker
     lock_fd: int
     server: LocalServer | None = None
-    """The local model server that was started for this run."""
     fresh_index: bool = False
-    """Ignore the state of an earlier build of the index."""
 
     def usd(self, usage: Mapping[str, Usage]) -> float | None:
         """The price of this usage; None if a model that was called has none."""
-        return self.spending.usd(self.cell.identity["models"], usage)
+        return usage_usd(self.spending.prices, self.cell.identity["models"], usage)
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
@@ -125,15 +124,11 @@ class Execution:
             bar.update(event.done, event.total, doing, self.spending.seconds_left())
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
-        """Answer these queries. A query that kills the worker process is recorded as failed, and the others
-        continue.
-        """
+        """A query that kills the worker process is recorded as failed, and the others continue."""
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)
-            self.work_through(
-                todo, progress, lambda pending, on_event: self._supervise("answer", pending, on_event)
-            )
+            self.work_through(todo, progress, partial(self._supervise, "answer"))
 
     @contextmanager
     def index_in_use(self) -> Iterator[None]:
@@ -177,7 +172,6 @@ class Execution:
         return left
 
     def _unanswered(self, batch: Sequence[QueryTask]) -> list[QueryTask]:
-        """The queries without a record on disk."""
         endings = self.run.latest_attempts() if batch else {}
         return [
             one

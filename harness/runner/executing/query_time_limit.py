@@ -23,7 +23,6 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
         super().__init__()
 
     def time(self) -> float:
-        """The clock of its timers, in seconds."""
         now = super().time()
         if self._n_stops != n_stops():
             self._n_stops = n_stops()
@@ -36,11 +35,7 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
 async def latency_limit(
     limit_s: float, meter: Meter, extended: Callable[[float], None]
 ) -> AsyncIterator[asyncio.Timeout]:
-    """Like `asyncio.timeout(limit_s)`, but limits latency: wall time without `meter.throttled_s`.
-
-    If wall time reaches the limit before latency does, `extended` is called with the seconds that are at least
-    left.
-    """
+    """`asyncio.timeout` of latency: wall time without `meter.throttled_s`. `extended` is told the seconds left."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     timer: asyncio.TimerHandle

@@ -27,8 +27,7 @@ Ended = Literal["decided", "queries", "budget", "broken"]
 class RaceController:
     """One race, based on the records of its runs.
 
-    Queries are used in their order, each once, as soon as all systems still in the race have answered it. So the
-    result depends only on the records, not on when they are read.
+    Queries are used in their order, once all active systems have answered them, whenever they are read.
     """
 
     def __init__(self, planned: PlannedRace, order: Sequence[str], runs: Sequence[RunDir], scorer: Scorer) -> None:
@@ -50,7 +49,6 @@ class RaceController:
 
     @property
     def is_over(self) -> bool:
-        """Whether the race has ended."""
         return self.race.is_decided or self.race.n_queries == len(self._order)
 
     def is_asked(self, run_id: str) -> bool | None:
@@ -58,11 +56,7 @@ class RaceController:
         return run_id in self.race.active and not self.is_over if run_id in self._runs else None
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
-        """Test with all queries that every active system has answered.
-
-        Returns a line for each eliminated system. `is_pending(run_id, query_id)`: whether the query will be
-        answered again.
-        """
+        """Test with all queries that no active system will answer (again); a line for each eliminated one."""
         race, before = self.race, len(self.race.dropped)
         # An elimination can complete more queries: those that only the eliminated system had not answered.
         while not race.is_decided and (ready := self._ready_queries(is_pending)):
@@ -77,7 +71,6 @@ class RaceController:
         ]
 
     def record(self, ended: Ended) -> RaceRecord:
-        """The result of the race so far."""
         race, rules = self.race, self._planned.rules
         left = [race.leader, *(one for one in race.active if one != race.leader)]
         return RaceRecord(
@@ -90,13 +83,7 @@ class RaceController:
             entrants=tuple(self._runs),
             left=tuple(left),
             dropped=tuple(
-                RaceDrop(
-                    run_id=one.name,
-                    after=one.after,
-                    against=one.against,
-                    low=one.low,
-                    high=one.high,
-                )
+                RaceDrop(run_id=one.name, after=one.after, against=one.against, low=one.low, high=one.high)
                 for one in race.dropped
             ),
             gaps=tuple(
@@ -134,9 +121,7 @@ class RaceController:
         return {query_id: mean_of(values) for query_id, values in found.items()}
 
     def _weights(self) -> dict[str, float]:
-        """The weight in the natural mix of each query to which the metric applies. Repeated questions get none,
-        because they would make the race too certain.
-        """
+        """The weight of each query that counts; repeated questions would make the race too certain."""
         queries = [self._rows[query_id].query for query_id in self._order if query_id in self._rows]
         again = repeated_questions((query.query_id, query.text) for query in queries)
         applies = [
@@ -152,9 +137,8 @@ class RaceController:
 
 
 def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, stack: ExitStack) -> Scorer:
-    """The scorer for the metric of the race; closed by `stack`."""
-    folder = Path()  # No model is called, so nothing is written.
-    models = EvaluationModels(plan.without_models(), folder, reporter, stack)
+    # No model is called, so nothing is written to a folder.
+    models = EvaluationModels(plan.without_models(), Path(), reporter, stack)
     runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
     spec = planned.evaluator.spec
     evaluator = stack.enter_context(closing(spec.build(planned.evaluator.params, runtime)))

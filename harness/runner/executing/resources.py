@@ -20,8 +20,6 @@ _CpuSeconds = dict[psutil.Process, float]
 
 @dataclass
 class _Tree:
-    """A process and all its descendants."""
-
     root: psutil.Process
     cpu_s: _CpuSeconds = field(default_factory=dict)
     at: float = 0.0
@@ -39,7 +37,6 @@ class _Tree:
         return percent, rss
 
     def rss_bytes(self) -> int:
-        """Resident bytes now."""
         return self._used()[2]
 
     def pause(self) -> None:
@@ -79,11 +76,8 @@ class Servers:
     """Servers that a system uses besides its own processes."""
 
     models: Sequence[str] = ()
-    """URLs of model servers."""
     databases: Sequence[str] = ()
-    """URLs of databases and other services."""
     started: int | None = None
-    """The process id of a model server started for the run."""
     is_system: bool = False
     """The system itself runs at the URLs in `databases`; the worker only sends requests."""
 
@@ -110,7 +104,6 @@ class _Served:
 
 
 def is_suspended(pid: int | None) -> bool:
-    """Whether a process on this machine is suspended (SIGSTOP)."""
     if pid is None:
         return False
     try:
@@ -150,9 +143,7 @@ class ResourceSampler(Sampler):
         self, append: Callable[[str, str], None], phase: str, interval_s: float, servers: Servers
     ) -> None:
         """`append(header, line)` receives each sample, as `RunDir.append_resources` does."""
-        self._append = append
-        self._phase = phase
-        self._interval_s = interval_s
+        self._append, self._phase, self._interval_s = append, phase, interval_s
         self._system: _Tree | None = None
         self._is_elsewhere = servers.is_system
         self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
@@ -161,7 +152,7 @@ class ResourceSampler(Sampler):
         psutil.cpu_percent()  # The first call only sets the starting point for the next one.
 
     def watch(self, pid: int) -> None:
-        """The servers that it started are sampled apart."""
+        # The servers that it started are sampled apart.
         self._system = _tree(pid, [tree.root for served in self._servers for tree in served.trees])
 
     def pause(self) -> None:
@@ -200,12 +191,13 @@ class ResourceSampler(Sampler):
 
 
 def _tree(pid: int | None, without: Sequence[psutil.Process] = ()) -> _Tree | None:
+    if pid is None:
+        return None
     try:
-        tree = _Tree(psutil.Process(pid), without=without) if pid is not None else None
+        tree = _Tree(psutil.Process(pid), without=without)
     except psutil.NoSuchProcess:
         return None
-    if tree is not None:
-        tree.sample()
+    tree.sample()
     return tree
 
 
@@ -224,9 +216,7 @@ _FORWARDERS = frozenset(
 
 
 def listening_at(url: str) -> int | None:
-    """The id of the process that serves this URL; of the parent, if it and its children listen. None if the server
-    is not on this machine or its process is not visible.
-    """
+    """The process that serves this URL, or its parent if that listens too. None if elsewhere or not visible."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme.partition("+")[0])
     if port is None or not is_this_machine(parts.hostname or ""):

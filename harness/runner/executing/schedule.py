@@ -1,7 +1,4 @@
-"""Runs all configurations of a command: in order, interleaved (with or without a race), or on other machines.
-
-Before each run, it warns if earlier results are reused although settings or machine changed.
-"""
+"""Runs all configurations of a command; first it warns of reused results whose settings or machine changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,9 +26,7 @@ def run_cells(
     executor: Executor | None = None,
     in_turns: bool = False,
 ) -> list[CellResult]:
-    """Run configurations in parallel on the machines of an executor; or `in_turns`, a few queries each, which a
-    race needs; or one after another, up to the one that the budget stops.
-    """
+    """Run configurations on an executor; or `in_turns`, as a race needs; or one by one until the budget stops."""
     if executor or in_turns:
         for number in range(1, len(cells) + 1):
             _announce(cells, number, context)
@@ -48,7 +43,6 @@ def run_cells(
 
 
 _LONGEST = 80
-"""Characters of parameters in the line of a run."""
 
 
 def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
@@ -56,7 +50,10 @@ def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     reporter, cell = context.reporter, cells[number - 1]
     work = [_work(one) for one in cells[max(0, number - 2) : number]]
     is_told = number > 1 and len({*work}) == 1
-    named = " ".join(filter(None, (cell.run_id, printable(_parameters(cell), _LONGEST))))
+    # The answer parameters that the config sets tell the runs of one system from each other.
+    given = cell.answer_params.model_dump(mode="json", exclude_unset=True)
+    parameters = printable(" ".join(f"{key}={value}" for key, value in given.items()), _LONGEST)
+    named = " ".join(filter(None, (cell.run_id, parameters)))
     reporter.say(f"[{number}/{len(cells)}] {named}{'' if is_told else f': {work[-1]}'}")
     for note in cell.dataset.notes:
         reporter.say_once(f"  note: {note}")
@@ -66,18 +63,14 @@ def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     keep_estimate(cell, run, context.spending.prices, reporter, fresh_index=context.rerun.index)
 
 
-def _parameters(cell: Cell) -> str:
-    """The answer parameters that the config sets, which tell its runs of one system from each other."""
-    given = cell.answer_params.model_dump(mode="json", exclude_unset=True)
-    return " ".join(f"{key}={value}" for key, value in given.items())
-
-
 def _work(cell: Cell) -> str:
-    cited = " that these queries cite" if cell.config.dataset.corpus == "cited" else ""
-    return (
-        f"{_queries(cell)} over {counted(len(cell.dataset.documents), 'document')}{cited}, "
-        f"generator {_generator(cell)}"
-    )
+    dataset, generator = cell.config.dataset, cell.generator
+    cited = " that these queries cite" if dataset.corpus == "cited" else ""
+    if generator is None and cell.generates:
+        named = "its own"
+    else:
+        named = NO_MODEL if generator is None or generator.is_none else generator.label
+    return f"{_queries(cell)} over {counted(len(cell.dataset.documents), 'document')}{cited}, generator {named}"
 
 
 def _queries(cell: Cell) -> str:
@@ -90,14 +83,6 @@ def _queries(cell: Cell) -> str:
     return f"a sample of {n:,} of {of:,} queries ({', '.join([*most, *held])})"
 
 
-def _generator(cell: Cell) -> str:
-    if cell.generator is None and cell.generates:
-        return "its own"
-    if cell.generator is None or cell.generator.is_none:
-        return NO_MODEL
-    return cell.generator.label
-
-
 _OF_NO_TIME = {"provider", "model", "api_key_env"}
 """Keys of a model config that do not affect time, or that change the run id."""
 _OF_MACHINE = ("processor", "cores")
@@ -105,10 +90,11 @@ _ANEW = "use another folder (--results) to measure again"
 
 
 def reuse_lines(cell: Cell, run: RunDir, rerun: RerunOptions) -> Iterator[str]:
-    """Warnings if seconds of the run were measured with other settings or on another machine, which change
-    neither answers nor the run id, and if a fresh index is requested but the run has its index.
-    """
-    if not _has_index(run):
+    """Warnings that seconds were measured with other settings or elsewhere, or --fresh-index has no effect."""
+    try:
+        if run.index() is None:
+            return
+    except StoreError:  # The run repairs or reports it when it starts.
         return
     changed = "; ".join(_changed(cell, run))
     if changed and is_finished(cell, run.path.parent):
@@ -137,13 +123,6 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
             what = f"the files in {place} have changed since {other.run_id}"
             yield f"{what}: this is a new run, the other one is kept"
             return
-
-
-def _has_index(run: RunDir) -> bool:
-    try:
-        return run.index() is not None
-    except StoreError:  # The run repairs or reports it when it starts.
-        return False
 
 
 def _changed(cell: Cell, run: RunDir) -> Iterator[str]:

@@ -3,13 +3,12 @@
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
-from harness.config import EmbedderConfig
 from harness.core.current_process import Stopwatch
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunRecord, RunStatus
@@ -31,30 +30,13 @@ from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir
 
 Predicted = tuple[Prediction | None, Failure | None, RunStatus]
-"""The answer or failure of a query, and its status."""
-
-
-@dataclass(frozen=True)
-class WorkerContext:
-    """The callbacks, payer and gold evidence of a system."""
-
-    payer: str
-    """The run id that cached vectors are charged to."""
-    warn: Callable[[str], None]
-    progress: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
-    gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
-    """Query id -> gold evidence, for a system whose spec says `sees_gold`."""
-    has_answers: bool = False
-    """Whether the run has answers of an earlier process."""
 
 
 @dataclass(frozen=True)
 class OpenedSystem:
-    """A system with its models and their call context."""
-
     system: System
     call_context: AnyCallContext
-    lending: ModelProxyServer
+    model_proxy: ModelProxyServer
     is_elsewhere: bool
     embedder_rss_bytes: int | None
     models: tuple[OpenAIChat | CachedEmbedder, ...] = ()
@@ -72,19 +54,8 @@ class OpenedSystem:
     async def predict(
         self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None] = lambda _left_s: None
     ) -> Predicted:
-        """The answer to a query within its time limit. Exceptions of the system become a failure and are printed.
-
-        Raises HarnessError, and errors after which no query can be answered.
-        """
-        predicted = await self._predicted(query, meter, limit_s, extended)
-        await self.lending.end(meter)
-        if self.call_context.fatal:
-            raise self.call_context.fatal
-        return predicted
-
-    async def _predicted(
-        self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None]
-    ) -> Predicted:
+        """The answer within its time limit; errors of the system become a failure, HarnessError is raised."""
+        predicted: Predicted
         with metered(meter):
             try:
                 async with latency_limit(limit_s, meter, extended) as deadline:
@@ -94,14 +65,19 @@ class OpenedSystem:
                 prediction = with_reasoning_apart(prediction, meter.reasoning)
                 # A lone surrogate cannot be written to a file: this query fails, not the run.
                 prediction.model_dump_json()
-                return prediction, None, "ok"
+                predicted = prediction, None, "ok"
             except HarnessError:
                 raise
             except (Exception, SystemExit) as error:
                 if isinstance(error, TimeoutError) and deadline.expired():
-                    return None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
-                traceback.print_exc()
-                return None, Failure(kind=type(error).__name__, message=error_text(error)), "error"
+                    predicted = None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
+                else:
+                    traceback.print_exc()
+                    predicted = None, Failure(kind=type(error).__name__, message=error_text(error)), "error"
+        await self.model_proxy.end(meter)
+        if self.call_context.fatal:
+            raise self.call_context.fatal
+        return predicted
 
     async def record(
         self,
@@ -132,7 +108,6 @@ class OpenedSystem:
         )
 
     def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
-        """The cost of what was metered in `wall_s` seconds of this process."""
         cost = cost_of(meter, wall_s, cpu_s, self.embedder_rss_bytes)
         # For a remote system, this process would only measure its own few megabytes.
         unseen = {"cpu_s": None, "peak_rss_bytes": None}
@@ -141,32 +116,41 @@ class OpenedSystem:
 
 @contextmanager
 def open_system(
-    job: Job, index_dir: IndexDir, call_context: AnyCallContext, context: WorkerContext
+    job: Job,
+    call_context: AnyCallContext,
+    *,
+    payer: str,
+    warn: Callable[[str], None],
+    progress: Callable[[int, int, str], None] = lambda _done, _total, _doing: None,
+    gold: Mapping[str, Sequence[Evidence]] | None = None,
+    has_answers: bool = False,
 ) -> Iterator[OpenedSystem]:
     """The system of a job, built but not loaded. It, its models and the journal are closed after the block.
 
-    ConfigError if its version differs from that of the job.
+    `payer`: the run id that cached vectors are charged to. `gold`: query id -> gold evidence, for a system whose
+    spec says `sees_gold`. `has_answers`: whether the run has answers of an earlier process. ConfigError if the
+    system has another version than the job says.
     """
     spec = SYSTEMS.load(job.system)
     check_version(spec, job.system_version)
-    with closing(call_context), _embedder(job, call_context, context) as (vectors, rss_bytes):
+    with closing(call_context), _embedder(job, call_context, payer, progress) as (embedder, rss_bytes):
         index_params = spec.index_params.model_validate(job.index_params)
         answer_params = spec.answer_params.model_validate(job.answer_params)
         chat = build_chat(job.generator, call_context, job.server) if job.generator else None
-        lending = ModelProxyServer(chat, _or_none(vectors), call_context.stop, context.warn)
+        model_proxy = ModelProxyServer(chat, embedder, call_context.stop, warn)
         answers = job.phase == "answer"
         runtime = WorkerRuntime(
-            index_dir=index_dir.store,
+            index_dir=IndexDir(Path(job.results), job.index_id).store,
             seed=job.seed,
             generator=chat if job.generator else Unnamed("generator"),
-            vectors=vectors,
+            vectors=embedder or Unnamed("embedder"),
             retrieves_only=job.retrieves_only,
-            has_answers=context.has_answers,
-            lending=lending,
-            say=context.warn,
+            has_answers=has_answers,
+            model_proxy=model_proxy,
+            say=warn,
             answer_style=job.answer_style,
-            gold=context.gold if spec.sees_gold else {},
-            tell=context.progress,
+            gold=gold or {},
+            tell=progress,
             reranks_with=spec.own_reranker(answer_params) if answers else None,
             entails_by=spec.own_entailment(answer_params) if answers else None,
         )
@@ -175,8 +159,8 @@ def open_system(
                 one.route.key: opened.enter_context(_open_routed(one, job.results, runtime)) for one in job.routed
             }
             system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
-            models = tuple(one for one in (chat, _or_none(vectors)) if one is not None)
-            yield OpenedSystem(system, call_context, lending, spec.is_elsewhere, rss_bytes, models)
+            models = tuple(one for one in (chat, embedder) if one is not None)
+            yield OpenedSystem(system, call_context, model_proxy, spec.is_elsewhere, rss_bytes, models)
 
 
 def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
@@ -202,29 +186,22 @@ def check_version(spec: SystemSpec, version: str) -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of the error as one line, cut to a maximum length."""
     return " ".join(cleaned(str(error)).split())[:2000]
 
 
 @contextmanager
 def _embedder(
-    job: Job, call_context: AnyCallContext, context: WorkerContext
-) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
-    """The embedder, and the memory it uses if it runs in this process."""
-    config: EmbedderConfig | None = job.embedder
+    job: Job, call_context: AnyCallContext, payer: str, progress: Callable[[int, int, str], None]
+) -> Iterator[tuple[CachedEmbedder | None, int | None]]:
+    """The embedder, if the phase calls one, and the memory it uses if it runs in this process."""
+    config = job.embedder
     if config is None:
-        yield Unnamed("embedder"), None
+        yield None, None
         return
     # A fresh build has its own cache, so that it can resume after a kill.
     key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
-    with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=context.payer)) as cache:
+    with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=payer)) as cache:
         before = psutil.Process().memory_info().rss
-        made = build_embedder(
-            config, call_context, cache, lambda done, total: context.progress(done, total, "embedding")
-        )
+        made = build_embedder(config, call_context, cache, lambda done, total: progress(done, total, "embedding"))
         is_here = provider_of(config).encoder is not None
         yield made, max(0, psutil.Process().memory_info().rss - before) if is_here else None
-
-
-def _or_none(vectors: CachedEmbedder | Unnamed) -> CachedEmbedder | None:
-    return None if isinstance(vectors, Unnamed) else vectors

@@ -52,7 +52,7 @@ class WorkerRuntime:
     reranks_with: str | None = None
     retrieves_only: bool = False
     has_answers: bool = False
-    lending: ModelProxyServer | None = None
+    model_proxy: ModelProxyServer | None = None
     """None: other code cannot use the models."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
@@ -69,7 +69,6 @@ class WorkerRuntime:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The cross-encoder, opened at first use."""
         if self.reranks_with is None:
             raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
         return open_reranker(self.reranks_with)
@@ -87,14 +86,11 @@ class WorkerRuntime:
         return LogprobEntailment(chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
-        """Generate an answer under the shared answer contract."""
         return await generate(self, answer_messages(question, contexts, self.answer_style))
 
     async def lend(self) -> ModelProxy:
         """Serve the models on this machine, and set the environment variables that OpenAI clients read."""
-        if self.lending is None:
-            raise RuntimeError("this runtime cannot serve its models to other code")
-        proxy = self.lending.open()
+        proxy = self._served.open()
         for name, value in {
             "OPENAI_BASE_URL": proxy.base_url,
             "OPENAI_API_BASE": proxy.base_url,
@@ -105,13 +101,15 @@ class WorkerRuntime:
         return proxy
 
     def lent_url(self) -> str:
-        """The URL for calls of the current query."""
-        if self.lending is None:
+        return self._served.url()
+
+    @property
+    def _served(self) -> ModelProxyServer:
+        if self.model_proxy is None:
             raise RuntimeError("this runtime cannot serve its models to other code")
-        return self.lending.url()
+        return self.model_proxy
 
     def routed(self, route: Route) -> System:
-        """The system that the runner opened for this route."""
         if route.key not in self.routed_systems:
             raise RuntimeError(f"no route to '{route.system}' was planned: see SystemSpec.routes")
         return self.routed_systems[route.key]

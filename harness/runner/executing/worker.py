@@ -1,5 +1,5 @@
 """The process in which a system runs one phase: `python -m harness.runner.executing.worker`. On another machine it
-may score answers instead (`harness.runner.evaluating.remote_worker`), or extract triplets (`remote_extraction`).
+may score answers or extract triplets instead (`harness.runner.executing.remote_workers`).
 
 It reads its job from standard input, then one turn after another if it is kept for more queries. It ends when
 standard input closes, so it never outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
@@ -14,8 +14,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,9 +55,9 @@ from harness.runner.executing.messages import (
     WarningLine,
     read_message_to_worker,
 )
-from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
-from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, error_text, open_system
+from harness.runner.executing.system_loader import OpenedSystem, error_text, open_system
+from harness.runner.executing.worker_supervisor import EVENTS_ENV
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 from harness.store.record_lines import RecordWriter
@@ -68,20 +68,16 @@ _READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time 
 
 
 class Worker(JobWorker):
-    """One phase of one run."""
-
     def __init__(self, job: Job, events: BinaryIO) -> None:
         super().__init__(events, stays=job.stays)
         self._job = job
         self._run = RunDir(Path(job.results) / job.run_id)
         self._records = RecordWriter(self._run.append_records)
-        self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._progress_at = 0.0
         self._warned: set[str] = set()
         self._budget = Budget(job.allowance, job.prices)
 
     async def work(self) -> None:
-        """Work through the phase; every outcome is reported as an event."""
         if self._job.phase == "index":
             await self._index()
         else:
@@ -90,10 +86,16 @@ class Worker(JobWorker):
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
-        self._index_dir.begin()
-        call_context = self._call_context(self._index_dir.journal_path, self._job.servers)
+        index_dir = IndexDir(Path(self._job.results), self._job.index_id)
+        index_dir.begin()
+        call_context = self._call_context(index_dir.journal_path, self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
-        with self._system(call_context) as opened, metered(Meter(scope)) as meter, self._remote_extractors():
+        if self._job.n_readers:
+            from harness.extraction.remote_extraction import READERS
+            from harness.runner.executing.remote_workers import RelayedReaders
+
+            READERS.set(RelayedReaders(self._job.n_readers, self.remote_calls))
+        with self._system(call_context) as opened, metered(Meter(scope)) as meter:
             watch = Stopwatch()
             try:
                 stats = await opened.system.index(corpus)
@@ -110,26 +112,15 @@ class Worker(JobWorker):
             raise call_context.fatal
         self.send(IndexBuilt(stats=stats, cost=cost))
 
-    @contextmanager
-    def _remote_extractors(self) -> Iterator[None]:
-        """Lets other machines extract triplets for the index within the block."""
-        if not self._job.n_readers:
-            yield
-            return
-        from harness.extraction.remote_extraction import READERS
-        from harness.runner.executing.remote_extraction import RelayedReaders
-
-        token = READERS.set(RelayedReaders(self._job.n_readers, self.remote_calls))
-        try:
-            yield
-        finally:
-            READERS.reset(token)
-
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
         with self._system(self._call_context(self._run.journal_path)) as opened:
             await opened.load()
-            self._note_opened()
+            # On other machines, the process that started the workers does this.
+            if not self._job.is_relayed:
+                routed = (one.index_id for one in self._job.routed)
+                for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
+                    index.opened()
             # Loaded modules and indexes stay in memory. Scanning them in each garbage collection would stop every
             # query for about a tenth of a second.
             gc.collect()
@@ -139,13 +130,6 @@ class Worker(JobWorker):
                 self._budget.renew(turn.allowance)
                 await self._answer_turn(opened, queries, turn)
                 turn = await self._next_turn()
-
-    def _note_opened(self) -> None:
-        # On other machines, the process that started the workers does this.
-        if not self._job.is_relayed:
-            routed = (one.index_id for one in self._job.routed)
-            for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
-                index.opened()
 
     async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: AnswerTurn) -> None:
         waiting = iter(turn.todo)
@@ -179,7 +163,9 @@ class Worker(JobWorker):
 
     def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
-        context = WorkerContext(
+        return open_system(
+            self._job,
+            call_context,
             payer=self._job.run_id,
             warn=self._warn_once,
             progress=self._progress,
@@ -187,7 +173,6 @@ class Worker(JobWorker):
             has_answers=self._job.phase == "answer"
             and any(one.status == "ok" for one in self._run.iter_records()),
         )
-        return open_system(self._job, self._index_dir, call_context, context)
 
     def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
         """`servers`: servers of the journal that indexes share."""
@@ -236,9 +221,7 @@ def _die_with_parent(lines: BinaryIO, worker: JobWorker) -> None:
 
 def _first_harness_error(error: BaseException) -> HarnessError | None:
     if isinstance(error, BaseExceptionGroup):
-        return next(
-            (harness_error for inner in error.exceptions if (harness_error := _first_harness_error(inner))), None
-        )
+        return next(filter(None, map(_first_harness_error, error.exceptions)), None)
     return error if isinstance(error, HarnessError) else None
 
 
@@ -256,26 +239,23 @@ def _full_disk(results: Path) -> HarnessError | None:
 
 
 def worker_of(job: AnyJob, events: BinaryIO) -> JobWorker:
-    """The worker for this kind of job."""
     if isinstance(job, ScoringJob):
-        from harness.runner.evaluating.remote_worker import ScoringWorker
+        from harness.runner.executing.remote_workers import ScoringWorker
 
         return ScoringWorker(job, events)
     if isinstance(job, ExtractionJob):
-        from harness.runner.executing.remote_extraction import ExtractionWorker
+        from harness.runner.executing.remote_workers import ExtractionWorker
 
         return ExtractionWorker(job, events)
     return Worker(job, events)
 
 
 def read_job(line: bytes) -> AnyJob:
-    """Parse the first line of standard input."""
     job: AnyJob = TypeAdapter(AnyJob).validate_json(line)
     return job
 
 
 def main() -> None:
-    """Read the job, do it, report the outcome."""
     lines = _taken_input()
     count_stops()
     job = read_job(lines.readline())

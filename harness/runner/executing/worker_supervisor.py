@@ -1,19 +1,21 @@
-"""Supervises one worker process: its events, time limits, end and resources."""
+"""Starts worker processes and supervises one: its events, time limits, end and resources."""
 
 import math
 import os
 import selectors
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import IO, Protocol, Self
 
 from harness.core.bounded_files import open_to_append
 from harness.core.errors import BudgetExhausted, HarnessError, explained_io
+from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import cleaned
 from harness.runner.executing.messages import (
     LONGEST_EVENT,
@@ -28,17 +30,109 @@ from harness.runner.executing.messages import (
     QueryTask,
     SystemFailed,
     TimeLimitExtended,
+    ToWorker,
     Turn,
     UserError,
     WaitingForTurn,
     WorkerJob,
+    WorkerMessage,
     read_event,
 )
-from harness.runner.executing.process_launcher import LaunchWorker, WorkerLink, start_process
 from harness.runner.executing.resources import Sampler, is_suspended
 
+EVENTS_ENV = "RAG_HARNESS_EVENTS"
+"""Environment variable with the file descriptor to which a worker writes its events."""
+
+
+class WorkerLink(Protocol):
+    """The connection to a started worker, on this or another machine."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, if it runs on this machine."""
+
+    @property
+    def events(self) -> IO[bytes]:
+        """A stream of its events, one line each. It ends with the worker."""
+
+    @property
+    def lost(self) -> str:
+        """Why the connection was lost; empty if it runs or has ended by itself."""
+
+    def send(self, message: WorkerJob | ToWorker) -> None:
+        """Send a message; ignored if the worker has ended."""
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Wait for its exit code, negative for a signal. None if it still runs after `timeout_s`."""
+
+    def kill(self) -> None:
+        """Kill it and its child processes. Its events can still be read."""
+
+    def end(self) -> None:
+        """Kill it and close the stream of events."""
+
+
+LaunchWorker = Callable[[int, int], WorkerLink]
+"""launch(log_fd, lock_fd): starts a worker on some machine. It prints to `log_fd`; a local one inherits `lock_fd`,
+the lock of the run."""
+
+
+class WorkerProcess:
+    lost = ""
+
+    def __init__(self, log_fd: int, inherited: Sequence[int] = (), without: Sequence[str] = ()) -> None:
+        """`without`: environment variables that are not passed on."""
+        read_end, write_end = os.pipe()
+        self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
+        own = python_environment(
+            TOKENIZERS_PARALLELISM="false", PYTHONUNBUFFERED="1", **{EVENTS_ENV: str(write_end)}
+        )
+        self._process = subprocess.Popen(
+            python_command("harness.runner.executing.worker"),
+            stdin=subprocess.PIPE,
+            stdout=log_fd,
+            stderr=log_fd,
+            pass_fds=(write_end, *inherited),
+            start_new_session=True,
+            env={name: value for name, value in own.items() if name not in without},
+        )
+        os.close(write_end)
+        self.pid: int | None = self._process.pid
+
+    def send(self, message: WorkerMessage) -> None:
+        self.send_lines(message.model_dump_json().encode() + b"\n")
+
+    def send_lines(self, lines: bytes) -> None:
+        assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
+        # If the worker died at once, its exit code explains more than this error.
+        with suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(lines)
+            self._process.stdin.flush()
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self) -> None:
+        self.kill()
+        self.events.close()
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+
+def start_process(log_fd: int, lock_fd: int) -> WorkerLink:
+    return WorkerProcess(log_fd, (lock_fd,))
+
+
 _LONGEST_LINE = 1 << 20
-"""Bytes; a longer one is written in parts."""
 _LAST_WORDS_S = 2.0
 """Maximum wait for the end of the pipe: a process that a system left behind may keep it open."""
 
@@ -82,7 +176,6 @@ GRACE_S = 15.0
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
 _LEAVES_S = 10.0
-"""Maximum time for a worker to close its system."""
 
 
 class SystemBroken(Exception):
@@ -91,12 +184,9 @@ class SystemBroken(Exception):
 
 @dataclass
 class WorkerEnd:
-    """How a worker ended."""
-
     completed: bool
     indexed: IndexBuilt | None = None
     in_flight: list[QueryTask] = field(default_factory=list)
-    """Queries that were running when it died."""
     overdue: list[QueryTask] = field(default_factory=list)
     """Queries beyond their time limit, for which it was killed."""
     death: str = ""
@@ -169,7 +259,6 @@ class Supervisor:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a worker is alive and waits for a turn."""
         return self._worker is not None and self._worker.wait(0) is None
 
     @property
@@ -183,14 +272,12 @@ class Supervisor:
             worker.kill()
 
     def leave(self) -> None:
-        """Let a waiting worker close its system and exit."""
         if self._worker is not None and self.is_waiting:
             self._worker.send(NoMoreTurns())
             self._worker.wait(_LEAVES_S)
         self.end()
 
     def end(self) -> None:
-        """Kill the worker if it is still alive."""
         self._worker = None
         self._stack.close()
 
@@ -204,7 +291,6 @@ class Supervisor:
         return worker
 
     def _follow(self, worker: WorkerLink) -> None:
-        """Until it ends or waits for its next turn."""
         buffer, self._looked_at = bytearray(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)

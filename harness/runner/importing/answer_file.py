@@ -1,16 +1,21 @@
-"""Reads a file of answers that were produced elsewhere: JSON Lines, JSON, CSV or Parquet.
+"""Reads a file of answers that were produced elsewhere: JSON Lines, JSON, CSV or Parquet. It is untrusted.
 
 Columns may have the names of other tools (`harness.datasets.column_names`). Columns that are not read are named.
+Null means that a field is missing. Integers may be written as 3.0, as pandas does in columns with gaps.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from harness.core.errors import ConfigError, DataError
+from harness.core.records import Context, Record
 from harness.datasets.cell_values import as_text, is_missing, parsed_cell
 from harness.datasets.column_names import (
     ANSWER_FILE,
@@ -22,9 +27,104 @@ from harness.datasets.column_names import (
     near_name,
     value_at,
 )
+from harness.datasets.row_fields import kind_of
 from harness.datasets.table_reading import FieldRow, FieldTable, plain_name, read_table
 from harness.evaluators.scores import bounded
-from harness.runner.importing.answer_row import FIELDS, NUMBERS, ImportedRow, parse_row
+
+_MOST_REPEATS = 1000
+_MOST_COUNTED = 10**12
+_LONGEST_S = 1e9
+_TEXT_KEYS = ("page_content", "content")
+"""Keys of a context's text in LangChain and Haystack."""
+
+
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _identifier(value: Any) -> Any:
+    number = _integer(value)
+    return str(number) if isinstance(number, int) and not isinstance(number, bool) else value
+
+
+def _context(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"text": value, "doc_ids": ()}
+    if not isinstance(value, Mapping):
+        return value
+    given = {name: value[name] for name in ("text", "score", "kind") if value.get(name) is not None}
+    if "text" not in given and (texts := [value[name] for name in _TEXT_KEYS if value.get(name) is not None]):
+        given["text"] = texts[0]
+    doc_ids = value.get("doc_ids")
+    doc_ids = value.get("doc_id") if doc_ids is None or doc_ids == [] else doc_ids
+    several = doc_ids if isinstance(doc_ids, list) else [] if doc_ids is None else [doc_ids]
+    return {**given, "doc_ids": tuple(map(_identifier, several))}
+
+
+def _utc_time(text: str) -> str:
+    moment = datetime.fromisoformat(text)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except OverflowError as error:
+        raise ValueError("in UTC it is before the year 1 or after 9999") from error
+
+
+Identifier = Annotated[str, BeforeValidator(_identifier)]
+Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, le=_MOST_COUNTED)]
+Seconds = Annotated[float, Field(ge=0, le=_LONGEST_S)]
+Contexts = Annotated[tuple[Annotated[Context, BeforeValidator(_context)], ...], Field(strict=False)]
+
+
+class ImportedRow(Record):
+    """One answer. Fields that the file does not give are None."""
+
+    place: str
+    """Its place in the file: `line 3`, or `row 3` of an array."""
+    query_id: Identifier | None = None
+    query: str | None = None
+    repeat: Annotated[Count, Field(lt=_MOST_REPEATS)] = 0
+    answer: str | None = None
+    error: str | None = None
+    """Why there is no answer; blank if there was no error."""
+    contexts: Contexts | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    """The part of `input_tokens` that was read from a prompt cache."""
+    model_calls: Count | None = None
+    latency_s: Seconds | None = None
+    reported_score: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The score that the other tool gave the answer."""
+    started_at: Annotated[str, AfterValidator(_utc_time)] | None = None
+    """ISO 8601; UTC if it has no time zone."""
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether both token counts are known, or no model was called. Every call has input, so 0 is unknown."""
+        return self.model_calls == 0 or (bool(self.input_tokens) and self.output_tokens is not None)
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        if self.query_id is None and self.query is None:
+            raise ValueError("neither query nor query_id is given")
+        if self.model_calls == 0 and (self.input_tokens or self.output_tokens):
+            raise ValueError("model_calls is 0, but tokens are given")
+        if (self.cached_tokens or 0) > (self.input_tokens or 0):
+            raise ValueError("cached_tokens is greater than input_tokens")
+        return self
+
+
+FIELDS = tuple(name for name in ImportedRow.model_fields if name != "place")
+NUMBERS = (
+    "repeat",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "model_calls",
+    "latency_s",
+    "reported_score",
+)
+
 
 _MOST_BYTES = 1_000_000_000
 _SYNONYMS = {
@@ -54,7 +154,6 @@ class ImportedFile:
     columns: Mapping[str, tuple[str, ...]]
     """Field of `ImportedRow` -> its columns in the file."""
     notes: tuple[str, ...] = ()
-    """Columns under names of other tools, and columns that are not read."""
     is_ranking: bool = False
     """Whether it is a TREC run file: documents without texts and answers."""
     tool: str = ""
@@ -117,9 +216,7 @@ def _as_text(value: object) -> str:
 
 
 def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Columns:
-    """The columns of the fields. DataError or ConfigError for a required or mapped field that no row has: all rows
-    would be failures.
-    """
+    """DataError or ConfigError for a required or mapped field that no row has: all rows would be failures."""
     columns = find_columns(path, table, _ROLES, fields)
     if not {"query", "query_id"} & set(columns.roles):
         columns = find_columns(path, table, {**_ROLES, "query_id": _ANY_ID}, fields)
@@ -188,7 +285,7 @@ def _with_ids(contexts: object, row: FieldRow) -> object:
 
 
 def _number(cell: object) -> object:
-    """A number in a CSV cell. Other text stays as it is; `parse_row` refuses it."""
+    """A number in a CSV cell. Other text stays as it is, and is refused."""
     try:
         return float(cell) if isinstance(cell, str) and cell.strip() else None
     except ValueError:
@@ -196,7 +293,29 @@ def _number(cell: object) -> object:
 
 
 def _parse(path: Path, row: FieldRow, given: Mapping[str, Any]) -> ImportedRow:
+    known = {name: value for name, value in given.items() if value is not None}
+    for name, value in known.items():
+        # JSON can contain a lone surrogate, which UTF-8 cannot encode: writing the record would fail.
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            what = f"{path} {row.place}: '{name}' has an unpaired surrogate"
+            raise DataError(what, "write the whole character, or remove it") from error
     try:
-        return parse_row(given, row.place)
-    except DataError as error:
-        raise DataError(f"{path} {error.what}", error.fix) from error
+        return ImportedRow(place=row.place, **known)
+    except ValidationError as error:
+        raise DataError(f"{path} {row.place}: {_explained(error)}", "correct or remove that row") from error
+
+
+def _explained(error: ValidationError) -> str:
+    detail = error.errors()[0]
+    problem = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")
+    parts = [str(part) for part in detail["loc"] if isinstance(part, int) or part.isidentifier()]
+    if not parts:
+        return problem
+    return f"'{'.'.join(parts)}': {problem[0].lower()}{problem[1:]}, not {_shown(detail['input'])}"
+
+
+def _shown(value: Any) -> str:
+    plain = isinstance(value, int | float | str)
+    return bounded(json.dumps(value), 40) if plain else kind_of(value)

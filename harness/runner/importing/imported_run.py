@@ -18,9 +18,8 @@ from harness.datasets.folder.text_cleanup import plain
 from harness.evaluators.answer_normalisation import normalise
 from harness.evaluators.scores import bounded
 from harness.llm_utils.reasoning import separate_reasoning, with_reasoning_apart
-from harness.registry import DATASETS
-from harness.runner.importing.answer_file import ImportedFile
-from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.dataset_loading import describe_dataset
+from harness.runner.importing.answer_file import ImportedFile, ImportedRow
 from harness.runner.importing.query_matching import Matched
 from harness.runner.machine_info import git_commit
 from harness.runner.plan import IDENTITY_SCHEMA
@@ -51,20 +50,15 @@ _FEWEST_COPIES = 5
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """The options of an import."""
-
     file: Path
     label: str
-    """Name of the system that answered."""
     dataset: str | None = None
     """None: the data set of the run `like`."""
     subset: str | None = None
     docs: Path | None = None
     """Folder of the data set, if it needs one; a folder of documents if `dataset` is None."""
     include: tuple[str, ...] = ()
-    """Files in the folder to read although a rule excludes them."""
     questions: Path | None = None
-    """File of questions about the documents."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Field of an answer -> its column in the file; with `questions`, also fields of that file."""
     where: Mapping[str, str] = field(default_factory=dict)
@@ -76,7 +70,6 @@ class ImportRequest:
     evaluators: tuple[str, ...] = ()
     """Empty: the default evaluators."""
     skip_unknown: bool = False
-    """Skip rows with queries that are not in the data set."""
     only_answered: bool = False
     """Sample only the queries that the file answers, instead of all queries of the data set."""
 
@@ -91,11 +84,10 @@ class ImportedRun:
     whole: Dataset
     """The whole data set, with which the rows were matched."""
     dataset: Dataset
-    """The sample of the run."""
 
     def manifest(self, model: Mapping[str, str], evaluators: tuple[str, ...]) -> Manifest:
-        """The manifest of the run."""
         dataset, request = self.dataset, self.request
+        described = describe_dataset(dataset) | {"n_documents": len(dataset.documents) or None, "corpus": "full"}
         identity = {
             "schema": IDENTITY_SCHEMA,
             "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
@@ -111,7 +103,7 @@ class ImportedRun:
             run_id=f"{dataset.name_in_runs}--{request.label}--{short_digest(identity)}",
             identity=identity,
             config=self._config(evaluators),
-            dataset=request.like.manifest().dataset if request.like else self._described(),
+            dataset=request.like.manifest().dataset if request.like else described,
             index_id="",
             notes=tuple(self._notes()),
             machine={},
@@ -127,13 +119,35 @@ class ImportedRun:
         """
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))
-            if row is None:
-                yield _missing(query.query_id, repeat, imported_at)
-            elif self.file.is_ranking:
-                yield _retrieved(query.query_id, row, imported_at)
-            else:
-                failure = self._failure(query.query_id, row)
-                yield _record_of(query.query_id, self._cleaned(row), failure, imported_at)
+            yield self._record(query.query_id, repeat, row, imported_at)
+
+    def _record(self, query_id: str, repeat: int, row: ImportedRow | None, imported_at: str) -> RunRecord:
+        prediction: Prediction | None = None
+        failure: Failure | None = None
+        cost = Cost(wall_s=None, throttled_s=None)
+        if row is None:
+            failure = Failure(kind=NO_ROW, message="the imported file has no row for this query")
+            cost = cost.model_copy(update={"usage": {"generator": Usage(unmetered_calls=1)}})
+        elif self.file.is_ranking:
+            prediction = Prediction(answer=None, contexts=row.contexts or (), has_contexts=False)
+        else:
+            cost = Cost(wall_s=row.latency_s, throttled_s=None, usage={"generator": _usage(row)})
+            failure = self._failure(query_id, row)
+            if failure is None:
+                try:
+                    prediction = with_reasoning_apart(self._prediction(row))
+                except ValueError as error:
+                    failure = Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file: {error}")
+        return RunRecord(
+            query_id=query_id,
+            repeat=repeat,
+            status="error" if failure else "ok",
+            prediction=prediction,
+            failure=failure,
+            cost=cost,
+            attempt=1,
+            started_at=row.started_at or imported_at if row else imported_at,
+        )
 
     def _rows_digest(self) -> str:
         """SHA-256 of the imported content, independent of the order of rows and of other fields in the file."""
@@ -157,23 +171,6 @@ class ImportedRun:
                 "where": dict(request.where),
                 "like": like.run_id if like else None,
             },
-        }
-
-    def _described(self) -> dict[str, Any]:
-        dataset, spec = self.dataset, DATASETS.load(self.dataset.name)
-        return {
-            "name": dataset.name,
-            "subset": dataset.subset,
-            "digest": dataset.digest,
-            "n_queries": len(dataset.queries),
-            "n_documents": len(dataset.documents) or None,
-            "type_mix": dataset.type_mix,
-            "corpus": "full",
-            "primary_measure": dataset.primary_measure,
-            "cluster_by": spec.cluster_by,
-            "title": dataset.title,
-            "is_as_published": dataset.is_as_published,
-            "notes": list(dataset.notes),
         }
 
     def _notes(self) -> Iterator[str]:
@@ -229,9 +226,7 @@ class ImportedRun:
         return {reference.query_id: reference.answers for reference in self.dataset.references}
 
     def _failure(self, query_id: str, row: ImportedRow) -> Failure | None:
-        """Also of a blank answer, and of one that is the message of an error, if no expected answer has its status
-        or name.
-        """
+        """Also of a blank answer, and of an error message whose status or name no expected answer has."""
         error = row.error if row.error is not None and row.error.strip() else None
         answer = row.answer or ""
         if error is None and len(answer) <= _LONGEST_ERROR and (found := _SERVER_ERROR.match(answer)):
@@ -244,12 +239,17 @@ class ImportedRun:
             return Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file has no answer")
         return None
 
-    def _cleaned(self, row: ImportedRow) -> ImportedRow:
-        """The row with contexts cleaned as the documents of a folder are, because facts are found literally."""
-        if self.dataset.name != OWN_DOCUMENTS or not row.contexts:
-            return row
-        cleaned = tuple(one.model_copy(update={"text": plain(one.text)}) for one in row.contexts)
-        return row.model_copy(update={"contexts": cleaned})
+    def _prediction(self, row: ImportedRow) -> Prediction:
+        contexts, given = row.contexts or (), row.reported_score
+        if self.dataset.name == OWN_DOCUMENTS:
+            # They are cleaned as the documents of a folder are, because facts are found literally.
+            contexts = tuple(one.model_copy(update={"text": plain(one.text)}) for one in contexts)
+        return Prediction(
+            answer=row.answer,
+            contexts=contexts,
+            has_contexts=row.contexts is not None,
+            trace=() if given is None else (Step(name=REPORTED_SCORE, content=repr(given)),),
+        )
 
     def _foreign_doc_ids(self) -> int:
         """Number of distinct document ids that the corpus lacks; 0 if the corpus is not available."""
@@ -258,56 +258,6 @@ class ImportedRun:
             one for row in self.matched.rows.values() for context in row.contexts or () for one in context.doc_ids
         }
         return len(named - known) if known else 0
-
-
-def _record_of(query_id: str, row: ImportedRow, failure: Failure | None, imported_at: str) -> RunRecord:
-    given = row.reported_score
-    answered = Prediction(
-        answer=row.answer,
-        contexts=row.contexts or (),
-        has_contexts=row.contexts is not None,
-        trace=() if given is None else (Step(name=REPORTED_SCORE, content=repr(given)),),
-    )
-    if not failure:
-        try:
-            answered = with_reasoning_apart(answered)
-        except ValueError as error:
-            failure = Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file: {error}")
-    return RunRecord(
-        query_id=query_id,
-        repeat=row.repeat,
-        status="error" if failure else "ok",
-        prediction=None if failure else answered,
-        failure=failure,
-        cost=Cost(wall_s=row.latency_s, throttled_s=None, usage={"generator": _usage(row)}),
-        attempt=1,
-        started_at=row.started_at or imported_at,
-    )
-
-
-def _retrieved(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
-    """Documents without texts, of a run without answers."""
-    return RunRecord(
-        query_id=query_id,
-        repeat=row.repeat,
-        status="ok",
-        prediction=Prediction(answer=None, contexts=row.contexts or (), has_contexts=False),
-        cost=Cost(wall_s=None, throttled_s=None),
-        attempt=1,
-        started_at=imported_at,
-    )
-
-
-def _missing(query_id: str, repeat: int, imported_at: str) -> RunRecord:
-    return RunRecord(
-        query_id=query_id,
-        repeat=repeat,
-        status="error",
-        failure=Failure(kind=NO_ROW, message="the imported file has no row for this query"),
-        cost=Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(unmetered_calls=1)}),
-        attempt=1,
-        started_at=imported_at,
-    )
 
 
 def _usage(row: ImportedRow) -> Usage:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from harness.config import OWN_DOCUMENTS, BenchConfig, DatasetConfig
 from harness.core.errors import ConfigError
@@ -20,8 +19,7 @@ from harness.datasets.folder.dataset import questions_alone
 from harness.evaluators import given_score
 from harness.registry import EVALUATORS
 from harness.runner.dataset_loading import load_whole
-from harness.runner.importing.answer_file import quoted, read_file
-from harness.runner.importing.answer_row import FIELDS
+from harness.runner.importing.answer_file import FIELDS, quoted, read_file
 from harness.runner.importing.imported_run import ImportedRun, ImportRequest
 from harness.runner.importing.query_matching import match_rows
 from harness.store import Done, RunDir, sample_rows
@@ -32,8 +30,6 @@ _LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The result of an import."""
-
     run: RunDir
     was_complete: bool
     """The run was already finished, and nothing was written."""
@@ -130,14 +126,14 @@ def _load(request: ImportRequest, tool: str) -> Dataset:
     if name is None:
         ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to use that run's"
         raise ConfigError("no data set is given", ways)
-    keys: dict[str, Any] = {
+    options = {"include": request.include, "fields": _split(request)[1]}
+    keys = {
         "name": name,
         "subset": request.subset,
         "path": request.docs,
         "questions": request.questions,
+        "options": {option: value for option, value in options.items() if value},
     }
-    options = {"include": request.include, "fields": _split(request)[1]}
-    keys["options"] = {option: value for option, value in options.items() if value}
     return load_whole(DatasetConfig.model_validate(keys))
 
 
@@ -159,9 +155,7 @@ def _dataset_of(run: RunDir) -> Dataset:
 
 
 def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool:
-    """Write the missing records and done.json. True if done.json existed before. Repairs are added to `mended`, a
-    line each.
-    """
+    """Write the missing records and done.json. True if done.json existed before. Repairs are added to `mended`."""
     with run.exclusive():
         mended += run.remove_damaged()
         if run.done():
@@ -170,12 +164,6 @@ def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool
         for record in records:
             if (record.query_id, record.repeat) not in existing:
                 run.append_record(record)
-        run.mark_done(
-            Done(
-                n_expected=len(records),
-                n_ok=sum(record.status == "ok" for record in records),
-                n_error=sum(record.status != "ok" for record in records),
-                finished_at=datetime.now(UTC).isoformat(),
-            )
-        )
+        n_ok, now = sum(record.status == "ok" for record in records), datetime.now(UTC).isoformat()
+        run.mark_done(Done(n_expected=len(records), n_ok=n_ok, n_error=len(records) - n_ok, finished_at=now))
         return False

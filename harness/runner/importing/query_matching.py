@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from harness.core.errors import DataError
 from harness.core.records import Query
 from harness.datasets.folder.text_cleanup import plain
-from harness.runner.importing.answer_file import quoted
-from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.importing.answer_file import ImportedRow, quoted
 
 AnswerKey = tuple[str, int]
 """(query_id, repeat)."""
@@ -20,16 +19,13 @@ class Matched:
 
     rows: Mapping[AnswerKey, ImportedRow]
     n_left_out: int
-    """Number of rows with an unknown query."""
 
     @property
     def query_ids(self) -> frozenset[str]:
-        """The queries that have a row."""
         return frozenset(query_id for query_id, _ in self.rows)
 
     @property
     def repeats(self) -> int:
-        """Number of repeats of each query."""
         return 1 + max(repeat for _, repeat in self.rows)
 
 
@@ -52,18 +48,22 @@ def match_rows(
             continue
         twin = found.setdefault((query_id, row.repeat), row)
         if twin is not row:
-            raise _answered_twice(query_id, twin, row)
+            again = f" (repeat {row.repeat})" if row.repeat else ""
+            what = f"{twin.place} and {row.place} both answer {quoted(query_id)}{again}"
+            way_out = "keep the rows of one run with --where FIELD=VALUE, or number them with a field 'repeat'"
+            raise DataError(what, f"{way_out} (0, 1, ...)")
     if unknown and not (leave_out_unknown and found):
         raise book.explain_unknown(unknown, len(rows))
-    _check_repeats({repeat for _, repeat in found})
+    repeats = {repeat for _, repeat in found}
+    missing = min(set(range(len(repeats) + 1)) - repeats)
+    if missing < len(repeats):
+        raise DataError(f"no row has repeat {missing}, but some have higher ones", "number the repeats 0, 1, ...")
     order = {query.query_id: number for number, query in enumerate(known)}
     keys = sorted(found, key=lambda key: (key[1], order[key[0]]))
     return Matched({key: found[key] for key in keys}, len(unknown))
 
 
 class QueryIndex:
-    """Queries by id and by text."""
-
     def __init__(self, queries: Sequence[Query], holder: str) -> None:
         self._holder = holder
         self._texts = {query.query_id: query.text for query in queries}
@@ -92,7 +92,6 @@ class QueryIndex:
         return fitting[0] if fitting else None
 
     def explain_unknown(self, unknown: Sequence[ImportedRow], n_rows: int) -> DataError:
-        """The error for rows with an unknown query."""
         first = unknown[0]
         asked = first.query if first.query is not None else first.query_id or ""
         what = (
@@ -120,17 +119,3 @@ class QueryIndex:
 
 def _collapse(text: str) -> str:
     return " ".join(plain(text).split())
-
-
-def _answered_twice(query_id: str, one: ImportedRow, other: ImportedRow) -> DataError:
-    again = f" (repeat {one.repeat})" if one.repeat else ""
-    return DataError(
-        f"{one.place} and {other.place} both answer {quoted(query_id)}{again}",
-        "keep the rows of one run with --where FIELD=VALUE, or number them with a field 'repeat' (0, 1, ...)",
-    )
-
-
-def _check_repeats(repeats: set[int]) -> None:
-    missing = min(set(range(len(repeats) + 1)) - repeats)
-    if missing < len(repeats):
-        raise DataError(f"no row has repeat {missing}, but some have higher ones", "number the repeats 0, 1, ...")

@@ -14,7 +14,7 @@ from harness.config import BenchConfig, load_config
 from harness.core.records import Document, Expected, Query
 from harness.datasets import Dataset
 from harness.protocols import Corpus, Workload
-from harness.runner.estimating.estimate import expected_of
+from harness.runner.estimating.estimate import expected_work
 from harness.runner.executing.execute import RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -124,7 +124,7 @@ class SystemRuns(SystemUnderTest):
         if system.spec.expect is None:
             pytest.skip("it gives no expectation: estimates use its earlier runs")
         workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
-        found = expected_of(_planned(system, {}), workload)
+        found = expected_work(_planned(system, {}), workload)
         if found is None:
             pytest.skip("a system to which it routes queries gives no expectation")
         return found

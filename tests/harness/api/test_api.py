@@ -40,26 +40,20 @@ def summary(folder: Path) -> dict[tuple[str, str], float]:
     return {(row["run_id"], row["measure"]): float(row["mean"]) for row in rows}
 
 
-def test_a_plan_and_an_estimate_cost_nothing(results: Path) -> None:
-    plan = rag.plan(systems=["naive"], settings=FAKE, results=results / "nothing")
-    assert list(plan["status"]) == ["missing"]
-    estimate = rag.estimate(systems=["naive"], settings=FAKE, results=results / "nothing")
-    assert list(estimate["phase"]) == ["index", "answer"]
-    assert list(estimate["calls"]) == [0, 4]
-    assert not (results / "nothing").exists()
-
-
-def test_a_config_is_a_file_a_mapping_or_nothing(tmp_path: Path) -> None:
+def test_a_plan_and_an_estimate_cost_nothing_and_a_config_is_a_file_a_mapping_or_nothing(tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing"
+    assert list(rag.plan(systems=["naive"], settings=FAKE, results=nothing)["status"]) == ["missing"]
+    estimate = rag.estimate(systems=["naive"], settings=FAKE, results=nothing)
+    assert (list(estimate["phase"]), list(estimate["calls"])) == (["index", "answer"], [0, 4])
+    assert not nothing.exists()
     path = tmp_path / "mine.yaml"
     path.write_text("systems: [gold]\nmodels: {generator: {provider: fake}}\n")
     tree = {"systems": ["gold"], "models": {"generator": {"provider": "fake"}}}
-    plans = [rag.plan(config, results=tmp_path) for config in (str(path), path, tree)]
+    plans = [rag.plan(config, results=nothing) for config in (str(path), path, tree)]
     assert len({frame["run_id"][0] for frame in plans}) == 1
 
 
-def test_the_winner_of_a_report_answers_in_a_program_with_its_own_event_loop(
-    runs: rag.Runs, results: Path, tmp_path: Path
-) -> None:
+def test_the_winner_of_a_report_answers_in_a_program(runs: rag.Runs, results: Path, tmp_path: Path) -> None:
     rag.report(runs, tmp_path / "out")
     winner = tmp_path / "out" / "winner.yaml"
     (recommended,) = [one.recommended_run for one in rag.verdicts(runs)]
@@ -121,12 +115,6 @@ def test_a_failed_query_counts_with_the_worst_value(tmp_path: Path) -> None:
     assert set(failed.records["failure"]) == {"InternalServerError"}
 
 
-def test_what_no_evaluator_could_score_has_no_value_and_says_so(tmp_path: Path) -> None:
-    write_run(tmp_path, ScoredRun("naive", {"accuracy": (1.0, FAILED)}))
-    frame = rag.load(tmp_path).scores
-    assert list(frame["value"].isna()) == [False, True]
-
-
 def test_runs_are_compared_as_the_command_compares_them(runs: rag.Runs) -> None:
     frame = rag.compare(runs, ["accuracy", "Hit@10"])
     assert list(frame["measure"]) == ["accuracy", "Hit@10"]
@@ -134,22 +122,20 @@ def test_runs_are_compared_as_the_command_compares_them(runs: rag.Runs) -> None:
     assert {"difference", "ci_low", "p_holm", "result", "detectable"} <= set(frame.columns)
 
 
-def test_saved_runs_are_scored_again_and_read_anew(runs: rag.Runs, results: Path) -> None:
-    scored = rag.evaluate(["demo--naive"], ["answer"], results=results, quiet=True)
+def test_saved_runs_are_scored_again_where_an_event_loop_runs_already(runs: rag.Runs, results: Path) -> None:
+    async def cell() -> rag.Runs:
+        return rag.evaluate("demo--naive", ["answer"], results=results, quiet=True)
+
+    scored = asyncio.run(cell())
     assert len(scored) == 1
     assert "accuracy" in set(scored.scores["measure"])
 
 
-def test_it_works_where_an_event_loop_runs_already(results: Path) -> None:
-    async def cell() -> rag.Runs:
-        return rag.evaluate("demo--naive", ["answer"], results=results, quiet=True)
-
-    assert len(asyncio.run(cell()).scores) > 0
-
-
-def test_runs_add_up_and_show_themselves(runs: rag.Runs, results: Path) -> None:
+def test_runs_add_up_and_show_themselves(runs: rag.Runs, results: Path, tmp_path: Path) -> None:
     naive, gold = (rag.load(results, [name]) for name in ("demo--naive", "demo--gold"))
     assert [run.run_id for run in naive + gold + naive] == [run.run_id for run in runs]
+    unscored = write_run(tmp_path, ScoredRun("naive", {"accuracy": (1.0, FAILED)}))
+    assert list(rag.Runs([unscored]).scores["value"].isna()) == [False, True]
     assert "demo--naive" in repr(naive)
     assert "<table" in naive._repr_html_()
     assert list(rag.load(next(iter(naive)).path).runs["run_id"]) == list(naive.runs["run_id"])

@@ -36,8 +36,11 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, call: Any, says: str) -> Non
 
 
 def test_a_setting_may_be_a_path_or_a_number_of_numpys(tmp_path: Path) -> None:
-    prices = tmp_path / "prices.yaml"
-    prices.write_text("prices: []")
-    settings = {"prices": prices, "answer.top_k": np.int64(3), "models.generator.provider": "none"}
+    (tmp_path / "prices.yaml").write_text("prices: []")
+    settings = {
+        "prices": tmp_path / "prices.yaml",
+        "answer.top_k": np.int64(3),
+        "models.generator.provider": "none",
+    }
     (parameters,) = rag.plan(systems="naive", settings=settings, results=tmp_path)["answer"]
     assert parameters["top_k"] == 3

@@ -16,20 +16,21 @@ from harness.runner.plan import left_out_lines, plan_cells
 from harness.statistics.prices import load_prices
 
 DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000", "musique")
+FAKE = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
+RETRIEVAL = ["models.generator.provider=none", "models.embedder.provider=fake", "systems=[naive]"]
+QUOTE = "Marta Lind runs the bakery in Holm."
 
 
 def documents(folder: Path, *, quote: str = "") -> DatasetChoice:
-    docs = folder / "docs"
+    docs, questions = folder / "docs", folder / "asked.csv"
     docs.mkdir()
-    (docs / "bakery.md").write_text("# The bakery\n\nMarta Lind runs the bakery in Holm.\n")
-    questions = folder / "asked.csv"
-    columns, cells = ("question,answer,quote", f",{quote}") if quote else ("question,answer", "")
-    questions.write_text(f"{columns}\nWho runs the bakery in Holm?,Marta Lind{cells}\n")
+    (docs / "bakery.md").write_text(f"# The bakery\n\n{QUOTE}\n")
+    questions.write_text(f"question,answer,quote\nWho runs the bakery in Holm?,Marta Lind,{quote}\n")
     return DatasetChoice(docs=docs, questions=questions)
 
 
 def test_own_documents_are_compared_by_retrieval_first_and_then_by_answers(tmp_path: Path) -> None:
-    chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
+    chosen = documents(tmp_path, quote=QUOTE)
     retrieval, answers = bench_configs(dataset=chosen)
     assert retrieval.models.generator.is_none
     assert not answers.models.generator.is_none
@@ -58,30 +59,23 @@ def test_the_retrieval_that_is_recommended_is_among_what_answers(half: str, tmp_
     assert all(answer in answering for answer in best)
 
 
-def test_without_a_model_own_documents_are_compared_by_retrieval_only(tmp_path: Path) -> None:
-    (only,) = bench_configs(dataset=documents(tmp_path), settings=["models.generator.provider=none"])
+def test_settings_of_the_generator_are_for_the_answers_and_named_systems_are_one_step(tmp_path: Path) -> None:
+    chosen = documents(tmp_path)
+    (only,) = bench_configs(dataset=chosen, settings=["models.generator.provider=none"])
     assert only.models.generator.is_none
     assert "closed-book" not in only.systems
-
-
-def test_another_model_answers_and_retrieval_still_calls_none(tmp_path: Path) -> None:
     settings = ["models.generator.provider=ollama", "models.generator.model=m", "models.embedder.provider=fake"]
-    retrieval, answers = bench_configs(dataset=documents(tmp_path), settings=settings)
+    retrieval, answers = bench_configs(dataset=chosen, settings=settings)
     assert (answers.models.generator.provider, answers.models.generator.model) == ("ollama", "m")
     assert retrieval.models.generator.is_none
     assert retrieval.models.embedder.provider == answers.models.embedder.provider == "fake"
-
-
-def test_named_systems_replace_both_steps_by_one(tmp_path: Path) -> None:
-    (only,) = bench_configs(dataset=documents(tmp_path), systems=["naive", "kg"])
+    (only,) = bench_configs(dataset=chosen, systems=["naive", "kg"])
     planned = planned_cells(only, tmp_path)
     assert [(one.system, one.answer["search"]) for one in planned] == [("naive", "hybrid"), ("kg", "hybrid")]
     assert only.budget.minutes
 
 
-def test_a_config_in_the_current_folder_does_not_stand_in_for_the_shipped_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_config_in_the_current_folder_replaces_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = tmp_path / "configs" / "bench"
     planted.mkdir(parents=True)
     (planted / "documents.yaml").write_text("models: {generator: {base_url: 'http://203.0.113.1'}}\n")
@@ -90,9 +84,7 @@ def test_a_config_in_the_current_folder_does_not_stand_in_for_the_shipped_one(
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_the_config_of_a_data_set_compares_architectures_whose_indexes_call_no_model(
-    name: str, tmp_path: Path
-) -> None:
+def test_shipped_configs_compare_architectures_without_calls_for_indexes(name: str, tmp_path: Path) -> None:
     path = shipped_configs() / "bench" / f"{name}.yaml"
     settings = ["dataset.sample={per_type: 1}", "dataset.corpus=cited"]
     config = bench_config(path, dataset=DatasetChoice("demo"), settings=settings)
@@ -109,37 +101,23 @@ def test_a_plan_says_how_often_the_index_of_a_system_calls_the_model(tmp_path: P
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_questions_without_evidence_are_ranked_by_the_expected_answer_in_the_context(tmp_path: Path) -> None:
-    chosen = documents(tmp_path)
+@pytest.mark.parametrize(("quote", "metric"), [("", "answer_Hit@4000c"), (QUOTE, "fact_Recall@4000c")])
+def test_without_evidence_the_answer_in_the_context_ranks(tmp_path: Path, quote: str, metric: str) -> None:
+    chosen = documents(tmp_path, quote=quote)
     (tmp_path / "docs" / "other.md").write_text("# The mill\n\nOwe Strand grinds rye in Aro.\n")
-    (config,) = bench_configs(
-        dataset=chosen,
-        settings=["models.generator.provider=none", "models.embedder.provider=fake", "systems=[naive]"],
-    )
+    (config,) = bench_configs(dataset=chosen, settings=RETRIEVAL)
     bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True))
     scores = Runs(bench.runs).scores
-    found = scores[scores["measure"] == "answer_Hit@4000c"]
-    assert list(found["value"]) == [1.0, 1.0]
-    verdict = find(load_groups(bench.runs, load_prices())[0]).verdict
-    assert verdict.metric == "answer_Hit@4000c"
-    assert verdict.recommended
-
-
-@pytest.mark.usefixtures("workers_here")
-def test_where_questions_name_their_evidence_the_stand_in_is_not_mentioned(tmp_path: Path) -> None:
-    chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
-    settings = ["models.generator.provider=none", "models.embedder.provider=fake", "systems=[naive]"]
-    (config,) = bench_configs(dataset=chosen, settings=settings)
-    bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True))
+    assert list(scores[scores["measure"] == metric]["value"]) == [1.0, 1.0]
     group = load_groups(bench.runs, load_prices())[0]
-    assert find(group).verdict.metric == "fact_Recall@4000c"
+    verdict = find(group).verdict
+    assert (verdict.metric, bool(verdict.recommended)) == (metric, True)
     assert not [note for view in group.views for note in view.notes if "answer_Hit" in note]
 
 
 @pytest.mark.usefixtures("workers_here")
 def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_path: Path) -> None:
-    models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
-    systems = {"systems": ["closed-book", "gold"], "models": models}
+    systems = {"systems": ["closed-book", "gold"], "models": FAKE}
     config = bench_config(systems, dataset=documents(tmp_path))
     bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True, records_only=True))
     assert [cell.spec.name for cell in bench.cells] == ["closed-book"]
@@ -169,16 +147,9 @@ def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("workers_here")
 def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own(tmp_path: Path) -> None:
     def config(minutes: float | None, top_k: int) -> BenchConfig:
-        models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
-        return bench_config(
-            {
-                "systems": ["naive"],
-                "dataset": {"name": "demo", "sample": {"per_type": 1}},
-                "models": models,
-                "answer": {"top_k": top_k},
-                "budget": {"minutes": minutes},
-            }
-        )
+        sample = {"name": "demo", "sample": {"per_type": 1}}
+        own = {"answer": {"top_k": top_k}, "budget": {"minutes": minutes}}
+        return bench_config({"systems": ["naive"], "dataset": sample, "models": FAKE, **own})
 
     configs = [config(None, 1), config(10, 2), config(10, 3), config(20, 4)]
     benches = run_benches(configs, RunOptions(tmp_path, quiet=True, records_only=True))
@@ -189,13 +160,11 @@ def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_retrieval_is_scored_and_told_before_the_answers_begin(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
+def test_retrieval_is_scored_before_the_answers_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = documents(tmp_path, quote=QUOTE)
 
     def config(provider: str) -> BenchConfig:
-        models = {"generator": {"provider": provider}, "embedder": {"provider": "fake"}}
+        models = {**FAKE, "generator": {"provider": provider}}
         tree = {"systems": ["naive"], "models": models, "evaluators": ["retrieval"]}
         return bench_config(tree, dataset=chosen)
 

@@ -1,6 +1,5 @@
 """Runs of somebody else's: what they say of judges, parameters and prices is shown, nothing of it is obeyed."""
 
-import json
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,9 +42,7 @@ def model_at(server: EchoingServer) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("role", "evaluator"), [("judge", "rag_eval"), ("judge_embedder", "kg_nlp")])
-def test_a_run_chooses_no_server_and_no_variable(
-    cli: CommandLineHere, elsewhere: EchoingServer, role: str, evaluator: str
-) -> None:
+def test_a_run_names_no_server(cli: CommandLineHere, elsewhere: EchoingServer, role: str, evaluator: str) -> None:
     run = saying(cli.results, evaluators=[evaluator], models={role: model_at(elsewhere)})
     line = cli.refused("evaluate", run.run_id)
     assert f"the config of {run.run_id} names a {role} of its own, which is not used without your consent" in line
@@ -54,29 +51,17 @@ def test_a_run_chooses_no_server_and_no_variable(
     assert SECRET not in line
 
 
-def test_the_words_that_it_shows_mean_what_the_run_says(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
+def test_a_judge_is_used_if_the_user_names_all_of_it(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
     run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)})
     line = cli.refused("evaluate", run.run_id)
     words = shlex.split(line.partition("the run's values (")[2].partition("), or the default")[0])
     judge = evaluation_config(run, settings=[word for word in words if word != "--set"]).models.judge
-    assert judge == JudgeConfig(**model_at(elsewhere))
-
-
-def test_one_word_about_the_judge_brings_in_none_of_the_runs(
-    cli: CommandLineHere, elsewhere: EchoingServer
-) -> None:
-    run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)})
+    assert judge == JudgeConfig(**model_at(elsewhere)), "the words that it shows mean what the run says"
     assert "--config FILE" in cli.refused("evaluate", run.run_id, "--set", "models.judge.max_tokens=64")
-    done = cli.call("evaluate", run.run_id, "--quiet", "--set", "models.judge.provider=fake")
-    assert done.returncode in {0, 3}
-    assert elsewhere.heard == []
-
-
-def test_a_config_of_ones_own_says_all(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
-    run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)}, prices="/dev/null")
     own = cli.folder / "own.yaml"
     own.write_text("{evaluators: [rag_eval], models: {judge: {provider: fake}}}", encoding="utf-8")
-    assert cli.call("evaluate", run.run_id, "--quiet", "--config", str(own)).returncode in {0, 3}
+    for chosen in (("--set", "models.judge.provider=fake"), ("--config", str(own))):
+        assert cli.call("evaluate", run.run_id, "--quiet", *chosen).returncode in {0, 3}
     assert elsewhere.heard == []
 
 
@@ -148,35 +133,15 @@ def usd_of(runs: list[RunDir], **wishes: object) -> list[float]:
 
 
 @pytest.mark.parametrize("other", [None, "dear.yaml"])
-def test_a_table_that_a_run_names_is_not_read_until_one_is_chosen(
-    made_with: MadeWith, tmp_path: Path, other: str | None
-) -> None:
+def test_prices_named_by_a_run_are_not_read(made_with: MadeWith, tmp_path: Path, other: str | None) -> None:
     cheap, dear = table(tmp_path / "cheap.yaml", 1.0), table(tmp_path / "dear.yaml", 7.0)
     runs = [made_with("naive", str(cheap)), made_with("kg", str(tmp_path / other) if other else None)]
     with pytest.raises(ConfigError, match=REFUSED):
         usd_of(runs)
     with pytest.raises(ConfigError, match=REFUSED):
+        usd_of(runs[:1], against=runs[1])
+    with pytest.raises(ConfigError, match=REFUSED):
         rag.report(rag.Runs(runs), tmp_path / "report")
     assert not (tmp_path / "report").exists()
     assert usd_of(runs, prices=dear) == pytest.approx([707e-6, 707e-6])
-
-
-def test_the_baseline_is_priced_by_the_same_table_as_the_others(made_with: MadeWith, tmp_path: Path) -> None:
-    cheap = str(table(tmp_path / "cheap.yaml", 1.0))
-    runs, against = [made_with("naive", cheap)], made_with("kg", None)
-    with pytest.raises(ConfigError, match=REFUSED):
-        usd_of(runs, against=against)
-    assert usd_of(runs, against=against, prices=cheap) == pytest.approx([101e-6, 101e-6])
-
-
-@pytest.mark.slow
-def test_on_the_command_line_it_is_one_line(made_with: MadeWith, tmp_path: Path) -> None:
-    cli = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
-    cheap = str(table(tmp_path / "cheap.yaml", 1.0))
-    naive, kg = made_with("naive", cheap).run_id, made_with("kg", None).run_id
-    for words in (("report", naive, kg), ("compare", naive, kg), ("compare", naive, "--against", kg)):
-        assert "its own price table" in cli.refused(*words)
-    done = cli.call("compare", naive, kg, "--measure", "usd", "--prices", cheap, "--json")
-    assert done.returncode == 0, done.stderr
-    ranking = json.loads(done.stdout)["measures"][0]["ranking"]
-    assert [one["mean"] for one in ranking] == pytest.approx([101e-6] * 2)
+    assert usd_of(runs[:1], against=runs[1], prices=cheap) == pytest.approx([101e-6, 101e-6])

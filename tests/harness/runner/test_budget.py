@@ -4,86 +4,60 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from grading import GRADE, GRADER, Grader, fake_judge, plan_with
 from journals import usage_by_role
 from paired_runs import ScoredRun, write_run
 
-from harness.config import BudgetConfig, JudgeConfig, JudgeEmbedderConfig
+from harness.config import BudgetConfig
 from harness.core.errors import BudgetExhausted, ConfigError
-from harness.core.records import Score, Usage
+from harness.core.records import Cost, Usage
 from harness.evaluators.answer import SPEC as ANSWER
-from harness.evaluators.judge_calls import judge_each
 from harness.models.budget import Amount
-from harness.models.model_endpoint import model_identity
-from harness.models.providers import resolve_embedder, resolve_generator
-from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts, ScoringInput
+from harness.protocols import EvaluatorSpec, Measure, Message, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
+from harness.runner.costs import cost_together
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
-from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.statistics.prices import Price, Prices
 from harness.store import CallKey, Journal, RunDir, StoredCall
 
-GRADE = Measure("grade", "what the judge says, 0 to 1", failure_value=0.0, range=(0.0, 1.0))
+PRICED = {"as_of": date(2026, 1, 1), "source": "test"}
 PRICES = Prices(
     (
-        Price(
-            provider="openai", model="gpt-4o-mini", input=1.0, output=2.0, as_of=date(2026, 1, 1), source="test"
-        ),
-        Price(provider="fake", model="*", input=3.0, output=100.0, as_of=date(2026, 1, 1), source="test"),
+        Price(provider="openai", model="gpt-4o-mini", input=1.0, output=2.0, **PRICED),
+        Price(provider="fake", model="*", input=3.0, output=100.0, **PRICED),
     )
 )
 
 
-class Grader:
-    """Asks the judge for a number; `tolerant`: makes a failed score of whatever goes wrong."""
+class OneCall(Grader):
+    """Asks the judge once for each query."""
 
-    def __init__(self, runtime: EvaluationRuntime, *, tolerant: bool) -> None:
-        self._runtime, self._judge, self._tolerant = runtime, runtime.judge, tolerant
+    async def _grade(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
+        reply = await self._judge.complete([Message("user", f"Grade {case.record.query_id}.")])
+        return float(reply), reply
 
-    def not_applicable(self, reference: Any, measure: Measure, run: RunFacts) -> str:
-        return ""
 
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        return await judge_each(cases, self._runtime, self._grade)
+class Tolerant(OneCall):
+    """Makes a failed score of whatever goes wrong."""
 
     async def _grade(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         try:
-            reply = await self._judge.complete([Message("user", f"Grade {case.record.query_id}.")])
+            return await super()._grade(case, measure)
         except BudgetExhausted as error:
-            if self._tolerant:
-                raise ValueError("no reply") from error
-            raise
-        return float(reply), reply
-
-    def close(self) -> None:
-        pass
+            raise ValueError("no reply") from error
 
 
-def grader(name: str = "grader", *, tolerant: bool = False) -> EvaluatorSpec:
-    return EvaluatorSpec(
-        name=name,
-        version="1",
-        summary="",
-        params=Params,
-        measures=lambda _params: (GRADE,),
-        build=lambda _params, runtime: Grader(runtime, tolerant=tolerant),
-        roles=frozenset({"judge"}),
-    )
-
-
-def plan_with(*specs: EvaluatorSpec) -> EvaluationPlan:
-    judge = resolve_generator(JudgeConfig(provider="fake", max_tokens=10, options={"reply": "0.5"}))
-    return EvaluationPlan(
-        evaluators=tuple(PlannedEvaluator(spec, spec.params()) for spec in specs),
-        judge=judge,
-        embedder=resolve_embedder(JudgeEmbedderConfig(provider="fake")),
-        models={"judge": model_identity(judge)},
-    )
+def graded_by(grader: type[Grader], *others: EvaluatorSpec) -> EvaluationPlan:
+    spec = replace(GRADER, measures=lambda _params: (GRADE,), build=grader)
+    return plan_with(fake_judge(reply="0.5").model_copy(update={"max_tokens": 10}), spec, *others)
 
 
 @pytest.fixture
@@ -98,7 +72,7 @@ def make_run(results: Path, n: int = 10, system: str = "naive") -> RunDir:
 def spending(
     results: Path, runs: Sequence[RunDir], budget: BudgetConfig, plan: EvaluationPlan | None = None
 ) -> BudgetTracker:
-    plan = plan or plan_with(grader())
+    plan = plan or graded_by(OneCall)
     payers = [CostOwner.of(run, run.manifest().identity["models"], plan) for run in runs]
     return BudgetTracker(budget, PRICES, results, payers)
 
@@ -111,9 +85,6 @@ def evaluate(results: Path, runs: Sequence[RunDir], plan: EvaluationPlan, **limi
 def pay(path: Path, payer: str, role: str, usage: Usage, scope: str = "index") -> None:
     with closing(Journal(path, payer=payer, shared=True)) as journal:
         journal.add(CallKey(scope, role, "d", 0), StoredCall("m", b"", b"", usage, 0.0, ""))
-
-
-# What counts
 
 
 def test_answers_indexes_and_judgements_count_for_the_run_that_paid_them(results: Path) -> None:
@@ -129,13 +100,6 @@ def test_answers_indexes_and_judgements_count_for_the_run_that_paid_them(results
     assert spending(results, [run], budget).spent().tokens == 330
     assert spending(results, [run, other], budget).spent().tokens == 330
     assert spending(results, [other], budget).spent() == Amount()
-
-
-def test_a_call_that_was_cut_off_by_a_kill_counts_with_its_upper_bound(results: Path) -> None:
-    run = make_run(results)
-    with closing(Journal(run.journal_path, payer=run.run_id)) as journal:
-        journal.reserve("generator", Usage(calls=1, input_tokens=500, output_tokens=50))
-    assert spending(results, [run], BudgetConfig(tokens=1000)).spent().tokens == 550
 
 
 def test_what_is_left_is_what_was_not_spent_and_nothing_begins_where_nothing_is_left(results: Path) -> None:
@@ -173,16 +137,13 @@ def test_dollars_cannot_be_limited_where_a_model_without_a_price_was_paid(result
         spending(results, [run], BudgetConfig(usd=1)).spent()
 
 
-# How judgements stop
-
-
 def judged(results: Path) -> int:
     return usage_by_role(results / "judge" / "calls.sqlite").get("judge", Usage()).calls
 
 
-@pytest.mark.parametrize("tolerant", [False, True])
-def test_a_judge_stops_before_the_budget_and_leaves_no_failed_scores(results: Path, tolerant: bool) -> None:
-    run, plan = make_run(results), plan_with(grader(tolerant=tolerant), ANSWER)
+@pytest.mark.parametrize("grader", [OneCall, Tolerant])
+def test_a_judge_stops_before_the_budget_and_leaves_no_failed_scores(results: Path, grader: type[Grader]) -> None:
+    run, plan = make_run(results), graded_by(grader, ANSWER)
     outcome = evaluate(results, [run], plan, tokens=160)
     assert isinstance(outcome.stopped, BudgetExhausted)
     assert 0 < judged(results) < 10
@@ -192,7 +153,7 @@ def test_a_judge_stops_before_the_budget_and_leaves_no_failed_scores(results: Pa
 
 
 def test_a_larger_budget_pays_only_what_was_not_judged(results: Path) -> None:
-    run, plan = make_run(results), plan_with(grader())
+    run, plan = make_run(results), graded_by(OneCall)
     evaluate(results, [run], plan, usd=0.002)
     first = judged(results)
     assert 0 < first < 10
@@ -201,19 +162,14 @@ def test_a_larger_budget_pays_only_what_was_not_judged(results: Path) -> None:
     assert evaluate(results, [run], plan, usd=1).stopped is None
     assert judged(results) == 10
     assert [score.value for score in run.scores() if score.measure == "grade"] == [0.5] * 10
-
-
-def test_what_was_judged_before_is_scored_where_nothing_is_left(results: Path) -> None:
-    run, plan = make_run(results), plan_with(grader())
-    evaluate(results, [run], plan)
     before = (run.path / "scores" / "grader.jsonl").read_bytes()
-    assert evaluate(results, [run], plan, tokens=1).stopped is None
+    assert evaluate(results, [run], plan, tokens=1).stopped is None, "it is all in the journal"
     assert (run.path / "scores" / "grader.jsonl").read_bytes() == before
 
 
 def test_one_budget_is_shared_by_all_runs_and_evaluators(results: Path) -> None:
     runs = [make_run(results, n=8), make_run(results, n=20, system="kg")]
-    plan = plan_with(grader())
+    plan = graded_by(OneCall)
     outcome = evaluate(results, runs, plan, tokens=220)
     assert outcome.stopped
     assert spending(results, runs, BudgetConfig(tokens=220)).spent().tokens <= 300
@@ -222,7 +178,7 @@ def test_one_budget_is_shared_by_all_runs_and_evaluators(results: Path) -> None:
 
 
 def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
-    run, plan = make_run(results), plan_with(grader())
+    run, plan = make_run(results), graded_by(OneCall)
     began = time.monotonic()
     budget = BudgetTracker(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
     outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), budget)
@@ -238,21 +194,28 @@ def test_what_is_fetched_first_takes_none_of_the_minutes(results: Path) -> None:
     assert not budget.time_is_over
 
 
-def test_a_damaged_call_counts_against_the_budget_as_the_most_it_can_have_been_and_is_said_once(
-    results: Path,
-) -> None:
+def test_calls_that_were_cut_off_or_damaged_count_as_their_upper_bound(results: Path) -> None:
     run, said = make_run(results), list[str]()
     used = Usage(calls=1, input_tokens=100, output_tokens=10)
     with closing(Journal(run.journal_path, payer=run.run_id)) as journal:
+        journal.reserve("generator", Usage(calls=1, input_tokens=500, output_tokens=50))
+        assert spending(results, [run], BudgetConfig(tokens=1000)).spent().tokens == 550
         journal.add(CallKey("index", "generator", "d", 0), StoredCall("m", b"q" * 500, b"r" * 90, used, 0.0, ""))
     with closing(sqlite3.connect(run.journal_path)) as db:
         db.execute("UPDATE calls SET input_tokens = 1")
         db.commit()
-    payers = [CostOwner.of(run, run.manifest().identity["models"], plan_with(grader()))]
-    budget = BudgetTracker(BudgetConfig(tokens=400), PRICES, results, payers, warn=said.append)
+    payers = [CostOwner.of(run, run.manifest().identity["models"], graded_by(OneCall))]
+    budget = BudgetTracker(BudgetConfig(tokens=1100), PRICES, results, payers, warn=said.append)
     for _ in range(2):
         with pytest.raises(BudgetExhausted, match=r"budget\.tokens is exhausted"):
             budget.check()
-    assert budget.spent().tokens == 590
+    assert budget.spent().tokens == 550 + 590
     (line,) = said
     assert "damaged calls: 1" in line
+
+
+def test_what_no_process_measured_is_unknown_in_a_sum_of_costs_and_not_zero() -> None:
+    unmeasured, measured = Cost(wall_s=1.0), Cost(wall_s=1.0, cpu_s=2.0, peak_rss_bytes=5)
+    together = [cost_together(costs, 1.0) for costs in ([unmeasured] * 2, [measured, unmeasured], [measured] * 2)]
+    assert [cost.peak_rss_bytes for cost in together] == [None, 5, 5]
+    assert [cost.cpu_s for cost in together] == [None, None, 4.0]

@@ -8,29 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cells import cell, cells, ran
 
-from harness.config import DatasetConfig, load_config
+from harness.config import DatasetConfig
 from harness.core.errors import ConfigError
 from harness.core.records import AnswerStyle, Document, Query, Reference
 from harness.datasets import demo
-from harness.datasets.ms_marco import SPEC as WITHOUT_PARAMS
 from harness.llm_utils import answer_contract
 from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress
 from harness.registry import DATASETS
 from harness.runner.dataset_loading import DatasetReader, dataset_params
-from harness.runner.executing.execute import CellResult, RunContext, run_cell
-from harness.runner.plan import Cell, plan_cells
-from harness.runner.progress import Reporter
 
-FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 SENTENCES = "answer_style=sentence"
 RETRIEVAL_ALONE = "models.generator.provider=none"
-
-
-def cell(*settings: str) -> Cell:
-    (only,) = plan_cells(load_config(None, [*FAKE, *settings]))
-    return only
 
 
 @pytest.fixture
@@ -39,53 +30,23 @@ def of_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SPEC", replace(demo.SPEC, answer_style="sentence"))
 
 
-def test_a_cell_has_the_style_of_its_data_set(of_sentences: None) -> None:
-    assert cell().answer_style == "sentence"
-    assert cell().identity["answers"]["style"] == "sentence"
-
-
-@pytest.mark.parametrize("style", ["short", "sentence"])
-def test_a_config_has_the_last_word(of_sentences: None, style: AnswerStyle) -> None:
-    assert cell(f"answer_style={style}").answer_style == style
+def test_a_cell_has_the_style_of_its_data_set_unless_the_config_names_one(of_sentences: None) -> None:
+    assert cell().answer_style == cell().identity["answers"]["style"] == "sentence"
+    assert [cell(f"answer_style={style}").answer_style for style in ("short", "sentence")] == ["short", "sentence"]
 
 
 def test_the_data_sets_whose_references_are_sentences_say_so() -> None:
-    styles = {name: DATASETS.load(name).answer_style for name in DATASETS.names()}
-    assert styles == {
-        "2wikimultihopqa": "short",
-        "beir": "short",
-        "demo": "short",
-        "evidence_cases": "short",
-        "files": "short",
-        "graphrag_bench": "sentence",
-        "hotpotqa": "short",
-        "ir_datasets": "short",
-        "mailbox": "short",
-        "ms_marco": "sentence",
-        "multihop_rag": "short",
-        "musique": "short",
-        "nq_open": "short",
-        "perturbed": "short",
-        "rag_12000": "sentence",
-        "uda_qa": "sentence",
-    }
+    sentences = {name for name in DATASETS.names() if DATASETS.load(name).answer_style == "sentence"}
+    assert sentences == {"graphrag_bench", "ms_marco", "rag_12000", "uda_qa"}
 
 
-@pytest.mark.parametrize("system", ["naive", "closed-book", "gold"])
-def test_another_style_is_another_run_over_the_same_index(system: str) -> None:
-    short, long = cell(f"systems=[{system}]"), cell(f"systems=[{system}]", SENTENCES)
-    assert short.run_id != long.run_id
+def test_another_style_is_another_run_over_the_same_index() -> None:
+    short, long = cells("matrix.answer_style=[short,sentence]")
+    assert (short.answer_style, long.answer_style) == ("short", "sentence")
+    assert short.run_id == cell().run_id != long.run_id
     assert short.index_id == long.index_id
-
-
-def test_the_style_that_a_data_set_has_anyway_is_the_same_run() -> None:
-    assert cell("answer_style=short").run_id == cell().run_id
-
-
-def test_where_nobody_generates_there_is_no_style() -> None:
     assert cell(RETRIEVAL_ALONE, SENTENCES).run_id == cell(RETRIEVAL_ALONE).run_id
     assert "answers" not in cell(RETRIEVAL_ALONE).identity
-    assert "answers" in cell().identity
 
 
 def test_another_wording_of_the_contract_is_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,24 +55,6 @@ def test_another_wording_of_the_contract_is_another_run(monkeypatch: pytest.Monk
     monkeypatch.setattr("harness.runner.plan.CONTRACT", "next")
     assert cell().run_id != before.run_id
     assert cell(RETRIEVAL_ALONE).run_id == alone.run_id
-
-
-def test_styles_may_be_swept() -> None:
-    found = plan_cells(load_config(None, [*FAKE, "matrix.answer_style=[short,sentence]"]))
-    assert [one.answer_style for one in found] == ["short", "sentence"]
-    assert len({one.run_id for one in found}) == 2
-
-
-def run(results: Path, *settings: str) -> CellResult:
-    return run_cell(cell(*settings), RunContext(results, Reporter(quiet=True)))
-
-
-def prompts(result: CellResult) -> dict[str, str]:
-    """The last message of each query's generation."""
-    with closing(sqlite3.connect(result.run.journal_path)) as journal:
-        rows = journal.execute("SELECT scope, request FROM calls WHERE role = 'generator'").fetchall()
-    asked = {scope.split("/")[1]: json.loads(zlib.decompress(request)) for scope, request in rows}
-    return {query_id: request["messages"][-1]["content"] for query_id, request in asked.items()}
 
 
 @pytest.mark.slow
@@ -125,13 +68,15 @@ def test_the_style_reaches_the_prompt_of_every_query(
     style: AnswerStyle,
 ) -> None:
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
-    result = run(tmp_path / "results", *settings)
-    asked = prompts(result)
+    result = ran(tmp_path / "results", *settings)
+    with closing(sqlite3.connect(result.run.journal_path)) as journal:
+        rows = journal.execute("SELECT scope, request FROM calls WHERE role = 'generator'").fetchall()
+    requests = {scope.split("/")[1]: json.loads(zlib.decompress(request)) for scope, request in rows}
     for row in result.run.sample():
         record = result.run.records()[row.query.query_id, 0]
         assert record.prediction is not None
         expected = answer_messages(row.query.text, record.prediction.contexts, style)
-        assert asked[row.query.query_id] == expected[-1].content
+        assert requests[row.query.query_id]["messages"][-1]["content"] == expected[-1].content
 
 
 # What a config gives a data set, and how often it is read.
@@ -184,24 +129,25 @@ def test_what_a_data_set_does_not_take_or_needs_is_one_line(keys: dict[str, obje
     assert str(refused.value).startswith(line)
 
 
-@pytest.mark.parametrize("keys", [{"path": "p"}, {"questions": "q"}, {"options": {"a": 1}}])
-def test_a_data_set_without_params_takes_nothing_of_it(keys: dict[str, object]) -> None:
-    plain = DatasetSpec(name="plain", summary="", load=WITHOUT_PARAMS.load)
-    with pytest.raises(ConfigError):
-        dataset_params(plain, DatasetConfig.model_validate(keys))
+def test_a_data_set_without_params_takes_nothing_of_it() -> None:
+    plain = DatasetSpec(name="plain", summary="", load=lambda _subset, _params, _progress: RawDataset((), ()))
+    for keys in ({"path": "p"}, {"options": {"a": 1}}):
+        with pytest.raises(ConfigError):
+            dataset_params(plain, DatasetConfig.model_validate(keys))
     assert dataset_params(plain, DatasetConfig()) is None
 
 
 def test_cells_and_samples_of_a_sweep_share_one_reading(notes: Notes, tmp_path: Path) -> None:
     keys = ["matrix.dataset.sample.per_type=[1,2,3,4]", "matrix.answer.top_k=[1,2]", f"dataset.path={tmp_path}"]
-    none = ["models.generator.provider=none", "models.embedder.provider=fake"]
-    assert len(plan_cells(load_config(None, [*none, *keys]))) > 1
+    assert len(cells(RETRIEVAL_ALONE, *keys)) > 1
     assert notes.read == 1
 
 
 def test_a_folder_that_changed_is_read_again_and_is_another_data_set(notes: Notes, tmp_path: Path) -> None:
     config = DatasetConfig(path=str(tmp_path))
-    first, _ = DatasetReader().selected(config)
+    told: list[tuple[int, int, str]] = []
+    first, _ = DatasetReader(lambda *said: told.append(said)).selected(config)
+    assert told == [(1, 1, "documents")]
     again, _ = DatasetReader().selected(config)
     assert (notes.read, again.digest) == (1, first.digest)
     (tmp_path / "note").write_text("two")  # As long as before.
@@ -210,15 +156,7 @@ def test_a_folder_that_changed_is_read_again_and_is_another_data_set(notes: Note
     assert changed.digest != first.digest
 
 
-def test_who_is_told_of_progress_hears_it_from_the_loader(notes: Notes, tmp_path: Path) -> None:
-    heard: list[tuple[int, int, str]] = []
-    DatasetReader(lambda *said: heard.append(said)).selected(DatasetConfig(path=str(tmp_path)))
-    assert heard == [(1, 1, "documents")]
-
-
-def test_a_path_in_the_home_folder_is_kept_without_the_name_of_its_user(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_path_in_the_home_folder_is_saved_as_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     kept = DatasetConfig.model_validate({"path": tmp_path / "papers", "questions": f"{tmp_path}/q.jsonl"})
     assert (kept.path, kept.questions) == ("~/papers", "~/q.jsonl")

@@ -8,7 +8,9 @@ from math import ceil
 from typing import Any
 
 import pytest
+from cells import FAKE, cell, cells
 from command_line import REPOSITORY
+from records import known
 
 from harness.config import BenchConfig, load_config
 from harness.core.errors import ConfigError
@@ -18,24 +20,8 @@ from harness.datasets.sampling import query_order
 from harness.protocols import Measure
 from harness.runner.estimating.sample_size_notice import SampleSize, sample_sizes, size_lines, sizes_json
 from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import plan_cells
 from harness.runner.race_plan import plan_race
-
-FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=2")
-
-
-def cells(*settings: str) -> list[Cell]:
-    return plan_cells(load_config(None, [*FAKE, *settings]))
-
-
-def cell(*settings: str) -> Cell:
-    (only,) = cells(*settings)
-    return only
-
-
-def test_the_same_config_has_the_same_run_id() -> None:
-    assert cell().run_id == cell().run_id
-    assert cell().run_id.startswith("demo--naive--")
 
 
 @pytest.mark.parametrize(
@@ -59,6 +45,7 @@ def test_the_same_config_has_the_same_run_id() -> None:
 )
 def test_what_determines_the_result_changes_the_run_id(setting: str) -> None:
     assert cell(setting).run_id != cell().run_id
+    assert cell().run_id.startswith("demo--naive--")
 
 
 @pytest.mark.parametrize(
@@ -81,12 +68,11 @@ def test_what_does_not_determine_the_result_leaves_the_run_id(setting: str) -> N
     assert cell(setting).run_id == cell().run_id
 
 
-def test_an_answer_parameter_reuses_the_index_and_an_index_parameter_does_not() -> None:
-    assert cell("answer.top_k=3").index_id == cell().index_id
-    assert cell("models.generator.max_tokens=9").index_id == cell().index_id
-    assert cell("answer_style=sentence").index_id == cell().index_id
-    assert cell("index.chunk_size=600").index_id != cell().index_id
-    assert cell("models.embedder.model=other").index_id != cell().index_id
+def test_only_what_the_index_depends_on_changes_its_id() -> None:
+    for setting in ("answer.top_k=3", "models.generator.max_tokens=9"):
+        assert cell(setting).index_id == cell().index_id
+    for setting in ("index.chunk_size=600", "models.embedder.model=other"):
+        assert cell(setting).index_id != cell().index_id
 
 
 def test_where_a_local_model_lies_and_its_port_are_not_its_identity() -> None:
@@ -94,22 +80,16 @@ def test_where_a_local_model_lies_and_its_port_are_not_its_identity() -> None:
     assert cell(*local, "models.generator.options.port=4711").run_id == cell(*local).run_id
     assert cell(*local, "models.generator.options.context_tokens=4096").run_id != cell(*local).run_id
     assert len(cell(*local).identity["models"]["generator"]["weights_sha256"]) == 64
+    served = ("models.generator.provider=ollama", "models.generator.model=m")
+    elsewhere = cell(*served, "models.generator.base_url=http://127.0.0.1:9/v1")
+    assert (elsewhere.run_id != cell(*served).run_id, elsewhere.index_id) == (True, cell(*served).index_id)
 
 
 def test_a_key_in_the_environment_never_changes_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
     (found,) = plan_cells(load_config(None, []))
-    assert {role: model.provider for role, model in found.models.items()} == {
-        "generator": "local",
-        "embedder": "minilm",
-    }
-
-
-def test_a_matrix_spans_cells_that_share_one_index() -> None:
-    found = cells("matrix.answer.top_k=[1, 3, 5]")
-    assert [one.answer_params.model_dump()["top_k"] for one in found] == [1, 3, 5]
-    assert len({one.run_id for one in found}) == 3
-    assert len({one.index_id for one in found}) == 1
+    found_providers = {role: one.provider for role, one in found.models.items()}
+    assert found_providers == {"generator": "local", "embedder": "minilm"}
 
 
 @pytest.mark.parametrize(
@@ -132,17 +112,16 @@ def test_a_mistake_in_any_cell_is_refused_with_a_hint(settings: Sequence[str], h
     assert hint in str(refused.value)
 
 
-def test_a_systems_own_section_wins_over_the_shared_one() -> None:
+def test_a_systems_own_section_wins_over_the_shared_one_and_the_command_over_both() -> None:
     found = cell("answer.top_k=3", "per_system.naive.answer.top_k=8")
     assert found.answer_params.model_dump()["top_k"] == 8
-
-
-def test_a_setting_for_all_systems_holds_for_those_for_which_a_config_says_otherwise() -> None:
-    """Or `--set answer.top_k=8` would change nothing of a system, without a word."""
     source = {"per_system": {"naive": {"answer": {"top_k": 3, "search": "bm25"}}}}
     (found,) = plan_cells(load_config(source, [*FAKE, "answer.top_k=8"]))
     params = found.answer_params.model_dump()
     assert (params["top_k"], params["search"]) == (8, "bm25")
+    swept = plan_cells(load_config(source, [*FAKE, "matrix.answer.top_k=[1,5]"]))
+    assert [one.answer_params.model_dump()["top_k"] for one in swept] == [1, 5]
+    assert len({one.index_id for one in swept}) == 1
     assert source == {"per_system": {"naive": {"answer": {"top_k": 3, "search": "bm25"}}}}
 
 
@@ -159,20 +138,11 @@ def test_an_axis_of_what_changes_no_answer_is_refused(settings: Sequence[str]) -
         cells(*settings)
 
 
-def test_an_axis_of_the_command_holds_for_systems_for_which_a_config_says_otherwise() -> None:
-    source = {"per_system": {"naive": {"answer": {"top_k": 3}}}}
-    found = plan_cells(load_config(source, [*FAKE, "matrix.answer.top_k=[1,5]"]))
-    assert [one.answer_params.model_dump()["top_k"] for one in found] == [1, 5]
-
-
-def test_a_sweep_of_other_systems_leaves_one_cell_of_a_system_that_has_no_such_parameter() -> None:
-    found = cells("systems=[closed-book]", "per_system.naive.answer.top_k=3", "matrix.answer.top_k=[1,5]")
-    assert len(found) == 1
-
-
-def test_an_axis_that_one_of_the_systems_knows_is_swept_for_that_one() -> None:
+def test_an_axis_is_swept_for_the_systems_that_know_it() -> None:
     found = cells("systems=[closed-book,naive]", "matrix.answer.top_k=[1,3]")
     assert [one.spec.name for one in found] == ["closed-book", "naive", "naive"]
+    alone = cells("systems=[closed-book]", "per_system.naive.answer.top_k=3", "matrix.answer.top_k=[1,5]")
+    assert len(alone) == 1
 
 
 def test_a_shared_key_of_a_system_that_was_left_out_is_no_mistake() -> None:
@@ -219,11 +189,11 @@ def test_passages_are_embedded_only_for_a_search_by_vectors_unless_a_config_says
     assert cell(*crag, "answer.search_again=dense").index_id == cell().index_id
 
 
-def test_how_a_model_decodes_does_not_make_it_another_server_and_what_it_is_does() -> None:
+def test_only_what_a_model_is_makes_it_another_server_not_how_it_decodes() -> None:
     servers = cell().servers
     assert cell("models.generator.temperature=0.5", "models.generator.max_tokens=9").servers == servers
-    assert cell("models.generator.options.reply=Paris").servers["generator"] != servers["generator"]
-    assert cell("models.generator.options.reply=Paris").servers["embedder"] == servers["embedder"]
+    other = cell("models.generator.options.reply=Paris").servers
+    assert (other["generator"] != servers["generator"], other["embedder"]) == (True, servers["embedder"])
 
 
 # By which measures a race can be held, and which it is told to take instead.
@@ -268,8 +238,7 @@ def test_a_race_counts_differences_as_parts_of_the_largest_that_can_be() -> None
     wide = tuple(replace(one, range=(-1.0, 3.0)) if "mrr" in one.name else one for one in planned.measures)
     wider = replace(plan, evaluators=(replace(planned, spec=replace(planned.spec, measures=lambda _: wide)),))
     for given, span in ((plan, 1.0), (wider, 4.0)):
-        race = plan_race(chosen, plan_cells(chosen), given)
-        assert race is not None
+        race = known(plan_race(chosen, plan_cells(chosen), given))
         assert race.rules.span == span
 
 
@@ -290,29 +259,22 @@ def of(n: int, systems: int) -> SampleSize:
 def test_baselines_are_no_systems_that_have_to_be_told_apart() -> None:
     (size,) = sizes(systems=SYSTEMS)
     assert (size.n_systems, size.n_pairs) == (2, 1)
+    assert sizes(systems=["gold", "closed-book"]) == []
 
 
-def test_eight_queries_and_six_pairs_can_show_nothing_but_eight_of_eight() -> None:
+def test_the_line_says_what_so_many_queries_can_show_and_what_the_data_set_has() -> None:
     assert "only if one system is better on 8 of 8" in of(8, 4).line
     assert "no difference can be significant" in of(7, 4).line
     assert "significant" not in of(9, 4).line
+    assert of(50, 2).line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
+    (line,) = size_lines([of(50, 2), of(50, 4), of(50, 3)])
+    assert line == of(50, 4).line, "a sample that configs share is one line about the larger comparison"
 
 
 def test_more_systems_take_more_queries() -> None:
-    few, many = (
-        sizes(systems=["naive", "recursive"]),
-        sizes(systems=["naive"], matrix={"answer.top_k": [1, 2, 3, 4]}),
-    )
+    (few,), (many,) = sizes(systems=SYSTEMS[:2]), sizes(systems=["naive"], matrix={"answer.top_k": [1, 2, 3, 4]})
     for step in (0.05, 0.1, 0.2):
-        less, more = few[0].needed[step], many[0].needed[step]
-        assert less is not None
-        assert more is not None
-        assert less < more
-
-
-def test_what_the_data_set_does_not_have_is_said() -> None:
-    line = of(50, 2).line
-    assert line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
+        assert (few.needed[step] or 0) < (many.needed[step] or 0)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/STATISTICS.md"])
@@ -324,24 +286,11 @@ def test_pages_name_the_numbers_of_queries_that_a_plan_of_two_systems_names(page
     assert all(number in text for number in needed)
 
 
-@pytest.mark.parametrize("config", [{"systems": ["naive"]}, {"systems": SYSTEMS}])
-def test_too_few_queries_are_not_refused_and_a_single_run_has_no_difference_to_find(
-    config: dict[str, object],
-) -> None:
-    cells = plan_cells(
-        BenchConfig.model_validate({"dataset": {"name": "demo", "sample": {"per_type": 1}}, **config})
-    )
-    assert bool(size_lines(sample_sizes(cells))) == (len(cells) > 1)
-    assert sizes_json(sample_sizes(cells))[0]["can_show_anything"] is False
-
-
-def test_a_sample_that_two_configs_share_is_one_line_about_the_larger_comparison() -> None:
-    (line,) = size_lines([of(50, 2), of(50, 4), of(50, 3)])
-    assert line == of(50, 4).line
-
-
-def test_marks_that_compete_with_nobody_ask_for_no_queries() -> None:
-    assert sizes(systems=["gold", "closed-book"]) == []
+@pytest.mark.parametrize("systems", [["naive"], SYSTEMS])
+def test_too_few_queries_are_not_refused_and_a_single_run_has_no_difference_to_find(systems: list[str]) -> None:
+    found = sizes(systems=systems, dataset={"name": "demo", "sample": {"per_type": 1}})
+    assert bool(size_lines(found)) == (len(systems) > 1)
+    assert sizes_json(found)[0]["can_show_anything"] is False
 
 
 # The order in which queries are taken when cells take turns.

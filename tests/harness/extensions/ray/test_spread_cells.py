@@ -30,7 +30,7 @@ from harness.runner.executing.messages import (
     WorkerMessage,
 )
 from harness.runner.executing.messages import Event as WorkerEvent
-from harness.runner.executing.remote_extraction import RULES
+from harness.runner.executing.remote_workers import RULES
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir
@@ -175,7 +175,7 @@ def test_several_workers_extract_by_rules_and_the_graph_is_the_same_though_one_i
     assert other.stats.notes == (*one.stats.notes, READ_ELSEWHERE)
     assert one.stats == other.stats.model_copy(update={"notes": one.stats.notes})
     # Workers with another pipeline would extract differently: then one builds the index alone.
-    monkeypatch.setattr("harness.runner.executing.remote_extraction.pipeline_digest", lambda _: "another")
+    monkeypatch.setattr("harness.runner.executing.remote_workers.pipeline_digest", lambda _: "another")
     reading = Reading(until=reporter.has_warned)
     [alone] = spread(found, tmp_path / "alone", Machines(reading), reporter)
     assert (alone.status, reading.n_read) == ("done", 0)

@@ -35,7 +35,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Callable[[EvaluatorSpec], None]:
 
     def know(spec: EvaluatorSpec) -> None:
         monkeypatch.setattr(
-            "harness.runner.evaluating.remote_worker.EVALUATORS", SimpleNamespace(load=lambda _name: spec)
+            "harness.runner.executing.remote_workers.EVALUATORS", SimpleNamespace(load=lambda _name: spec)
         )
 
     know(GRADER)

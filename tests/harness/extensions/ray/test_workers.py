@@ -20,7 +20,7 @@ from harness.models.remote_call_server import RemoteCallServer
 from harness.models.remote_calls import RemoteCall
 from harness.models.transport import CallContext
 from harness.runner.executing.messages import ExtractionJob, ExtractionTurn, QueryTask, TextsExtracted
-from harness.runner.executing.remote_extraction import RULES
+from harness.runner.executing.remote_workers import RULES
 from harness.runner.executing.resources import Sampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnvironment
 from harness.store import Journal

@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cells import cell, cells, ran
 from paired_runs import ScoredRun, write_run
 from pydantic import JsonValue
 
-from harness.config import BudgetConfig, load_config
+from harness.config import BudgetConfig
 from harness.core.records import Cost, Estimate, EvaluationRecord, PhaseEstimate, Range, Usage
 from harness.protocols import Params
 from harness.registry import EVALUATORS
@@ -18,23 +19,15 @@ from harness.runner.estimating.estimate import Estimator, keep_estimate, say_tot
 from harness.runner.estimating.estimate_text import in_one_line, likely_answers
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
-from harness.runner.executing.execute import RunContext, open_run, run_cell
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.executing.execute import open_run
 from harness.runner.progress import Reporter
 from harness.statistics.estimate import Rates, Task, phases_left, predict
 from harness.statistics.prices import load_prices
 from harness.store import IndexDir
 
-FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
-
-
-def cells(*settings: str) -> list[Cell]:
-    return plan_cells(load_config(None, [*FAKE, *settings]))
-
 
 def estimate(results: Path, *settings: str) -> Estimate:
-    (cell,) = cells(*settings)
-    return Estimator(results, load_prices()).estimate(cell)
+    return Estimator(results, load_prices()).estimate(cell(*settings))
 
 
 def most(span: Range | None, end: str = "high") -> float:
@@ -61,14 +54,11 @@ def test_without_any_run_the_formula_says_what_it_assumes(tmp_path: Path) -> Non
     assert not (tmp_path / "results").exists()
 
 
-def test_every_repeat_is_counted(tmp_path: Path) -> None:
+def test_every_repeat_is_counted_and_without_a_generator_nothing_is_generated(tmp_path: Path) -> None:
     assert estimate(tmp_path, "repeats=3").answer.calls == 12
-
-
-def test_without_a_generator_nothing_is_generated(tmp_path: Path) -> None:
-    found = estimate(tmp_path, "models.generator.provider=none")
+    found = estimate(tmp_path, "models.generator.provider=none").answer
     nothing = Range(low=0, high=0)
-    assert (found.answer.calls, found.answer.input_tokens, found.answer.usd) == (0, nothing, nothing)
+    assert (found.calls, found.input_tokens, found.usd) == (0, nothing, nothing)
 
 
 def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(tmp_path: Path) -> None:
@@ -82,27 +72,22 @@ def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(t
     assert any("no price" in note for note in unpriced.notes)
 
 
-def test_an_evaluator_that_asks_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
-    found = estimate(tmp_path, 'evaluators=["answer","rag_eval"]', "models.judge.provider=fake")
-    assert list(found.judging) == ["rag_eval"]
-    assert found.judging["rag_eval"].calls is None
-    assert found.judging["rag_eval"].basis == "unknown"
-
-
-def test_an_embedder_of_evaluators_that_is_paid_is_no_zero(tmp_path: Path) -> None:
+def test_the_cost_of_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
+    judged = estimate(tmp_path, "evaluators=[answer,rag_eval]", "models.judge.provider=fake").judging
+    assert list(judged) == ["rag_eval"]
+    assert (judged["rag_eval"].calls, judged["rag_eval"].basis) == (None, "unknown")
     paid = ("models.judge_embedder.provider=openai", "models.judge_embedder.model=text-embedding-3-large")
-    found = estimate(tmp_path, "evaluators=[answer,cosine]", *paid)
-    assert found.judging["cosine"].usd is None
-    assert "no earlier evaluation by this evaluator and embedder" in found.judging["cosine"].notes
+    embedded = estimate(tmp_path, "evaluators=[answer,cosine]", *paid).judging["cosine"]
+    assert embedded.usd is None
+    assert "no earlier evaluation by this evaluator and embedder" in embedded.notes
     assert estimate(tmp_path, "evaluators=[answer,cosine]").judging == {}
 
 
 @pytest.mark.usefixtures("workers_here")
 def test_a_finished_run_is_judged_anew_by_another_judge_and_other_parameters(tmp_path: Path) -> None:
     fake = ("evaluators=[rag_eval]", "models.judge.provider=fake", "models.judge.model=one")
-    (cell,) = cells(*fake)
-    done = run_cell(cell, RunContext(tmp_path, Reporter(quiet=True)))
-    evaluate_runs([done.run], plan_evaluation(cell.config), tmp_path, Reporter(quiet=True))
+    done = ran(tmp_path, *fake)
+    evaluate_runs([done.run], plan_evaluation(cell(*fake).config), tmp_path, Reporter(quiet=True))
     assert estimate(tmp_path, *fake).judging == {}
     assert list(estimate(tmp_path, *fake, "models.judge.model=other").judging) == ["rag_eval"]
     assert list(estimate(tmp_path, *fake, "per_evaluator.rag_eval.calls=parallel").judging) == ["rag_eval"]
@@ -117,11 +102,9 @@ def test_an_index_that_a_router_lends_is_paid_by_whoever_comes_first(tmp_path: P
 
 
 def test_a_system_that_says_nothing_is_unknown(tmp_path: Path) -> None:
-    (cell,) = cells()
-    silent = replace(cell, spec=replace(cell.spec, expect=None))
+    silent = replace(cell(), spec=replace(cell().spec, expect=None))
     found = Estimator(tmp_path, load_prices()).estimate(silent)
-    assert found.expected is None
-    assert (found.index.calls, found.answer.calls, found.answer.usd) == (None, None, None)
+    assert (found.expected, found.index.calls, found.answer.calls, found.answer.usd) == (None,) * 4
 
 
 def routed(classifier: str, **answer: int) -> str:
@@ -136,54 +119,41 @@ def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_inde
     other = estimate(tmp_path, "systems=[naive]", "index.chunk_size=400")
     assert by_rules.answer.calls == dearest.answer.calls
     assert most(by_rules.answer.input_tokens) == most(dearest.answer.input_tokens)
-    assert by_rules.expected
-    assert dearest.expected
-    assert other.expected
+    assert by_rules.expected and dearest.expected and other.expected
     parts = (dearest.expected.index.embedded_texts, other.expected.index.embedded_texts)
     assert by_rules.expected.index.embedded_texts == sum(parts)
     assert "an upper bound: every query goes to naive top_k=50" in by_rules.answer.notes
+    by_model = estimate(tmp_path, "systems=[router]", routed("model", top_k=50))
+    assert by_model.answer.calls == 2 * 4, "it also asks for the type of each query"
+    assert most(by_model.answer.input_tokens) > most(by_rules.answer.input_tokens)
 
 
-def test_a_router_that_asks_a_model_for_the_type_is_expected_to_pay_for_that(tmp_path: Path) -> None:
-    rules, model = (estimate(tmp_path, "systems=[router]", routed(by, top_k=2)) for by in ("rules", "model"))
-    assert (model.answer.calls, rules.answer.calls) == (8, 4)
-    assert most(model.answer.input_tokens) > most(rules.answer.input_tokens)
-
-
-def test_a_run_that_begins_keeps_its_estimate_and_a_command_says_it_in_one_line(tmp_path: Path) -> None:
-    (cell,) = cells()
-    run, heard = open_run(cell, tmp_path), Heard()
-    say_total([cell], Estimator(tmp_path, load_prices()), heard)
-    keep_estimate(cell, run, load_prices(), heard)
+def test_a_run_saves_its_estimate_and_prints_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = cell()
+    run, heard = open_run(planned, tmp_path), Heard()
+    with monkeypatch.context() as patch:
+        patch.setattr(estimating.Estimator, "estimate", broken)
+        keep_estimate(planned, run, load_prices(), heard)
+    assert heard.lines == ["  note: no estimate (ZeroDivisionError: no such rate)"], "a mistake stops no run"
+    assert run.estimate() is None
+    say_total([planned], Estimator(tmp_path, load_prices()), heard)
+    keep_estimate(planned, run, load_prices(), heard)
     kept = run.estimate()
-    assert kept == Estimator(tmp_path, load_prices()).estimate(cell)
-    (line,) = heard.lines
-    assert "estimate" in line
-    assert "$0.00" in line
+    assert kept == Estimator(tmp_path, load_prices()).estimate(planned)
+    assert "estimate" in heard.lines[1] and "$0.00" in heard.lines[1]
     before = (run.path / "estimate.json").read_bytes()
     run.write_estimate(kept.model_copy(update={"n_left": 0}))
-    keep_estimate(cell, run, load_prices(), heard)
+    keep_estimate(planned, run, load_prices(), heard)
     assert (run.path / "estimate.json").read_bytes() == before
-    assert len(heard.lines) == 1
+    assert len(heard.lines) == 2
 
 
-def test_a_mistake_in_estimating_is_one_line_and_stops_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError("no such\nrate")
-
-    monkeypatch.setattr(estimating.Estimator, "estimate", broken)
-    (cell,) = cells()
-    run, heard = open_run(cell, tmp_path), Heard()
-    keep_estimate(cell, run, load_prices(), heard)
-    assert heard.lines == ["  note: no estimate (ZeroDivisionError: no such rate)"]
-    assert run.estimate() is None
+def broken(*_: object) -> None:
+    raise ZeroDivisionError("no such\nrate")
 
 
 def test_damaged_runs_beside_it_are_passed_over(tmp_path: Path) -> None:
-    (other,) = cells("seed=9")
-    run = open_run(other, tmp_path)
+    run = open_run(cell("seed=9"), tmp_path)
     (run.path / "index.json").write_text("{")
     (run.path / "calls.sqlite").write_text("no database")
     (run.path / "records.jsonl").write_text("{}\n")
@@ -231,11 +201,10 @@ def test_a_budget_is_said_to_allow_a_number_or_a_narrow_range(minutes: float, sh
 @pytest.mark.slow
 @pytest.mark.usefixtures("workers_here")
 def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path) -> None:
-    (cell,) = cells("answer.top_k=2")
-    keep_estimate(cell, open_run(cell, tmp_path), load_prices(), Heard())
-    result = run_cell(cell, RunContext(tmp_path, Heard()))
-    kept = result.run.estimate()
-    assert kept is not None
+    planned = cell("answer.top_k=2")
+    keep_estimate(planned, open_run(planned, tmp_path), load_prices(), Heard())
+    result = ran(tmp_path, "answer.top_k=2")
+    assert result.run.estimate() is not None
     found = estimate(tmp_path, "answer.top_k=2", "limits.query_timeout_s=99")
     used = [record.cost.usage["generator"] for record in result.run.records().values()]
     assert found.answer.basis == "1 earlier run"
@@ -256,14 +225,14 @@ def test_vectors_that_are_stored_take_no_time_again(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
     retrieval = ("models.generator.provider=none", "index.chunk_size=321")
     before = estimate(tmp_path / "new", *retrieval).index.seconds
-    (cell,) = cells(*retrieval)
-    keep_estimate(cell, open_run(cell, tmp_path / "done"), load_prices(), Heard())
-    run = run_cell(cell, RunContext(tmp_path / "done", Heard())).run
+    planned = cell(*retrieval)
+    keep_estimate(planned, open_run(planned, tmp_path / "done"), load_prices(), Heard())
+    run = ran(tmp_path / "done", *retrieval).run
     after = estimate(tmp_path / "new", *retrieval).index.seconds
     assert most(before, "low") > 0
     assert most(after, "low") == 0
     assert most(after) < most(before) / 10
-    fresh = Estimator(tmp_path / "new", load_prices(), fresh_index=True).estimate(cell)
+    fresh = Estimator(tmp_path / "new", load_prices(), fresh_index=True).estimate(planned)
     assert fresh.index.seconds == before
     # Its formula has calls that a run without a generator does not make.
     took = sum(record.cost.wall_s or 0.0 for record in run.records().values())
@@ -277,11 +246,10 @@ def test_vectors_that_are_stored_take_no_time_again(tmp_path: Path, monkeypatch:
 @pytest.mark.usefixtures("workers_here")
 def test_calls_of_an_interrupted_build_are_not_left(tmp_path: Path) -> None:
     kg = ("systems=[kg]", "dataset.corpus=cited")
-    (cell,) = cells(*kg)
-    run_cell(cell, RunContext(tmp_path, Heard()))
+    ran(tmp_path, *kg)
     other = (*kg, "answer.top_k=17")
     assert estimate(tmp_path, *other).index_is_built
-    IndexDir(tmp_path, cell.index_id).forget()
+    IndexDir(tmp_path, cell(*kg).index_id).forget()
     left = phases_left(estimate(tmp_path, *other))
     assert left["index"].calls == 0
     assert left["answer"].calls == 4
@@ -300,9 +268,7 @@ def judged(system: str, version: str, calls: int) -> ScoredRun:
 
 
 @pytest.mark.parametrize(("system", "calls"), [("long", 20), ("short", 5), ("other", 12.5)])
-def test_calls_are_those_of_the_same_system_whose_contexts_take_as_many_windows(
-    tmp_path: Path, system: str, calls: float
-) -> None:
+def test_judge_calls_are_those_of_the_same_system(tmp_path: Path, system: str, calls: float) -> None:
     for plan in (judged("long", "2", 20), judged("short", "2", 5), judged("long", "1", 1)):
         write_run(tmp_path / plan.evaluator.version, plan)
     for folder in ("1", "2"):

@@ -1,19 +1,21 @@
 """Cells that take turns, and a budget that ends them; workers work in this process."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cells import cells
 from damaging import WorkersHere
+from records import known
 
-from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted
 from harness.datasets.sampling import query_order
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.interleaved_scheduler import InterleavedRun, run_interleaved
 from harness.runner.executing.messages import QueryTask
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 from harness.store import RunDir
 
@@ -42,12 +44,8 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     return taken
 
 
-def cells(**keys: Any) -> list[Cell]:
-    models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
-    sample = {"name": "demo", "sample": {"per_type": 2}}
-    systems = ("closed-book", "gold")
-    config = {"systems": systems, "dataset": sample, "models": models, "schedule": "interleaved", **keys}
-    return plan_cells(BenchConfig.model_validate(config))
+def pair() -> list[Cell]:
+    return cells("systems=[closed-book, gold]", "dataset.sample.per_type=2", "schedule=interleaved")
 
 
 def go(found: list[Cell], results: Path) -> list[CellResult]:
@@ -71,10 +69,8 @@ def held(run: RunDir) -> set[str]:
     return {row.query.query_id for row in run.sample()}
 
 
-def test_cells_answer_the_same_few_queries_in_every_round(
-    tmp_path: Path, turns: list[tuple[str, list[str]]]
-) -> None:
-    found = cells()
+def test_every_round_answers_the_same_queries(tmp_path: Path, turns: list[tuple[str, list[str]]]) -> None:
+    found = pair()
     results = go(found, tmp_path)
     rounds = [turns[start : start + 2] for start in range(0, len(turns), 2)]
     assert all({name for name, _ in one} == {"closed-book", "gold"} for one in rounds)
@@ -85,31 +81,35 @@ def test_cells_answer_the_same_few_queries_in_every_round(
     assert len({tuple(name for name, _ in one) for one in rounds}) == 2, "who comes first changes"
 
 
-def test_a_budget_that_ends_leaves_done_runs_over_the_same_first_queries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = cells()
+def test_an_early_end_leaves_the_same_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = pair()
     order = query_order(found[0].dataset.references, 0)
     stop_after(3, monkeypatch)
     results = go(found, tmp_path)
     assert [(one.status, one.n_ok, one.n_left) for one in results] == [("done", 2, N - 2)] * 2
     assert [str(one.ended_by) for one in results] == ["the time is over"] * 2
     for result in results:
-        reach = result.run.reach()
-        assert reach is not None
+        reach = known(result.run.reach())
         assert reach.query_ids == tuple(order[:2])
         assert held(result.run) == set(order[:2]) == {query_id for query_id, _ in result.run.records()}
     # One of the two has answered more: that is kept for the next time.
     assert sorted(len(one.run.intact_statuses()) for one in results) == [2, 4]
 
 
-def test_the_next_command_goes_on_and_the_earlier_look_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: list[tuple[str, list[str]]]
+def test_the_next_command_goes_on_in_turns_or_in_order_and_the_earlier_look_is_remembered(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    turns: list[tuple[str, list[str]]],
 ) -> None:
-    found = cells()
+    found = pair()
     with monkeypatch.context() as patch:
         stop_after(3, patch)
         go(found, tmp_path)
+    in_order = tmp_path_factory.mktemp("in-order") / "results"
+    shutil.copytree(tmp_path, in_order)
+    result = run_cell(found[0], RunContext(in_order, QUIET))
+    assert (result.status, result.n_ok, result.n_left, len(held(result.run))) == ("done", N, 0, N)
     turns.clear()
     results = go(found, tmp_path)
     assert sum(len(query_ids) for _, query_ids in turns) == 2 * N - 6
@@ -122,28 +122,15 @@ def test_the_next_command_goes_on_and_the_earlier_look_is_remembered(
     assert not turns
 
 
-def test_one_after_another_completes_what_turns_had_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = cells()
-    with monkeypatch.context() as patch:
-        stop_after(3, patch)
-        go(found, tmp_path)
-    result = run_cell(found[0], RunContext(tmp_path, QUIET))
-    assert (result.status, result.n_ok, result.n_left, len(held(result.run))) == ("done", N, 0, N)
-
-
-def test_a_budget_that_ends_before_all_have_answered_one_query_leaves_open_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_that_ends_at_once_leaves_open_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stop_after(1, monkeypatch)
-    results = go(cells(), tmp_path)
+    results = go(pair(), tmp_path)
     assert [one.status for one in results] == ["stopped", "stopped"]
     assert all(one.run.done() is None for one in results)
 
 
-def test_a_finished_run_beside_one_that_was_cut_is_closed_over_the_same_queries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = cells()
+def test_a_finished_run_is_cut_like_the_one_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = pair()
     assert run_cell(found[1], RunContext(tmp_path, QUIET)).n_ok == N
     stop_after(2, monkeypatch)
     results = go(found, tmp_path)

@@ -8,10 +8,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from records import run_record
 
 from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError
-from harness.core.records import Cost, Failure, Prediction, RaceRecord, RunRecord
+from harness.core.records import Failure, Prediction, RaceRecord
 from harness.datasets.sampling import query_order
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import interleaved_scheduler
@@ -51,19 +52,8 @@ def answer(seat: InterleavedRun, todo: QueryTask, failure: Failure | None = None
     cell = seat.execution.cell
     (reference,) = (one for one in cell.dataset.references if one.query_id == todo.query_id)
     is_right = Random(f"{top_k(cell)}/{todo.query_id}").random() < RIGHT.get(top_k(cell), 0.5)
-    text = reference.answers[0] if is_right else "something else"
-    seat.execution.run.append_record(
-        RunRecord(
-            query_id=todo.query_id,
-            repeat=todo.repeat,
-            status="error" if failure else "ok",
-            prediction=None if failure else Prediction(answer=text),
-            failure=failure,
-            cost=Cost(wall_s=1.0),
-            attempt=todo.attempt,
-            started_at="2026-01-01T00:00:00+00:00",
-        )
-    )
+    said = failure or Prediction(answer=reference.answers[0] if is_right else "something else")
+    seat.execution.run.append_record(run_record(todo.query_id, said, repeat=todo.repeat, attempt=todo.attempt))
     del seat._remaining_queries[todo.query_id, todo.repeat]
 
 
@@ -132,9 +122,7 @@ def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, aske
     assert all(len(ids) == len(order) for run_id, ids in held.items() if run_id != worst.run_id)
 
 
-def test_a_decided_race_asks_nobody_and_marks_stand_beside_all_that_was_looked_at(
-    tmp_path: Path, asked: Asked
-) -> None:
+def test_a_decided_race_asks_nobody_and_baselines_cover_its_queries(tmp_path: Path, asked: Asked) -> None:
     cells, results = go(tmp_path, matrix={"answer.top_k": [1, 4]})
     race = established(results)
     assert race.ended == "decided"
@@ -145,25 +133,20 @@ def test_a_decided_race_asks_nobody_and_marks_stand_beside_all_that_was_looked_a
     assert not asked
 
 
-@pytest.mark.parametrize("n_turns", [1, 13])
-def test_killed_anywhere_it_decides_the_same(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch, n_turns: int
-) -> None:
+def test_kills_change_no_decision(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = established(go(tmp_path / "whole")[1])
     n_whole = len(asked)
-    asked.clear()
-    with monkeypatch.context() as patch:
-        raise_after(n_turns, KeyboardInterrupt, patch)
-        with pytest.raises(KeyboardInterrupt):
-            go(tmp_path / "killed")
-    results = go(tmp_path / "killed")[1]
-    assert established(results) == whole
-    assert len(asked) == len({*asked}) == n_whole
+    for n_turns in (1, 13):
+        asked.clear()
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            raise_after(n_turns, KeyboardInterrupt, patch)
+            go(tmp_path / str(n_turns))
+        results = go(tmp_path / str(n_turns))[1]
+        assert established(results) == whole
+        assert len(asked) == len({*asked}) == n_whole
 
 
-def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_order_of_answers_decides_alike(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with a concurrency of several: what comes later in the order may be answered first."""
     whole = established(go(tmp_path / "whole")[1])
     draw, n_left = Random(0), 40
@@ -191,9 +174,7 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
     assert said(found) == said(whole)
 
 
-def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_system_is_eliminated(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     take = InterleavedRun.take_turn
 
     def taken(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
@@ -216,9 +197,12 @@ def broken() -> SystemBroken:
     return SystemBroken("its index cannot be read")
 
 
-def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it_goes_on(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_system_stops_the_race(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        raise_after(0, broken, patch, of=[4])
+        _, results = go(tmp_path / "at once")
+    assert {result.status for result in results} == {"failed"}, "not all answered even one query"
+    assert not any(result.run.is_closed() for result in results)
     whole = established(go(tmp_path / "whole")[1])
     with monkeypatch.context() as patch:
         raise_after(3, broken, patch, of=[4])
@@ -232,18 +216,7 @@ def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it
     assert established(go(tmp_path / "broken")[1]) == whole
 
 
-def test_where_a_system_breaks_before_all_answered_one_query_no_run_is_closed(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    raise_after(0, broken, monkeypatch, of=[4])
-    _, results = go(tmp_path)
-    assert {result.status for result in results} == {"failed"}
-    assert not any(result.run.is_closed() for result in results)
-
-
-def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
-    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_larger_budget_ends_a_cut_race(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         raise_after(9, lambda: BudgetExhausted("the time is over"), patch)
         results = go(tmp_path)[1]
@@ -273,15 +246,12 @@ def test_what_cannot_race_is_refused_before_anything_runs(keys: dict[str, Any], 
     assert refused.value.fix
 
 
-def test_without_a_measure_that_ranks_nothing_can_race() -> None:
+def test_a_race_needs_a_metric_that_applies_to_some_queries(tmp_path: Path) -> None:
     chosen = config(measure=None)
     unranked = [replace(cell, dataset=replace(cell.dataset, primary_measure="")) for cell in plan_cells(chosen)]
     with pytest.raises(ConfigError, match="neither the config nor demo") as refused:
         race_lines(chosen, unranked)
     assert "accuracy" in refused.value.fix
-
-
-def test_a_measure_that_applies_to_no_query_cannot_be_raced(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="applies to none of these queries"):
         go(tmp_path, models={"generator": {"provider": "none"}, "embedder": {"provider": "fake"}})
 

@@ -5,50 +5,30 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cells import FAKE
+from cells import cell as cell_of
+from records import index_record, run_record
 
 import harness
 from harness.api.running import RunOptions, run_bench
 from harness.config import load_config
-from harness.core.records import Cost, IndexRecord, IndexStats, Prediction, RunRecord
+from harness.core.records import Prediction
 from harness.runner import machine_info
 from harness.runner.executing import schedule
 from harness.runner.executing.execute import NO_RERUN, RerunOptions, close_run, open_run, result_of
 from harness.runner.executing.schedule import changed_lines, reuse_lines
-from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 
-KEYS = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 ANEW = "use another folder (--results) to measure again"
-
-
-def cell_of(*keys: str) -> Cell:
-    (cell,) = plan_cells(load_config(None, [*KEYS, *keys]))
-    return cell
 
 
 def begun(results: Path, *, is_finished: bool) -> RunDir:
     """A run with an index and the answer to one query, or to all."""
     cell = cell_of()
     run = open_run(cell, results)
-    stats = IndexStats(documents=28)
-    run.write_index(
-        IndexRecord(
-            index_id=cell.index_id, stats=stats, cost=Cost(wall_s=1.0), bytes_on_disk=1, built_by=run.run_id
-        )
-    )
+    run.write_index(index_record(index_id=cell.index_id, built_by=run.run_id))
     for query in cell.dataset.queries[: None if is_finished else 1]:
-        answer = Prediction(answer="yes")
-        run.append_record(
-            RunRecord(
-                query_id=query.query_id,
-                repeat=0,
-                status="ok",
-                prediction=answer,
-                cost=Cost(wall_s=1.0),
-                attempt=1,
-                started_at="",
-            )
-        )
+        run.append_record(run_record(query.query_id, Prediction(answer="yes")))
     if is_finished:
         close_run(cell, run)
     return run
@@ -59,15 +39,12 @@ def lines(run: RunDir, *keys: str, rerun: RerunOptions = NO_RERUN) -> list[str]:
 
 
 def test_a_finished_run_that_is_asked_for_at_another_pace_says_whose_seconds_it_has(tmp_path: Path) -> None:
-    run = begun(tmp_path, is_finished=True)
+    run = begun(tmp_path / "finished", is_finished=True)
     assert lines(run, "models.generator.max_concurrency=1", "models.generator.requests_per_minute=60") == [
         f"{run.run_id} is finished, and its seconds were measured with models.generator.max_concurrency 8, now 1; "
         f"models.generator.requests_per_minute none, now 60.0: {ANEW}"
     ]
-
-
-def test_a_run_that_goes_on_at_another_pace_says_that_its_seconds_are_of_both(tmp_path: Path) -> None:
-    run = begun(tmp_path, is_finished=False)
+    run = begun(tmp_path / "begun", is_finished=False)
     (line,) = lines(run, "models.embedder.batch_size=4")
     assert line.startswith(
         f"{run.run_id} is resumed; earlier seconds were measured with models.embedder.batch_size 32"
@@ -84,18 +61,13 @@ def test_a_run_that_was_made_on_another_machine_says_so(tmp_path: Path, monkeypa
     assert "now X; another machine: cores " in line
 
 
-@pytest.mark.parametrize("is_finished", [True, False])
-def test_an_index_that_is_there_is_not_built_fresh_which_is_said(tmp_path: Path, is_finished: bool) -> None:
-    run = begun(tmp_path, is_finished=is_finished)
-    (line,) = lines(run, rerun=RerunOptions(index=True))
-    assert line == f"--fresh-index has no effect on {run.run_id}, which has its index: {ANEW}"
-
-
 def test_what_touches_no_second_is_not_said_nor_is_anything_of_a_run_that_begins(tmp_path: Path) -> None:
     new = open_run(cell_of(), tmp_path / "new")
     assert lines(new, "models.generator.max_concurrency=1", rerun=RerunOptions(index=True)) == []
     for is_finished in (True, False):
         run = begun(tmp_path / str(is_finished), is_finished=is_finished)
+        (line,) = lines(run, rerun=RerunOptions(index=True))
+        assert line == f"--fresh-index has no effect on {run.run_id}, which has its index: {ANEW}"
         assert lines(run, "evaluators=[retrieval]", "runner.resources_interval_s=9", "budget.tokens=5") == []
 
 
@@ -104,7 +76,7 @@ def test_run_says_it_to_whoever_asked_to_be_quiet_too(
 ) -> None:
     run = begun(tmp_path, is_finished=True)
     monkeypatch.setattr(schedule, "run_cell", lambda *_args, **_keys: result_of(run))
-    run_bench(load_config(None, list(KEYS)), RunOptions(tmp_path, records_only=True, fresh_index=True, quiet=True))
+    run_bench(load_config(None, list(FAKE)), RunOptions(tmp_path, records_only=True, fresh_index=True, quiet=True))
     assert "--fresh-index has no effect" in capsys.readouterr().err
 
 
@@ -123,9 +95,6 @@ def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp
     assert line.endswith(f"have changed since {first.run_id}: this is a new run, the other one is kept")
     other = cell_of(*keys, "answer.top_k=3")
     assert [*changed_lines(other, open_run(other, results))] == []
-
-
-# What is recorded of the machine and the code.
 
 
 def test_asking_for_the_commit_changes_nothing_in_the_checkout() -> None:

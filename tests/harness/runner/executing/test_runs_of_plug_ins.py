@@ -1,51 +1,46 @@
 """Whole runs with a provider and with pipelines that somebody else wrote."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cells import cell
 from damaging import WorkersHere
 from journals import usage_by_role
 from plugins import PlugIn
+from records import known
 from teller_server import CLIENT, TellerServer
 
-from harness.config import load_config
 from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, RunRecord, Usage
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 
 pytestmark = pytest.mark.slow
 
-
-Run = Callable[..., CellResult]
 N_QUERIES = 4
 
 
 @pytest.fixture(autouse=True)
-def teller(plug_in: PlugIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The provider, installed; caches of its own."""
+def folder(plug_in: PlugIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the command is called, with the provider installed and caches of its own."""
     plug_in("rag_harness.providers", "teller", CLIENT)
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "as it was")  # Set again where models are lent.
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-@pytest.fixture
-def run(teller_server: TellerServer, tmp_path: Path) -> Run:
-    """run(*settings): one query of each type of the demo, both models played by the teller."""
-
-    def go(*settings: str) -> CellResult:
-        cell = planned(teller_server, *settings)
-        return run_cell(cell, RunContext(tmp_path / "results", Reporter(quiet=True)))
-
-    return go
+def run_here(cell: Cell, folder: Path) -> CellResult:
+    return run_cell(cell, RunContext(folder / "results", Reporter(quiet=True)))
 
 
 def planned(server: TellerServer, *settings: str) -> Cell:
+    """One query of each type of the demo, both models played by the teller."""
     played = [f"models.{role}.{key}={value}" for role in ("generator", "embedder")
               for key, value in (("provider", "teller"), ("base_url", server.url))]  # fmt: skip
-    (cell,) = plan_cells(load_config(None, ["dataset.sample.per_type=1", *played, *settings]))
-    return cell
+    return cell(*played, *settings)
 
 
 def records(result: CellResult) -> list[RunRecord]:
@@ -56,20 +51,16 @@ def used(result: CellResult, role: str) -> Usage:
     return sum((record.cost.usage[role] for record in records(result)), Usage())
 
 
-def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
-    run: Run, teller_server: TellerServer, tmp_path: Path
-) -> None:
-    result = run()
+def test_every_call_is_made_journaled_and_counted_once(teller_server: TellerServer, folder: Path) -> None:
+    result = run_here(planned(teller_server), folder)
     assert (result.status, result.n_ok, result.n_error) == ("done", N_QUERIES, 0)
-    assert [record.prediction and record.prediction.answer for record in records(result)] == [
-        "so it is"
-    ] * N_QUERIES
-    index = result.run.index()
-    assert index is not None
+    answers = [record.prediction and record.prediction.answer for record in records(result)]
+    assert answers == ["so it is"] * N_QUERIES
+    index = known(result.run.index())
     paid = usage_by_role(result.run.journal_path)
     assert paid["generator"] == used(result, "generator")
     assert paid["embedder"] == used(result, "embedder")
-    assert usage_by_role(tmp_path / "results" / "indexes" / "calls.sqlite") == index.cost.usage
+    assert usage_by_role(folder / "results" / "indexes" / "calls.sqlite") == index.cost.usage
     assert teller_server.answered.count("tell") == used(result, "generator").calls == N_QUERIES
     embedded = used(result, "embedder").calls + index.cost.usage["embedder"].calls
     assert teller_server.answered.count("place") == embedded
@@ -78,41 +69,19 @@ def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
     assert teller_server.spoke == used(result, "generator").output_tokens
 
 
-@pytest.mark.usefixtures("workers_here")
-def test_another_server_of_the_same_model_is_another_run(teller_server: TellerServer) -> None:
-    here = planned(teller_server)
-    elsewhere = planned(teller_server, "models.generator.base_url=http://127.0.0.1:9")
-    assert here.run_id != elsewhere.run_id
-    assert here.index_id == elsewhere.index_id
-
-
 # Runs over pipelines of others: what is kept of them, and what a change in the middle does.
 
-
-FAKE = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
 TOLD = {"answer": "Yes", "usage": {"calls": 2, "input_tokens": 30, "output_tokens": 4}}
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the command is called; caches are its own."""
-    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY"):
-        monkeypatch.setenv(name, "as it was")  # Set again where models are lent.
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def planned_pipeline(name: str, code: str) -> Cell:
     Path(f"{name}.py").write_text(code)
-    tree = {"systems": [f"python:{name}:answer"], "models": FAKE, "dataset": {"sample": {"per_type": 1}}}
-    (cell,) = plan_cells(load_config(tree))
-    return cell
+    return cell(f'systems=["python:{name}:answer"]')
 
 
 def run_pipeline(cell: Cell, folder: Path) -> CellResult:
     with WorkersHere():
-        return run_cell(cell, RunContext(folder / "results", Reporter(quiet=True)))
+        return run_here(cell, folder)
 
 
 def test_what_is_reported_stands_apart_from_what_was_metered_and_the_index_is_unknown(folder: Path) -> None:
@@ -121,8 +90,7 @@ def test_what_is_reported_stands_apart_from_what_was_metered_and_the_index_is_un
     usages = [record.cost.usage for record in result.run.iter_records()]
     assert (result.status, result.n_ok) == ("done", 4)
     assert usages == [{OWN_MODELS: Usage(calls=2, input_tokens=30, output_tokens=4, unmetered_calls=2)}] * 4
-    index = result.run.index()
-    assert index is not None
+    index = known(result.run.index())
     assert (index.stats.is_elsewhere, index.cost.wall_s) == (True, None)
     assert index.cost.usage == {OWN_MODELS: Usage(unmetered_calls=1)}
     assert any("in words of its own" in note for note in result.run.manifest().notes)

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cells import cell
+from records import run_record
 from runtimes import Chat, Embedder
 from virtual_time import run_in_virtual_time
 
-from harness.config import BenchConfig
 from harness.core.errors import StoreError
-from harness.core.records import AnswerStyle, Context, Cost, Prediction, RunRecord
+from harness.core.records import Prediction, RunRecord
 from harness.core.sanitize import keep_secret
-from harness.llm_utils.answer_contract import answer_messages
-from harness.models.metering import Meter, metered
+from harness.models.metering import Meter
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import open_run
 from harness.runner.executing.messages import QueryTask
@@ -26,21 +26,12 @@ from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.query_time_limit import latency_limit
 from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 from harness.runner.executing.worker_supervisor import CleanedLog, WorkerEnd
-from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 from harness.store.record_lines import RecordWriter
 
 
 def record(name: str) -> RunRecord:
-    return RunRecord(
-        query_id=name,
-        repeat=0,
-        status="ok",
-        prediction=Prediction(answer="Yes"),
-        cost=Cost(wall_s=1.0),
-        attempt=1,
-        started_at="2026-01-01T00:00:00+00:00",
-    )
+    return run_record(name, Prediction(answer="Yes"))
 
 
 class SlowDisk:
@@ -69,27 +60,17 @@ async def begun(writer: RecordWriter, *names: str) -> list["asyncio.Task[None]"]
     return tasks
 
 
-async def test_what_comes_while_the_disk_is_busy_is_written_at_once() -> None:
+async def test_a_record_is_on_the_disk_before_its_query_ends_and_those_that_wait_are_written_together() -> None:
     disk = SlowDisk()
     writer = RecordWriter(disk.write)
-    first = await begun(writer, "q0")
+    (first,) = await begun(writer, "q0")
     await disk.busy()
     others = await begun(writer, "q1", "q2", "q3")
-    disk.is_let.set()
-    await asyncio.gather(*first, *others)
-    assert disk.written == [["q0"], ["q1", "q2", "q3"]]
-
-
-async def test_nobody_goes_on_before_the_record_is_on_the_disk() -> None:
-    disk = SlowDisk()
-    writer = RecordWriter(disk.write)
-    (append,) = await begun(writer, "q0")
-    await disk.busy()
     await asyncio.sleep(0.02)
-    assert not append.done()
+    assert not first.done()
     disk.is_let.set()
-    await append
-    assert disk.written == [["q0"]]
+    await asyncio.gather(first, *others)
+    assert disk.written == [["q0"], ["q1", "q2", "q3"]]
 
 
 async def test_a_record_is_written_though_its_query_is_cancelled_meanwhile() -> None:
@@ -132,45 +113,39 @@ async def test_whoever_recorded_at_once_hears_that_the_disk_is_full() -> None:
 # The time limit of a query is one of latency: it stands while its provider lets nothing through.
 
 
-async def _work(meter: Meter, stretches: list[tuple[bool, float]]) -> None:
-    """Calls of the model, one after another: whether it waits for its provider, and how long it takes."""
-    for waits, seconds in stretches:
-        with meter.call() as call:
-            call.turn(waits=waits)
-            await asyncio.sleep(seconds)
-
-
 async def _took_s(limit_s: float, stretches: list[tuple[bool, float]], told: list[float]) -> tuple[float, bool]:
-    """Seconds until the query ended, and whether its time limit ended it."""
+    """Seconds until the query ended, and whether its time limit ended it. Its calls, one after another: whether
+    each waits for its provider, and how long it takes.
+    """
     meter, began = Meter("answer/q/0/1"), time.monotonic()
     try:
         async with latency_limit(limit_s, meter, told.append):
-            await _work(meter, stretches)
+            for waits, seconds in stretches:
+                with meter.call() as call:
+                    call.turn(waits=waits)
+                    await asyncio.sleep(seconds)
     except TimeoutError:
         return time.monotonic() - began, True
     return time.monotonic() - began, False
 
 
-def test_a_query_that_waits_for_its_provider_has_all_its_time_left_afterwards() -> None:
+@pytest.mark.parametrize(
+    ("stretches", "ends_s", "is_late", "least_told"),
+    [
+        ([(False, 4.0), (True, 3600.0), (False, 5.9)], 3609.9, False, 4.0),
+        ([(False, 4.0), (True, 100.0), (False, 60.0)], 110.0, True, 0.0),
+        ([(False, 60.0)], 10.0, True, None),
+    ],
+)
+def test_the_limit_of_a_query_is_its_latency_without_waiting_for_its_provider(
+    stretches: list[tuple[bool, float]], ends_s: float, is_late: bool, least_told: float | None
+) -> None:
     told: list[float] = []
-    took_s, is_late = run_in_virtual_time(_took_s(10.0, [(False, 4.0), (True, 3600.0), (False, 5.9)], told))
-    assert (round(took_s, 3), is_late) == (3609.9, False)
-    assert min(told) >= 4.0, "who watches it hears how long it may go on at least"
-
-
-def test_a_query_that_works_longer_than_its_limit_ends_at_its_limit_beside_what_it_waited() -> None:
-    took_s, is_late = run_in_virtual_time(_took_s(10.0, [(False, 4.0), (True, 100.0), (False, 60.0)], []))
-    assert is_late
-    assert 110.0 <= took_s <= 110.1
-
-
-def test_without_any_wait_the_limit_is_wall_time() -> None:
-    told: list[float] = []
-    assert run_in_virtual_time(_took_s(10.0, [(False, 60.0)], told)) == (10.0, True)
-    assert told == []
-
-
-# The log of a worker: whole, without keys, and safe to look at.
+    took_s, was_late = run_in_virtual_time(_took_s(10.0, stretches, told))
+    assert was_late == is_late
+    assert ends_s <= round(took_s, 3) <= ends_s + 0.1
+    assert bool(told) == (least_told is not None), "who watches it hears how long it may go on at least"
+    assert min(told, default=0.0) >= (least_told or 0.0)
 
 
 KEY = "sk-0123456789+/abc"
@@ -189,24 +164,16 @@ def test_what_a_child_prints_is_kept_without_keys_and_escapes(tmp_path: Path) ->
     assert (tmp_path / "log").read_text("utf-8") == "1 ***\n\\x1b[2J2\ufffd3"
 
 
-def test_a_second_worker_goes_on_where_the_first_ended(tmp_path: Path) -> None:
-    for said in (b"first\n", b"second"):
+def test_a_second_worker_goes_on_where_the_first_ended_and_a_key_in_two_parts_is_found(tmp_path: Path) -> None:
+    for parts in ((b"first\n",), (KEY[:9].encode(), KEY[9:].encode() + b"\n"), (b"last",)):
         with CleanedLog(tmp_path / "log") as log:
-            os.write(log.fd, said)
-    assert (tmp_path / "log").read_bytes() == b"first\nsecond"
+            for part in parts:
+                os.write(log.fd, part)
+                time.sleep(0.05)
+    assert (tmp_path / "log").read_bytes() == b"first\n***\nlast"
 
 
-def test_a_key_that_comes_in_two_parts_is_found(tmp_path: Path) -> None:
-    with CleanedLog(tmp_path / "log") as log:
-        os.write(log.fd, KEY[:9].encode())
-        time.sleep(0.05)
-        os.write(log.fd, KEY[9:].encode() + b"\n")
-    assert (tmp_path / "log").read_bytes() == b"***\n"
-
-
-def test_a_child_that_keeps_the_other_end_open_holds_nobody_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_keeps_the_log_open_blocks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.runner.executing.worker_supervisor._LAST_WORDS_S", 0.05)
     with CleanedLog(tmp_path / "log") as log:
         kept = os.dup(log.fd)
@@ -214,53 +181,27 @@ def test_a_child_that_keeps_the_other_end_open_holds_nobody_up(
     os.close(kept)
 
 
-# What a system is handed in a worker: the models that its spec names for the phase, and the answer contract.
-
-
-CONTEXTS = [Context(text="The heron lives in the marsh.", doc_ids=("d",))]
-QUESTION = "Where does the heron live?"
-
-
-def test_a_model_that_the_phase_names_is_the_one_it_gets(tmp_path: Path) -> None:
+async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers_none(tmp_path: Path) -> None:
     chat, embedder = Chat(), Embedder()
     assert WorkerRuntime(tmp_path, 0, chat, Unnamed("embedder")).chat is chat
     assert WorkerRuntime(tmp_path, 0, Unnamed("generator"), embedder).embedder is embedder
-
-
-@pytest.mark.parametrize("style", ["short", "sentence"])
-async def test_an_answer_is_one_generation_under_the_contract_in_the_style_of_the_run(
-    tmp_path: Path, style: AnswerStyle
-) -> None:
-    chat = Chat()
-    runtime = WorkerRuntime(tmp_path, 0, chat, Unnamed("embedder"), answer_style=style)
-    with metered(Meter("answer/q/0/1")) as meter:
-        assert await runtime.answer(QUESTION, CONTEXTS) == "reply"
-    assert chat.prompts == [answer_messages(QUESTION, CONTEXTS, style)]
-    assert list(meter.stages_s) == ["generate"]
-
-
-async def test_retrieval_alone_has_no_generator_and_answers_none(tmp_path: Path) -> None:
-    runtime = WorkerRuntime(tmp_path, 0, None, Embedder())
+    runtime = WorkerRuntime(tmp_path, 0, None, embedder)
     assert runtime.chat is None
-    assert await runtime.answer(QUESTION, CONTEXTS) is None
+    assert await runtime.answer("Where does the heron live?", []) is None
 
 
 # A worker killed while it writes records: what it wrote counts, and nothing is written into a torn line.
 
 
-def execution(results: Path) -> Execution:
-    models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
-    dataset = {"name": "demo", "sample": {"per_type": 2}}
-    (cell,) = plan_cells(
-        BenchConfig.model_validate({"systems": ["closed-book"], "dataset": dataset, "models": models})
-    )
-    reporter, spending = Reporter(quiet=True), BudgetTracker.unlimited()
-    run = open_run(cell, results, reporter.warn)
-    return Execution(cell=cell, run=run, results=results, reporter=reporter, spending=spending, lock_fd=0)
-
-
 def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path: Path) -> None:
-    going = execution(tmp_path)
+    going = Execution(
+        cell=cell("systems=[closed-book]"),
+        run=open_run(cell("systems=[closed-book]"), tmp_path),
+        results=tmp_path,
+        reporter=Reporter(quiet=True),
+        spending=BudgetTracker.unlimited(),
+        lock_fd=0,
+    )
     todo = [QueryTask(query_id=query.query_id, repeat=0, attempt=1) for query in going.cell.dataset.queries[:3]]
     answered, blocking, torn = todo
     asked: list[Sequence[QueryTask]] = []
@@ -268,12 +209,12 @@ def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path:
     def ask(pending: Sequence[QueryTask], _on_event: OnEvent) -> WorkerEnd:
         asked.append(list(pending))
         if len(asked) > 1:
-            going.run.append_records([record_of(one) for one in pending])
+            going.run.append_records([record(one.query_id) for one in pending])
             return WorkerEnd(completed=True)
         # It was killed before it could tell of the first, and while it wrote the third.
-        going.run.append_records([record_of(answered)])
+        going.run.append_records([record(answered.query_id)])
         with (going.run.path / "records.jsonl").open("ab") as file:
-            file.write(record_of(torn).model_dump_json().encode()[:40])
+            file.write(record(torn.query_id).model_dump_json().encode()[:40])
         return WorkerEnd(completed=False, overdue=[answered, blocking])
 
     with going.reporter.bar("answer") as bar:
@@ -284,15 +225,3 @@ def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path:
         blocking.query_id: "timeout",
         torn.query_id: "ok",
     }
-
-
-def record_of(todo: QueryTask) -> RunRecord:
-    return RunRecord(
-        query_id=todo.query_id,
-        repeat=todo.repeat,
-        status="ok",
-        prediction=Prediction(answer="Yes"),
-        cost=Cost(wall_s=1.0),
-        attempt=todo.attempt,
-        started_at="2026-01-01T00:00:00+00:00",
-    )

@@ -11,8 +11,7 @@ import pytest
 
 from harness.core.errors import HarnessError
 from harness.core.records import Context
-from harness.runner.importing.answer_file import ImportedFile, read_file
-from harness.runner.importing.answer_row import FIELDS, ImportedRow
+from harness.runner.importing.answer_file import FIELDS, ImportedFile, ImportedRow, read_file
 
 WriteRows = Callable[..., Path]
 
@@ -94,17 +93,12 @@ def test_nan_in_any_field_is_a_missing_value(write: WriteRows) -> None:
     assert context.contexts == (Context(text="t", doc_ids=()),)
 
 
-@pytest.mark.parametrize(
-    "answer", ["x" * 10_000, "Кто был президентом? 東京 \U0001f600", "", "  \n", 'a "b" \\ c']
-)
-def test_an_answer_is_kept_as_it_stands(write: WriteRows, answer: str) -> None:
-    assert only(write({"query": "q", "answer": answer})).answer == answer
-
-
-def test_contexts_of_a_megabyte_are_kept(write: WriteRows) -> None:
+def test_answers_and_contexts_are_kept_as_they_stand(write: WriteRows) -> None:
+    said = ["x" * 10_000, "Кто был президентом? 東京 \U0001f600", "", "  \n", 'a "b" \\ c']
     text = "é" * 500_000
-    (found,) = only(write({"query": "q", "answer": "a", "contexts": [text]})).contexts or ()
-    assert found.text == text
+    rows = read(write(*({"query": "q", "answer": one, "contexts": [text]} for one in said))).rows
+    assert [row.answer for row in rows] == said
+    assert {context.text for row in rows for context in row.contexts or ()} == {text}
 
 
 def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(write: WriteRows) -> None:
@@ -117,42 +111,28 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
     ("row", "words"),
     [
         ('{"query": "q", "answer": "a"', "line 2 is not JSON"),
-        ("[1]", "line 2 is an array, not an object"),
-        ("null", "line 2 is null, not an object"),
         (b'{"query": "q", "answer": "\xff"}', "line 2 is not UTF-8"),
+        (b"x" * 16_000_001, "line 2 is longer than 16,000,000 bytes"),
         ("[" * 100_000, "line 2 is not JSON"),
         ('{"query": "q", "model_calls": ' + "9" * 5000 + "}", "line 2 is not JSON"),
         ({"answer": "a"}, "line 2: neither query nor query_id is given"),
-        ('{"query": NaN, "answer": "a"}', "line 2: neither query nor query_id is given"),
         ({"query": "q", "answer": True}, "line 2: 'answer': input should be a valid string, not true"),
-        ({"query": "q", "answer": ["a"]}, "line 2: 'answer': input should be a valid string, not an array"),
-        ({"query": "q", "error": True}, "'error'"),
-        ({"query_id": True, "answer": "a"}, "'query_id'"),
         ({"query": "q", "answer": "a", "latency_s": -0.5}, "'latency_s': input should be greater than"),
         ({"query": "q", "answer": "a", "latency_s": math.inf}, "'latency_s': input should be a finite number"),
-        ({"query": "q", "answer": "a", "latency_s": "2"}, "'latency_s': input should be a valid number"),
-        ({"query": "q", "answer": "a", "latency_s": True}, "'latency_s'"),
-        ({"query": "q", "answer": "a", "latency_s": 1e300}, "'latency_s'"),
         ({"query": "q", "answer": "a", "input_tokens": -1}, "'input_tokens'"),
         ({"query": "q", "answer": "a", "input_tokens": 1.5}, "'input_tokens'"),
+        ({"query": "q", "answer": "a", "started_at": "yesterday"}, "'started_at'"),
         ({"query": "q", "answer": "a", "input_tokens": 10**13}, "'input_tokens'"),
         ({"query": "q", "answer": "a", "repeat": 1000}, "'repeat'"),
         ({"query": "q", "answer": "a", "model_calls": 0, "input_tokens": 5}, "model_calls is 0"),
         ({"query": "q", "answer": "a", "input_tokens": 5, "cached_tokens": 6}, "cached_tokens is greater than"),
-        ({"query": "q", "answer": "a", "started_at": "yesterday"}, "'started_at'"),
         (
             {"query": "q", "answer": "a", "started_at": "0001-01-01T00:00:00+14:00"},
             "in UTC it is before the year 1",
         ),
-        (
-            {"query": "q", "answer": "a", "started_at": "9999-12-31T23:00:00-14:00"},
-            "in UTC it is before the year 1",
-        ),
         ({"query": "q", "answer": "a", "contexts": "text"}, "'contexts': input should be a valid list"),
         ({"query": "q", "answer": "a", "contexts": [{"page": "t"}]}, "'contexts.0.text': field required"),
-        ({"query": "q", "answer": "a", "contexts": [None]}, "'contexts.0'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "doc_ids": [[]]}]}, "'contexts.0.doc_ids.0'"),
-        ({"query": "q", "answer": "a", "contexts": [{"text": "t", "kind": "chunk"}]}, "'contexts.0.kind'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "score": math.inf}]}, "'contexts.0.score'"),
         ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' has an unpaired"),
         (
@@ -165,20 +145,15 @@ def test_a_row_that_cannot_be_is_named_by_its_line(write: WriteRows, row: Any, w
     assert words in refused(write({"query": "first", "answer": "fine"}, row))
 
 
-def test_a_row_beyond_the_limit_is_refused_before_it_is_parsed(write: WriteRows) -> None:
-    assert "line 1 is longer than 16,000,000 bytes" in refused(write(b"x" * 16_000_001))
-
-
-@pytest.mark.parametrize("content", [b"", b"\n \n"])
-def test_an_empty_file_holds_no_rows(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_empty_missing_a_folder_or_a_pipe_is_named(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
-    path.write_bytes(content)
-    assert "contains no rows" in refused(path)
-
-
-def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path) -> None:
+    for content in (b"", b"\n \n"):
+        path.write_bytes(content)
+        assert "contains no rows" in refused(path)
     assert "no.jsonl cannot be read: No such file" in refused(tmp_path / "no.jsonl")
     assert "cannot be read: Is a directory" in refused(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert "a pipe or device, not a file" in refused(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(
@@ -192,9 +167,7 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path) -> Non
         ({"query": "q", "my answer; rm": "m"}, "map one with --field answer=NAME"),
     ],
 )
-def test_a_file_without_a_field_we_need_is_told_which_of_its_own_it_may_be(
-    write: WriteRows, row: dict[str, str], offered: str
-) -> None:
+def test_a_missing_field_is_named_with_a_suggestion(write: WriteRows, row: dict[str, str], offered: str) -> None:
     line = refused(write(row))
     assert line.endswith(offered)
     assert all(repr(name) in line for name in row)
@@ -223,12 +196,9 @@ def test_where_keeps_the_rows_of_one_value_compared_as_text(write: WriteRows) ->
     assert (kept("1"), kept("1.5"), kept("true"), kept("null")) == (["2"], ["3"], ["4"], ["5"])
     assert "'rum': no row has that field: did you mean 'run'?" in refused(path, where={"rum": "b"})
     assert "no row has the value 'c'" in refused(path, where={"run": "c"})
+    bad = write({"query": "q", "answer": "a", "run": "good"}, {"query": 3, "answer": 4, "run": "bad"})
+    assert [row.place for row in read(bad, where={"run": "good"}).rows] == ["line 1"], "others need not be good"
     assert refused(path, where={"run": "b", "query": "9"}).count("\n") == 0
-
-
-def test_rows_that_are_left_out_need_not_be_good(write: WriteRows) -> None:
-    path = write({"query": "q", "answer": "a", "run": "good"}, {"query": 3, "answer": 4, "run": "bad"})
-    assert [row.place for row in read(path, where={"run": "good"}).rows] == ["line 1"]
 
 
 def test_names_that_would_steer_a_terminal_are_escaped(write: WriteRows) -> None:
@@ -237,8 +207,3 @@ def test_names_that_would_steer_a_terminal_are_escaped(write: WriteRows) -> None
     )
     assert "\\x1b[2jgone\\u202e" in line
     assert "and 41 more" in line
-
-
-def test_a_pipe_is_no_file_and_nobody_waits_for_it(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    assert "a pipe or device, not a file" in refused(tmp_path / "pipe")

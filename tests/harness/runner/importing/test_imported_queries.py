@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Query
-from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.importing.answer_file import ImportedRow
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
 from harness.runner.importing.query_matching import Matched, match_rows
@@ -53,9 +53,7 @@ def refused(*given: dict[str, object], leave_out: bool = False) -> str:
         ({"query_id": "their own 17", "query": "When did it open?"}, "q2"),
     ],
 )
-def test_a_row_is_found_by_id_then_by_exact_text_then_by_collapsed_text(
-    row: dict[str, object], query_id: str
-) -> None:
+def test_a_row_is_matched_by_id_then_text_then_collapsed_text(row: dict[str, object], query_id: str) -> None:
     assert match(row).query_ids == {query_id}
 
 
@@ -126,29 +124,23 @@ def take(folder: Path, *rows: dict[str, object], **request: object) -> ImportRes
 
 
 def test_the_same_question_file_is_taken_as_by_a_run(tmp_path: Path) -> None:
-    result = take(
-        tmp_path, {"query": "How long,  then?", "answer": "24 days"}, {"query_id": "q-0002", "answer": "Ada"}
-    )
+    rows: list[dict[str, object]] = [
+        {"query": "How long,  then?", "answer": "24 days"},
+        {"query_id": "q-0002", "answer": "Ada"},
+    ]
+    result = take(tmp_path, *rows)
     first, second = result.run.sample()
     assert (first.query.query_id, first.reference.answers) == ("q-0001", ("24 days",))
     assert first.reference.evidence[0].fact == "24\ndays"
     assert second.reference.answers == ()
+    assert "2 of 3 questions without answers: correctness cannot be scored" in result.notes
+    with pytest.raises(ConfigError, match="add --docs FOLDER"):
+        take(tmp_path, *rows, docs=None)
 
 
-@pytest.mark.parametrize("text", ["The \ufb01rst: 24\u00a0days", "24 da\u00adys", "24\u200b days", "24\u202fdays"])
-def test_contexts_are_cleaned_as_documents_are_so_that_facts_are_found_in_them(tmp_path: Path, text: str) -> None:
-    row: dict[str, object] = {"query": "How lo\u00adng,\u00a0then?", "answer": "24 days", "contexts": [text]}
-    result = take(tmp_path, row)
+def test_contexts_are_cleaned_as_documents_are_so_that_facts_are_found_in_them(tmp_path: Path) -> None:
+    texts = ["The \ufb01rst: 24\u00a0days", "24 da\u00adys", "24\u200b days", "24\u202fdays"]
+    result = take(tmp_path, {"query": "How lo\u00adng,\u00a0then?", "answer": "24 days", "contexts": texts})
     (record,) = result.run.records().values()
     assert record.prediction is not None
-    assert "24 days" in record.prediction.contexts[0].text
-
-
-def test_what_cannot_be_scored_is_said_when_it_is_imported(tmp_path: Path) -> None:
-    result = take(tmp_path, {"query_id": "q-0001", "answer": "24 days"})
-    assert "2 of 3 questions without answers: correctness cannot be scored" in result.notes
-
-
-def test_questions_without_documents_are_one_line_with_the_flag(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="add --docs FOLDER"):
-        take(tmp_path, {"query_id": "q-0001", "answer": "24 days"}, docs=None)
+    assert all("24 days" in context.text for context in record.prediction.contexts)

@@ -81,7 +81,11 @@ def test_repeats_models_choices_and_failures_of_a_result_file(tmp_path: Path) ->
     assert [one.prediction and one.prediction.answer for one in run.records().values()] == SAID["b"]
 
 
-def _unpacked(change: Callable[[dict[str, bytes]], object]) -> Callable[[Path], None]:
+PROMPTFOO = (FILES / "promptfoo_a.json").read_text()
+MEANS_OF_LM_EVAL = {"results": {"harbour": {"exact_match,none": 0.5}}, "configs": {}, "n-shot": {}}
+
+
+def _unpacked(change: Callable[[dict[str, bytes]], object]) -> Callable[[Path], object]:
     """An `.eval` log with other entries."""
 
     def write(path: Path) -> None:
@@ -100,23 +104,11 @@ def _with_version(entries: dict[str, bytes]) -> None:
     entries["header.json"] = entries["header.json"].replace(b'"version": 2', b'"version": 3')
 
 
-def _cut(path: Path) -> None:
-    path.write_bytes((FILES / "inspect_a.eval").read_bytes()[:-700])
-
-
-def _broken_entry(path: Path) -> None:
+def _broken(path: Path) -> None:
     content = bytearray((FILES / "inspect_a.eval").read_bytes())
     at = content.index(b"samples/h0") + 100
     content[at : at + 20] = bytes(20)
     path.write_bytes(content)
-
-
-def _promptfoo_of_another_version(path: Path) -> None:
-    path.write_text((FILES / "promptfoo_a.json").read_text().replace('"version": 3', '"version": 9'))
-
-
-def _means_of_lm_eval(path: Path) -> None:
-    path.write_text(json.dumps({"results": {"harbour": {"exact_match,none": 0.5}}, "configs": {}, "n-shot": {}}))
 
 
 @pytest.mark.parametrize(
@@ -128,15 +120,13 @@ def _means_of_lm_eval(path: Path) -> None:
         _unpacked(lambda entries: entries.update({"samples/x_epoch_1.json": b"[" * 100_000})),
         _unpacked(lambda entries: entries.update({"samples/x_epoch_1.json": b" " * 70_000_000})),
         _unpacked(lambda entries: entries.update({"samples/x_epoch_1.json": b"[1]"})),
-        _cut,
-        _broken_entry,
-        _promptfoo_of_another_version,
-        _means_of_lm_eval,
+        lambda path: path.write_bytes((FILES / "inspect_a.eval").read_bytes()[:-700]),
+        _broken,
+        lambda path: path.write_text(PROMPTFOO.replace('"version": 3', '"version": 9')),
+        lambda path: path.write_text(json.dumps(MEANS_OF_LM_EVAL)),
     ],
 )
-def test_a_result_file_that_is_damaged_bloated_or_of_another_version_is_one_line(
-    tmp_path: Path, write: Callable[[Path], None]
-) -> None:
+def test_damaged_or_bloated_result_files_are_one_line(tmp_path: Path, write: Callable[[Path], object]) -> None:
     path = tmp_path / "log.eval"
     write(path)
     with pytest.raises(DataError) as caught:

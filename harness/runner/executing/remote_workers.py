@@ -1,6 +1,7 @@
-"""A remote worker that scores answers with one evaluator: reads runs, relays its model calls, sends scores."""
+"""Workers on other machines: one extracts triplets by rules, one scores answers and relays its model calls."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -10,22 +11,88 @@ from harness.core.current_process import Stopwatch
 from harness.core.errors import ConfigError
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
-from harness.models.metering import metered_apart
-from harness.models.remote_calls import RemoteCallClient, RemoteCallContext
+from harness.extraction.nlp import NlpExtractor, pipeline_digest
+from harness.extraction.remote_extraction import TextsRead, TextsToRead
+from harness.models.clients import AnyCallContext
+from harness.models.metering import current_meter, metered_apart
+from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import SCOPE, MeteredEvaluation, OpenedModels
 from harness.runner.executing.messages import (
     AnswersScored,
+    ExtractionJob,
+    ExtractionTurn,
     JobCompleted,
     JobWorker,
     NoMoreTurns,
     ScoringJob,
     ScoringTurn,
+    TextsExtracted,
     Turn,
 )
 from harness.store import RunDir
+
+RULES = "rules"
+"""Used as a role, because extraction requests are relayed like model calls."""
+
+
+class ExtractionWorker(JobWorker):
+    """A worker that extracts triplets, turn by turn. It makes no model calls."""
+
+    def __init__(self, job: ExtractionJob, events: BinaryIO) -> None:
+        super().__init__(events, stays=job.stays)
+        self._job = job
+        self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
+
+    async def work(self) -> None:
+        turn: Turn | NoMoreTurns = ExtractionTurn(texts=self._job.texts)
+        while isinstance(turn, ExtractionTurn):
+            self.send(TextsExtracted(found=await self._read(TextsToRead.model_validate_json(turn.texts))))
+            turn = await self._next_turn()
+        self.send(JobCompleted())
+
+    async def _read(self, asked: TextsToRead) -> str:
+        cpu = time.process_time()
+        found = await self._extractor(asked).read(asked.texts)
+        return TextsRead(found=tuple(found), cpu_s=time.process_time() - cpu).model_dump_json()
+
+    def _extractor(self, asked: TextsToRead) -> NlpExtractor:
+        """ConfigError if this machine has another version of the pipeline."""
+        kind = asked.pipeline, asked.every_phrase
+        if kind not in self._extractors:
+            if pipeline_digest(asked.pipeline) != asked.digest:
+                what = f"the spaCy pipeline {asked.pipeline} differs from the one where the index is built"
+                raise ConfigError(what, "install the same version on every machine of the cluster")
+            self._extractors[kind] = NlpExtractor(
+                pipeline=asked.pipeline, progress=lambda _done, _total: None, every_phrase=asked.every_phrase
+            )
+        return self._extractors[kind]
+
+
+class RelayedReaders:
+    """Implements `harness.extraction.remote_extraction.Readers` through the process that started this worker."""
+
+    def __init__(self, n: int, remote_calls: RemoteCallClient) -> None:
+        self.n, self._remote_calls = n, remote_calls
+
+    async def read(self, asked: TextsToRead) -> TextsRead | None:
+        """The phrases of these texts; None if no machine is available. Their CPU time is charged to the index."""
+        answer = await self._relayed_call(asked.model_dump_json().encode())
+        read = TextsRead.model_validate_json(answer) if answer else None
+        current_meter().cpu_elsewhere_s += read.cpu_s if read else 0.0
+        return read
+
+    async def leave(self) -> None:
+        """End the remote workers with an empty request."""
+        await self._relayed_call(b"")
+
+    async def _relayed_call(self, body: bytes) -> bytes:
+        with self._remote_calls.request(RemoteCall(number=0, role=RULES, body=body)) as (_, updates):
+            while not (update := await updates.get()).is_last:
+                continue
+        return update.content
 
 
 class ScoringWorker(JobWorker):
@@ -37,18 +104,12 @@ class ScoringWorker(JobWorker):
         self._answers: tuple[Path, RunAnswers] | None = None
 
     async def work(self) -> None:
-        """Score the queries of the job, then those of each turn; every outcome is reported as an event."""
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
             call_context = RemoteCallContext(self.remote_calls)
-            models = OpenedModels(
-                job.judge,
-                job.embedder,
-                stack,
-                concurrency=job.concurrency,
-                open_call_context=lambda: call_context,
-            )
+            models = _RelayedModels(job.judge, job.embedder, stack, job.concurrency)
+            models.call_context = call_context
             runtime = _RelayedEvaluation(models, _ignore_progress, self.remote_calls)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
@@ -77,6 +138,15 @@ class ScoringWorker(JobWorker):
         return self._answers[1]
 
 
+class _RelayedModels(OpenedModels):
+    """Models whose calls another process makes."""
+
+    call_context: AnyCallContext
+
+    def _call_context(self) -> AnyCallContext:
+        return self.call_context
+
+
 class _RelayedEvaluation(MeteredEvaluation):
     """A metered evaluation whose repeated calls within one judgement are counted by another process."""
 
@@ -88,7 +158,6 @@ class _RelayedEvaluation(MeteredEvaluation):
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Meter the calls of the block as one judgement."""
         block = next(self._blocks)
         try:
             with metered_apart(SCOPE, self.meter, block):
