@@ -1,15 +1,15 @@
 """What a model is sent with the parameters of configs/reproduce/thesis.yaml: as the thesis's pipeline sends it."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import asking
 import pytest
 from harbour_corpus import CORPUS as FACTS
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
-from harness.core.records import Document, Prediction, Query
+from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import Message, SystemSpec
@@ -35,16 +35,11 @@ BARE: dict[str, Any] = {"headings": False, "splitter": "langchain"}
 
 
 async def indexed(spec: SystemSpec, runtime: BareRuntime, corpus: list[Document], **index: Any) -> None:
-    built = spec.build(spec.index_params.model_validate({**BARE, **index}), spec.answer_params(), runtime)
-    with closing(built):
-        await built.index(corpus)
+    await asking.indexed(spec, runtime, corpus, {**BARE, **index})
 
 
 async def answered(spec: SystemSpec, runtime: BareRuntime, **answer: Any) -> Prediction:
-    params = spec.answer_params.model_validate({"prompts": "thesis", **answer})
-    with closing(spec.build(spec.index_params(), params, runtime)) as system:
-        await system.load()
-        return await system.answer(Query(query_id="q", text=QUESTION))
+    return await asking.asked(spec, runtime, QUESTION, **{"prompts": "thesis", **answer})
 
 
 def roles(asked: Asked) -> list[str]:

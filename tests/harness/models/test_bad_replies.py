@@ -95,15 +95,6 @@ async def test_usage_that_cannot_be_is_no_usage_and_the_answer_is_kept(
     assert resumed.replayed_calls == 1
 
 
-@pytest.mark.parametrize("fault", ["usage_negative", "usage_huge"])
-async def test_under_a_budget_usage_that_cannot_be_counts_as_the_most_it_may_have_been(
-    serve: Serve, connect: Connect, call_context: CallContext, fault: str
-) -> None:
-    call_context.budget = Budget(Allowance(tokens=1_000))
-    await asked(connect(serve(FakeScript(reply="yes", fault=fault)).base_url, max_tokens=100))
-    assert 100 < call_context.budget.spent.tokens < 1_000
-
-
 @pytest.mark.parametrize(("fault", "retries"), [("list_content", 0), ("bad_header", 1)])
 async def test_content_in_parts_is_their_text_and_a_header_that_is_none_is_tried_again(
     serve: Serve, connect: Connect, fault: str, retries: int

@@ -169,12 +169,6 @@ def test_a_model_that_does_not_say_which_number_is_entailment_is_refused(
         check_entailment(str(folder))
 
 
-def test_numbers_that_are_none_are_no_shares(tmp_path: Path) -> None:
-    folder = write_onnx(tmp_path / "model", {"otter": math.nan}, labels=MNLI)
-    with pytest.raises(ValueError, match="not numbers"):
-        shares(folder, "any")
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
@@ -215,12 +209,3 @@ async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
         await by_letter(connect(server.base_url), "It pours.")
     assert "\n" not in str(error.value)
-
-
-async def test_another_refusal_of_that_call_is_its_own(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
-) -> None:
-    body = json.dumps({"error": {"message": "the prompt is too long"}}).encode()
-    server = serve(respond=lambda _path, _body: Reply(400, body))
-    with pytest.raises(openai.BadRequestError, match="too long"):
-        await by_letter(connect(server.base_url), "It pours.")

@@ -85,26 +85,6 @@ def test_the_first_reply_whose_pattern_is_found_wins_over_the_reply_to_everythin
     assert [answer(model, text) for text in ("Ada", "All", "none")] == ["1", "2", "else"]
 
 
-def test_a_fault_hits_only_the_prompts_that_match() -> None:
-    model = FakeModel(FakeScript(fault="http_500", fault_match="^bad$"))
-    assert [model.respond("/chat/completions", chat_request(text)).status for text in ("bad", "good")] == [
-        500,
-        200,
-    ]
-
-
-async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_context: CallContext) -> None:
-    transport = FakeTransport(FakeScript(fault="hang", fault_match="slow"))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://fake.invalid") as client:
-        slow = asyncio.create_task(client.post("/chat/completions", content=chat_request("slow")))
-        quick = await client.post("/chat/completions", content=chat_request("quick"))
-        assert quick.status_code == 200
-        assert not slow.done()
-        slow.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await slow
-
-
 def test_the_server_tells_what_it_served(serve: Serve) -> None:
     server = serve()
     root = server.base_url.removesuffix("/v1")

@@ -54,20 +54,6 @@ def test_throttled_are_the_seconds_in_which_every_open_call_waits_for_its_provid
     assert meter.throttled_s == sum(bool(waiting) and all(waiting) for waiting in is_open)
 
 
-def test_an_evaluation_waits_while_every_judgement_that_is_under_way_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, clock = Meter("evaluation"), Clock(monkeypatch)
-    judgements: list[list[bool | None]] = [
-        [True, True, True, False],
-        [None, True, False, None],
-        [None, None, None, None, True],
-    ]
-    for waits in judgements:
-        judgement = Meter("judgement")
-        play(judgement, clock, [waits])
-        whole.absorb(judgement)
-    assert whole.throttled_s == 3.0
-
-
 def test_what_turns_out_to_have_been_waiting_is_throttled_and_an_open_call_counts_until_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -131,13 +117,6 @@ async def test_tasks_and_threads_started_inside_charge_the_meter_around_them() -
     with metered(Meter("index")) as meter:
         assert await asyncio.to_thread(in_a_thread) is meter
         assert await asyncio.create_task(in_a_task()) is meter
-
-
-async def test_a_bare_thread_belongs_to_nobody_and_says_so() -> None:
-    """A library with threads of its own would lose the scope: that is an error, never an uncounted call."""
-    with metered(Meter("index")), ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="nobody"):
-        pool.submit(current_meter).result()
-    assert threading.active_count() >= 1
 
 
 def test_the_time_of_a_stage_adds_up_also_when_it_fails() -> None:

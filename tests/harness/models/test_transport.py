@@ -234,17 +234,6 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
     assert constrained["response_format"]["json_schema"]["schema"] == schema
 
 
-async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
-    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port()}/v1")
-    with metered(Meter("index")) as meter:
-        await connect(serve().base_url).complete(ask("Who?"))
-    assert meter.usage[GENERATOR].calls == 1
-
-
 async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, connect: Connect) -> None:
     body = b'{"choices": [{"message": {"content": "\\ud83d\\ude00 and \\ud83d"}}]}'
     chat = connect(serve(respond=lambda path, request: Reply(200, body)).base_url)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from asking import asked, indexed
 from pydantic import ValidationError
 from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ConfigError
-from harness.core.records import Document, Prediction, Query
-from systems.common.passages import PassageParams
-from systems.crag.system import AnswerParams, CragSystem
+from harness.core.records import Document, Prediction
+from systems.crag.system import SPEC, AnswerParams
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -44,15 +44,8 @@ class Cosines:
 async def ask(folder: Path, chat: Chat | None, cosines: Mapping[str, float], **answer: Any) -> Prediction:
     """By keywords alone, strips of one sentence."""
     runtime = BareRuntime(folder, chat, Cosines(cosines))
-    given = AnswerParams.model_validate({"search": "bm25", "strip_sentences": 1, **answer})
-    builder, system = (CragSystem(PassageParams(vectors=False), given, runtime) for _ in range(2))
-    await builder.index(CORPUS)
-    builder.close()
-    try:
-        await system.load()
-        return await system.answer(Query(query_id="q", text=QUESTION))
-    finally:
-        system.close()
+    await indexed(SPEC, runtime, CORPUS, {"vectors": False})
+    return await asked(SPEC, runtime, QUESTION, **{"search": "bm25", "strip_sentences": 1, **answer})
 
 
 def strips(prediction: Prediction) -> list[str]:

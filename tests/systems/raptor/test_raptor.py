@@ -2,15 +2,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import asking
 import numpy as np
 import pytest
 from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ConfigError
-from harness.core.records import Document, IndexStats, Prediction, Query
+from harness.core.records import Document, IndexStats, Prediction
 from systems.common.soft_clusters import SoftClusters
 from systems.common.summaries import frequent_sentences
-from systems.raptor.system import SPEC, AnswerParams, IndexParams, RaptorSystem
+from systems.raptor.system import SPEC, AnswerParams, IndexParams
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -37,21 +38,12 @@ class Embedder:
 async def indexed(
     folder: Path, chat: Chat | None = None, corpus: Sequence[Document] = CORPUS, **index: Any
 ) -> IndexStats:
-    runtime = BareRuntime(folder, chat, Embedder())
-    system = RaptorSystem(IndexParams.model_validate(index), AnswerParams(), runtime)
-    stats = await system.index(corpus)
-    system.close()
-    return stats
+    return await asking.indexed(SPEC, BareRuntime(folder, chat, Embedder()), corpus, index)
 
 
 async def answered(folder: Path, **answer: Any) -> Prediction:
-    system = RaptorSystem(
-        IndexParams(), AnswerParams.model_validate(answer), BareRuntime(folder, None, Embedder())
-    )
-    await system.load()
-    prediction = await system.answer(Query(query_id="q", text="Where do otters of chapter 0 live?"))
-    system.close()
-    return prediction
+    runtime = BareRuntime(folder, None, Embedder())
+    return await asking.asked(SPEC, runtime, "Where do otters of chapter 0 live?", **answer)
 
 
 async def test_each_cluster_has_a_summary_that_is_retrieved_with_the_passages(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import graph_samples
@@ -16,10 +15,9 @@ from systems.common.graph_stores.contract import GraphSize, GraphStore
 from systems.common.graph_stores.open_store import StoreKind, open_store
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention
 
-NewStore = Callable[[Path], GraphStore]
+from .conftest import NewStore
 
-
-# --- processes, folders, interruptions
+# processes, folders, interruptions
 
 
 def start(code: str, *words: str) -> "subprocess.Popen[str]":
@@ -99,7 +97,7 @@ async def test_a_cancelled_write_stops_when_the_store_is_closed(new_store: NewSt
     assert await again.triplets_of(["openai"]) == expected(kept, ["openai"])
 
 
-# --- many at once, and the end
+# many at once, and the end
 
 
 @pytest.mark.slow
@@ -128,22 +126,18 @@ async def test_cancelled_questions_disturb_no_other_and_not_the_end(store: Graph
     store.close()
 
 
-async def test_a_closed_store_answers_nothing_and_may_be_closed_again(store: GraphStore) -> None:
-    await written(store, graph(texts(4), EDGES))
-    await store.size()
-    store.close()
-    store.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        await store.size()
-
-
-async def test_close_leaves_no_file_and_no_connection_open(store: GraphStore, tmp_path: Path) -> None:
+async def test_a_closed_store_answers_nothing_and_holds_no_file_and_no_connection(
+    store: GraphStore, tmp_path: Path
+) -> None:
     before = len(psutil.Process().net_connections())
     await written(store, graph(texts(4), EDGES))
     await asyncio.gather(
         *(store.triplets_of(["openai"]) for _ in range(5)), store.nearest_chunks(directions(1)[0], 2)
     )
     store.close()
+    store.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await store.size()
     # Chroma closes its database from a thread of its own.
     for _ in range(500):
         below = [file.path for file in psutil.Process().open_files() if str(tmp_path) in file.path]
