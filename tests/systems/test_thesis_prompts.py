@@ -1,5 +1,6 @@
 """What a model is sent with the parameters of configs/reproduce/thesis.yaml: as the thesis's pipeline sends it."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -150,18 +151,23 @@ def as_the_library_asks(asked: Asked) -> str:
     return "Ingrid Solvane"
 
 
-@pytest.fixture
-async def graph(tmp_path: Path) -> BareRuntime:
-    runtime = BareRuntime(tmp_path, chat := Chat(as_the_library_asks))
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of the library alone, whose prompts hold no heading."""
+    runtime = BareRuntime(tmp_path_factory.mktemp("graph"), chat := Chat(as_the_library_asks))
     as_published = {"extractor": "nano", "components": "largest", "reports": "library", "max_gleaning": 0}
-    await indexed(community.SPEC, runtime, FACTS, **as_published)
+    asyncio.run(indexed(community.SPEC, runtime, FACTS, **as_published))
     asked = library.load().prompt.PROMPTS["community_report"].split("{input_text}")[0][:500]
     reports = [call for call in chat.calls if call.messages[0].content.startswith(asked)]
     assert reports
     assert all(roles(call) == ["user"] for call in reports)
     assert not any("The Harbour Post" in call.text for call in chat.calls)
-    runtime.chat = Chat(as_the_library_asks)
-    return runtime
+    return runtime.index_dir
+
+
+@pytest.fixture
+def graph(stored: Path) -> BareRuntime:
+    return BareRuntime(stored, Chat(as_the_library_asks))
 
 
 async def library_calls(runtime: BareRuntime, mode: str) -> list[list[Message]]:

@@ -28,31 +28,18 @@ def unit(vectors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> "Vecto
     return rows
 
 
-def chunk(number: int, text: str = "text", source: Document | None = None) -> Chunk:
-    source = source or Document(doc_id=f"d{number}", text=text)
-    return Chunk(f"{number:06d}-00000", text, Span(doc_id=source.doc_id, start=0, end=len(text)), source)
+def chunk(number: int, source: Document | None = None) -> Chunk:
+    source = source or Document(doc_id=f"d{number}", text="text")
+    return Chunk(f"{number:06d}-00000", "text", Span(doc_id=source.doc_id, start=0, end=4), source)
 
 
 def search(index: PassageIndex, vector: "Vectors", k: int) -> list[Context]:
     return asyncio.run(index.search(vector, k))
 
 
-def found(index: PassageIndex, vector: "Vectors", k: int) -> list[int]:
-    return [int(context.doc_ids[0].removeprefix("d")) for context in search(index, vector, k)]
-
-
-def brute_force(vectors: "Vectors", query: "Vectors", k: int) -> list[int]:
-    return np.argsort(-(vectors @ query), kind="stable")[:k].tolist()  # type: ignore[no-any-return]
-
-
 @pytest.fixture(scope="module")
 def vectors() -> "Vectors":
     return unit(np.random.default_rng(7).normal(size=(N, DIM)))
-
-
-@pytest.fixture(scope="module")
-def queries() -> "Vectors":
-    return unit(np.random.default_rng(8).normal(size=(25, DIM)))
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +72,12 @@ def build(tmp_path: Path) -> Iterator[Build]:
         one.close()
 
 
-@pytest.mark.parametrize("k", [N, 3 * N])
 def test_where_k_is_larger_than_the_collection_all_come_in_order(
-    index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
+    index: PassageIndex, vectors: "Vectors"
 ) -> None:
-    assert found(index, queries[0], k) == brute_force(vectors, queries[0], N)
+    query = unit(np.random.default_rng(8).normal(size=DIM))
+    found = [int(context.doc_ids[0].removeprefix("d")) for context in search(index, query, 3 * N)]
+    assert found == np.argsort(-(vectors @ query), kind="stable").tolist()
 
 
 def test_opening_reads_the_graph_so_that_the_first_query_does_not_pay_for_it(stored: Path, tmp_path: Path) -> None:
@@ -115,13 +103,10 @@ def test_an_empty_index_finds_nothing_also_when_opened_again(build: Build, tmp_p
     [
         ("", {}, ""),
         ("A title", {}, "A title"),
-        ("", {"source": "The Post"}, "The Post"),
         ("A\n title ", {"source": "S", "published_at": "2031-03-14T08:30:00+00:00"}, "A title | S | 2031-03-14"),
         ("T", {"published_at": "November 12, 2023"}, "T | November 12, 2023"),
         ("T", {"published_at": "12/11/2023\n10:30"}, "T | 12/11/2023 10:30"),
-        ("T", {"published_at": "2024-03-05 (updated)"}, "T | 2024-03-05 (updated)"),
         ("T", {"published_at": "2024-03-05 23:30:00-08:00"}, "T | 2024-03-05"),
-        ("T", {"published_at": "20240305"}, "T | 2024-03-05"),
         ("T", {"published_at": "spring " * 1000}, f"T | {('spring ' * 6)[:39]}…"),
         ("T", {"author": "nobody", "url": "https://x.example", "published_at": ""}, "T"),
     ],

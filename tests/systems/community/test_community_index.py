@@ -136,14 +136,7 @@ async def test_a_report_that_cannot_be_had_is_counted_and_stood_in_for(
 
 
 @pytest.mark.parametrize(
-    ("extractor", "words"),
-    [
-        ("bounded", "Text:"),
-        ("bounded", "You write reports"),
-        ("nano", "-Goal-"),
-        ("nano", "MANY entities"),
-        ("nano", "You write reports"),
-    ],
+    ("extractor", "words"), [("bounded", "Text:"), ("bounded", "You write reports"), ("nano", "MANY entities")]
 )
 async def test_what_no_call_can_survive_ends_the_build_with_its_one_line(
     bare: BareRuntime, extractor: str, words: str
@@ -155,9 +148,8 @@ async def test_what_no_call_can_survive_ends_the_build_with_its_one_line(
     assert raised.value is gone
 
 
-@pytest.mark.parametrize("extractor", ["bounded", "nano"])
 @pytest.mark.parametrize(
-    "texts", [[], [""], [" \n", "\t"], ["a"], ['{"a": {x}} {0} %s'], [TEXTS["lonely"]]], ids=str
+    ("extractor", "texts"), [("bounded", [TEXTS["lonely"]]), ("nano", []), ("nano", ['{"a": {x}} {0} %s', "\t"])]
 )
 async def test_a_corpus_without_entities_makes_an_empty_index(
     bare: BareRuntime, extractor: str, texts: list[str]

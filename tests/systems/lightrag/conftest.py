@@ -1,7 +1,10 @@
 """A built index, and the runtime around it."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
-from runtimes import BareRuntime, Chat
+from runtimes import BareRuntime, Chat, Embedder
 
 from tests.systems.lightrag.scripted import answer_by_rule, build
 
@@ -12,10 +15,18 @@ def chat() -> Chat:
     return Chat(answer_by_rule)
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The folder with CORPUS indexed, and what was embedded for it."""
+    folder, embedder = tmp_path_factory.mktemp("stored"), Embedder()
+    asyncio.run(build(BareRuntime(folder, Chat(answer_by_rule), embedder)))
+    return folder, embedder.documents
+
+
 @pytest.fixture
-async def runtime(bare: BareRuntime, chat: Chat) -> BareRuntime:
+def runtime(stored: tuple[Path, list[str]], chat: Chat) -> BareRuntime:
     """With CORPUS indexed, and no call noted yet."""
-    await build(bare)
-    chat.calls.clear()
-    bare.stages.clear()
-    return bare
+    folder, documents = stored
+    embedder = Embedder()
+    embedder.documents += documents
+    return BareRuntime(folder, chat, embedder)

@@ -115,14 +115,6 @@ async def test_questions_that_are_under_way_at_once_are_counted_each_for_itself(
 
 
 @pytest.mark.slow
-async def test_without_a_generator_the_question_stands_in_for_its_keywords(runtime: BareRuntime) -> None:
-    runtime.chat = None
-    prediction = await answered(runtime, mode="hybrid")
-    assert prediction.answer is None
-    assert {context.kind for context in prediction.contexts} == {"triplet", "passage"}
-
-
-@pytest.mark.slow
 async def test_where_no_keyword_is_named_nothing_is_found_and_the_record_says_so(runtime: BareRuntime) -> None:
     runtime.chat = Chat(lambda asked: '{"high_level_keywords": [], "low_level_keywords": []}')
     system = await opened(runtime)
@@ -170,7 +162,7 @@ async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", ["[" * 100_000, '{"a":' * 100_000, '{"entities":' * 50_000, '"', "\x00{"])
+@pytest.mark.parametrize("broken", ["[" * 100_000, '{"entities":' * 50_000, "\x00{"])
 async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, broken: str) -> None:
     bare.chat = except_for("Marten Oake runs", lambda _: broken)
     stats = await build(bare, extraction="json", max_gleaning=0)

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import asking
 import pytest
 from runtimes import BareRuntime
 
 from harness.core.errors import ConfigError, HarnessError
-from harness.core.records import Document, Prediction, Query, Usage
+from harness.core.records import Document, Prediction, Usage
 from harness.models.fake_faults import Reply
 from harness.protocols import SystemSpec
 from harness.registry import SYSTEMS
@@ -19,16 +20,12 @@ from systems.pipelines.replies import WrongShape
 from .conftest import Service
 
 CORPUS = [Document(doc_id="tea", text="Tea is at four."), Document(doc_id="bread", text="Bread is at five.")]
-QUERY = Query(query_id="q", text="When is tea?")
 
 
 async def asked(spec: SystemSpec, runtime: BareRuntime, **answer: Any) -> Prediction:
     """What the system answers, indexed and loaded as by two processes."""
-    params = spec.index_params(), spec.answer_params(**answer)
-    await spec.build(*params, runtime).index(CORPUS)
-    system = spec.build(*params, runtime)
-    await system.load()
-    return await system.answer(QUERY)
+    await asking.indexed(spec, runtime, CORPUS)
+    return await asking.asked(spec, runtime, "When is tea?", **answer)
 
 
 def answered(name: str, folder: Path, **answer: Any) -> tuple[Prediction, BareRuntime]:
@@ -76,30 +73,33 @@ def test_what_is_not_metered_is_unknown_before_it_is_reported(
     assert runtime.own == [None, None, Usage(input_tokens=9, output_tokens=1)]
 
 
-def test_documents_that_the_corpus_does_not_hold_are_said(module: Callable[[str], str], tmp_path: Path) -> None:
-    code = (
-        "def f(question): return {'answer': 'a', 'contexts': [{'text': 't', 'doc_id': d} for d in ('tea', 'gin')]}"
-    )
-    prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
-    assert [(step.name, step.content) for step in prediction.trace] == [("not in the corpus", "gin")]
-    assert "such as 'gin': each counts as a wrong one" in runtime.warned[0]
-
-
-def test_contexts_that_name_no_document_are_said_and_no_wrong_ones(
-    module: Callable[[str], str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("contexts", "ids", "trace", "warning"),
+    [
+        (
+            "[{'text': 't', 'doc_id': d} for d in ('tea', 'gin')]",
+            [("tea",), ("gin",)],
+            [("not in the corpus", "gin")],
+            "such as 'gin': each counts as a wrong one",
+        ),
+        ("['t']", [()], [], "measures by document do not apply"),
+    ],
+)
+def test_contexts_of_unknown_documents_or_of_none_are_reported(
+    module: Callable[[str], str], tmp_path: Path, contexts: str, ids: Any, trace: Any, warning: str
 ) -> None:
-    code = "def f(question): return {'answer': 'a', 'contexts': ['t']}"
+    code = f"def f(question): return {{'answer': 'a', 'contexts': {contexts}}}"
     prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
-    assert (prediction.contexts[0].doc_ids, prediction.trace) == ((), ())
-    assert "measures by document do not apply" in runtime.warned[0]
+    assert [context.doc_ids for context in prediction.contexts] == ids
+    assert [(step.name, step.content) for step in prediction.trace] == trace
+    assert warning in runtime.warned[0]
 
 
 def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(
     module: Callable[[str], str], tmp_path: Path
 ) -> None:
     spec = SYSTEMS.load(f"python:{module('def f(question): return question')}:f")
-    system = spec.build(spec.index_params(), spec.answer_params(), BareRuntime(tmp_path))
-    stats = asyncio.run(system.index(CORPUS))
+    stats = asyncio.run(asking.indexed(spec, BareRuntime(tmp_path), CORPUS))
     assert stats.is_elsewhere
     assert "what that took is not known" in stats.notes[0]
 
