@@ -86,21 +86,14 @@ async def test_azure_embeds(on_azure: SpeakingServer, call_context: CallContext,
     assert on_azure.asked[0].path == "/openai/deployments/my-vectors/embeddings"
 
 
-def test_azure_needs_its_resource_and_a_version_that_can_be() -> None:
-    with pytest.raises(ConfigError, match="'azure' needs a URL"):
-        resolve_generator(GeneratorConfig(provider="azure", model="my-gpt"))
-    with pytest.raises(ConfigError, match=r"models\.generator\.options\.api_version: string should match"):
-        resolve_generator(
-            GeneratorConfig(
-                provider="azure", model="my-gpt", base_url="http://a.b", options={"api_version": "latest"}
-            )
-        )
-
-
-def test_the_version_of_azure_and_its_resource_are_part_of_what_a_model_is() -> None:
+def test_azure_needs_its_resource_and_a_known_version_which_are_part_of_the_models_identity() -> None:
     def identity(**config: Any) -> dict[str, Any]:
         return model_identity(resolve_generator(GeneratorConfig(provider="azure", model="my-gpt", **config)))
 
+    with pytest.raises(ConfigError, match="'azure' needs a URL"):
+        identity()
+    with pytest.raises(ConfigError, match=r"models\.generator\.options\.api_version: string should match"):
+        identity(base_url="http://a.b", options={"api_version": "latest"})
     plain = identity(base_url="https://a.openai.azure.com/openai/v1/")
     assert plain["base_url"] == "https://a.openai.azure.com"
     assert plain["options"] == {"api_version": "2024-10-21"}
@@ -130,23 +123,16 @@ async def test_a_schema_is_the_input_of_a_tool_that_has_to_be_used(at_anthropic:
     assert at_anthropic.asked[0].body["tools"][0]["input_schema"] == SCHEMA
 
 
-async def test_whoever_thinks_is_forced_to_no_tool_and_loses_the_temperature_alone(
+async def test_a_model_that_reasons_or_cannot_be_forced_to_a_tool_is_asked_for_json_in_words(
     at_anthropic: SpeakingServer, ask: Ask
 ) -> None:
     thinking = {"type": "enabled", "budget_tokens": 1024}
-    reply, _ = await ask(at_anthropic, SCHEMA, provider="anthropic", extra={"thinking": thinking})
-    assert reply == "so it is"
-    assert [set(asked.body) & {"temperature", "tools"} for asked in at_anthropic.asked] == [{"temperature"}, set()]
-
-
-async def test_a_model_that_cannot_be_forced_to_a_tool_is_asked_for_json_in_words(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
+    assert (await ask(at_anthropic, SCHEMA, provider="anthropic", extra={"thinking": thinking}))[0] == "so it is"
     why = "tool_choice: forced tool use is not available for this model"
     at_anthropic.first = [refused(400, "invalid_request_error", why)]
-    reply, _ = await ask(at_anthropic, SCHEMA, provider="anthropic")
-    assert reply == "so it is"
-    assert ["tools" in asked.body for asked in at_anthropic.asked] == [True, False]
+    assert (await ask(at_anthropic, SCHEMA, provider="anthropic"))[0] == "so it is"
+    sent = [set(asked.body) & {"temperature", "tools"} for asked in at_anthropic.asked]
+    assert sent == [{"temperature"}, set(), {"temperature", "tools"}, {"temperature"}]
 
 
 async def test_a_reply_that_max_tokens_ended_before_its_first_word_fails(

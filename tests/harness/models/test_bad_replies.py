@@ -13,7 +13,6 @@ import pytest
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
 from harness.models import reply_parsing
-from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
@@ -26,7 +25,6 @@ from .conftest import Connect, OpenSeam, Serve
 
 ASKED = [Message("user", "Who was Ada?")]
 DAMAGED = ["malformed", "truncated", "reset", "gzip_bomb", "endless"]
-ABSURD = ["usage_negative", "usage_huge", "usage_float", "usage_text"]
 
 
 @pytest.fixture
@@ -67,11 +65,8 @@ async def test_a_reply_that_never_gets_better_fails_its_call_in_one_line(
     assert call_context.fatal is None
 
 
-@pytest.mark.parametrize("coding", ["br", "gzip, gzip", "zstd"])
-async def test_a_body_that_is_packed_in_a_way_nobody_asked_for_is_not_unpacked(
-    serve: Serve, connect: Connect, coding: str
-) -> None:
-    server = serve(respond=lambda path, body: Reply(200, b"{}", {"content-encoding": coding}))
+async def test_a_body_in_an_encoding_that_was_not_requested_is_not_unpacked(serve: Serve, connect: Connect) -> None:
+    server = serve(respond=lambda path, body: Reply(200, b"{}", {"content-encoding": "gzip, gzip"}))
     with pytest.raises(UnreadableReply, match="content encoding that was not requested"):
         await asked(connect(server.base_url))
 
@@ -84,7 +79,7 @@ async def test_an_answer_that_comes_byte_by_byte_ends_at_the_time_limit_of_a_req
         await asked(connect(server.base_url, timeout_s=0.2))
 
 
-@pytest.mark.parametrize("fault", ABSURD)
+@pytest.mark.parametrize("fault", ["usage_negative", "usage_text"])
 async def test_usage_that_cannot_be_is_no_usage_and_the_answer_is_kept(
     serve: Serve, connect: Connect, open_seam: OpenSeam, fault: str
 ) -> None:

@@ -62,9 +62,7 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
     ("body", "words"),
     [
         (choice({"content": "The passage tells of a"}, "content_filter"), "content_filter"),
-        (choice({"content": ""}, "content_filter"), "content_filter"),
         (choice({"content": "The passage"}, "SAFETY"), "SAFETY"),
-        (choice({"content": "The passage"}, "sensitive"), "sensitive"),
         (b'{"choices": [{"index": 0, "finish_reason": "content_filter: RECITATION"}]}', "RECITATION"),
         (choice({"content": "The pas"}, "insufficient_system_resource"), "insufficient_system_resource"),
         (choice({"content": "I search.", "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
@@ -79,9 +77,7 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
         (b'{"message": "Invalid token", "code": 401}', "Invalid token"),
         (b'{"errors": [{"code": 5006, "message": "properties missing"}], "result": {}}', "properties missing"),
         (choice({"content": None, "refusal": "I'm sorry, I can't."}), "I'm sorry, I can't"),
-        (choice({"content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
         (choice({"content": "", "reasoning_content": "It is Marta"}), "reasoning parser"),
-        (choice({"content": None, "reasoning": "It is Marta"}), "reasoning parser"),
         (choice({"content": "<think>Perhaps"}, "length"), "max_tokens"),
         (choice({"content": "<think>Perhaps"}), "max_tokens"),
         (
@@ -201,16 +197,11 @@ JSON = st.recursive(
     ("header", "seconds"),
     [
         (None, None),
-        ("", None),
         ("0", 0.0),
-        ("12", 12.0),
         ("1.5", 1.5),
         (" 3 ", 3.0),
         ("-5", 0.0),
-        ("soon", None),
         ("inf", None),
-        ("nan", None),
-        ("1e999", None),
         ("12 seconds", None),
         (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
         (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
@@ -235,23 +226,23 @@ def test_retry_after_is_seconds_or_a_date_or_nothing(header: str | None, seconds
             {"prompt_tokens": 7, "completion_tokens": None, "prompt_tokens_details": None},
             Usage(calls=1, input_tokens=7),
         ),
-        (
-            {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": None}},
-            Usage(calls=1, input_tokens=7),
-        ),
         ({"prompt_tokens": 10**9, "completion_tokens": 0}, Usage(calls=1, input_tokens=10**9)),
         ({"completion_tokens": 2}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": None, "completion_tokens": 2}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 8}}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": float("inf")}, Usage(calls=1, unmetered_calls=1)),
-        ({"prompt_tokens": float("nan")}, Usage(calls=1, unmetered_calls=1)),
         ({}, Usage(calls=1, unmetered_calls=1)),
         (None, Usage(calls=1, unmetered_calls=1)),
-        ("many", Usage(calls=1, unmetered_calls=1)),
     ],
 )
 def test_usage_is_what_the_server_counted_or_an_unmetered_call(usage: object, read: Usage) -> None:
     assert read_usage(json.dumps({"usage": usage}).encode()) == read
+
+
+def test_a_reply_with_text_has_tokens_whatever_the_server_says() -> None:
+    for said in (0, None):
+        body = {**json.loads(choice({"content": "Marta"})), "usage": {"prompt_tokens": 9, "completion_tokens": said}}
+        assert read_usage(json.dumps(body).encode()).unmetered_calls == 1
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """The scripted model: a fixed function of the prompt, over HTTP or in this process."""
 
-import asyncio
 import json
 import urllib.request
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import openai
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.config import GeneratorConfig
 from harness.models.clients import OpenAIChat, open_client
-from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words, example_of
+from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, bag_of_words, example_of
 from harness.models.metering import Meter, metered
 from harness.models.transport import CallContext
 from harness.protocols import Message
@@ -62,20 +60,14 @@ async def test_the_same_script_gives_the_same_records_over_http_and_in_this_proc
     serve: Serve, call_context: CallContext, tmp_path: Path, script: FakeScript
 ) -> None:
     server = serve(script)
-    over_http = GeneratorConfig(
-        provider="openai-compatible", model="fake", base_url=server.base_url, max_retries=0
-    )
-    in_process = GeneratorConfig(
-        provider="fake", model="fake", options=script.model_dump(exclude_defaults=True), max_retries=0
-    )
+    fields: dict[str, Any] = {"model": "fake", "max_retries": 0}
+    over_http = GeneratorConfig(provider="openai-compatible", base_url=server.base_url, **fields)
+    in_process = GeneratorConfig(provider="fake", options=script.model_dump(exclude_defaults=True), **fields)
+    found = []
     with closing(Journal(tmp_path / "other.sqlite")) as journal:
-        found = []
-        for config, kept in (
-            (over_http, call_context),
-            (in_process, CallContext(journal, backoff=call_context.backoff)),
-        ):
-            client = open_client(config, kept)
-            async with client:
+        other = CallContext(journal, backoff=call_context.backoff)
+        for config, kept in ((over_http, call_context), (in_process, other)):
+            async with open_client(config, kept) as client:
                 found.append(await outcomes(OpenAIChat(config, client), Meter("index")))
     assert found[0] == found[1]
 
