@@ -11,8 +11,7 @@ from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, W
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
 from systems.common.headings import passage_text
-from systems.common.loaded import loaded
-from systems.common.passages import SearchedParams, index_stats
+from systems.common.passages import SearchedParams, index_stats, loaded
 from systems.common.prompts.thesis import PromptParams, answer_by
 from systems.common.token_estimate import clip, count_tokens
 from systems.common.word_index import WordIndex, check_word_index

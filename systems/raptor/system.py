@@ -28,9 +28,8 @@ from systems.common.passage_system import PassageSystem
 from systems.common.passages import PassageParams, SearchedParams, check_passages, index_stats
 from systems.common.prompts.thesis import answer_by
 from systems.common.search import SearchParams, place_of
-from systems.common.soft_clusters import DIMENSIONS, SoftClusters
 from systems.common.summaries import SummaryWriter, summary_messages
-from systems.common.summary_tree import Summary, Tree, TreeBuilder
+from systems.common.summary_tree import DIMENSIONS, SoftClusters, Summary, Tree, TreeBuilder
 
 _CHARACTERS_A_TOKEN = 4
 

@@ -5,25 +5,22 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
 import pytest
 
 from harness.core.records import Context, Document, Span
+from harness.protocols import Vectors
 from systems.common.chunking import Chunk
 from systems.common.headings import document_heading
 from systems.common.vector_index import PassageIndex
 
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
-
 N, DIM = 2000, 64
-Build = Callable[[Sequence[Chunk], "Vectors"], PassageIndex]
+Build = Callable[[Sequence[Chunk], Vectors], PassageIndex]
 
 
-def unit(vectors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> "Vectors":
+def unit(vectors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Vectors:
     rows: Vectors = (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
     return rows
 
@@ -33,17 +30,17 @@ def chunk(number: int, source: Document | None = None) -> Chunk:
     return Chunk(f"{number:06d}-00000", "text", Span(doc_id=source.doc_id, start=0, end=4), source)
 
 
-def search(index: PassageIndex, vector: "Vectors", k: int) -> list[Context]:
+def search(index: PassageIndex, vector: Vectors, k: int) -> list[Context]:
     return asyncio.run(index.search(vector, k))
 
 
 @pytest.fixture(scope="module")
-def vectors() -> "Vectors":
+def vectors() -> Vectors:
     return unit(np.random.default_rng(7).normal(size=(N, DIM)))
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory, vectors: "Vectors") -> Path:
+def stored(tmp_path_factory: pytest.TempPathFactory, vectors: Vectors) -> Path:
     """2,000 random vectors, built and closed."""
     folder = tmp_path_factory.mktemp("stored")
     PassageIndex.create(folder, [chunk(number) for number in range(N)], vectors).close()
@@ -61,7 +58,7 @@ def index(stored: Path) -> Iterator[PassageIndex]:
 def build(tmp_path: Path) -> Iterator[Build]:
     built: list[PassageIndex] = []
 
-    def create(chunks: Sequence[Chunk], rows: "Vectors") -> PassageIndex:
+    def create(chunks: Sequence[Chunk], rows: Vectors) -> PassageIndex:
         folder = tmp_path / f"index{len(built)}"
         folder.mkdir()
         built.append(PassageIndex.create(folder, chunks, rows))
@@ -72,9 +69,7 @@ def build(tmp_path: Path) -> Iterator[Build]:
         one.close()
 
 
-def test_where_k_is_larger_than_the_collection_all_come_in_order(
-    index: PassageIndex, vectors: "Vectors"
-) -> None:
+def test_where_k_is_larger_than_the_collection_all_come_in_order(index: PassageIndex, vectors: Vectors) -> None:
     query = unit(np.random.default_rng(8).normal(size=DIM))
     found = [int(context.doc_ids[0].removeprefix("d")) for context in search(index, query, 3 * N)]
     assert found == np.argsort(-(vectors @ query), kind="stable").tolist()

@@ -8,8 +8,7 @@ from runtimes import Asked, BareRuntime, Chat, Embedder
 from harness.core.records import Document, IndexStats, Prediction
 from harness.protocols import EMBEDS, GENERATES, Roles
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.contextual.contexts import excerpt, heading_contexts
-from systems.contextual.system import SPEC, AnswerParams, IndexParams
+from systems.contextual.system import SPEC, AnswerParams, IndexParams, excerpt, heading_contexts
 
 MANUAL = """Opening words, before any heading, about pumps in general.
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +13,8 @@ from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction
+from harness.protocols import Vectors
 from systems.crag.system import SPEC, AnswerParams
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 TEXTS = {
     "d0": "Ingrid Solvane runs Tidewright Power. Lunch is at noon. Ask Tidewright Power for a table.",
@@ -33,10 +31,10 @@ class Cosines:
     def __init__(self, of: Mapping[str, float]) -> None:
         self.of = of
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         raise AssertionError("a vector from the cache takes no time, which is no latency of a query")
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         cosine = 1.0 if text == QUESTION else self.of[text]
         return np.array([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32)
 

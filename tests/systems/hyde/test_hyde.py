@@ -1,6 +1,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +9,9 @@ from runtimes import BareRuntime, Chat
 
 from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import answer_messages
+from harness.protocols import Vectors
 from systems.hyde.system import SPEC
 from systems.naive import system as naive
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 QUESTION = "Who swims?"
 VECTORS = {QUESTION: (1, 0), "An otter swims.": (0, 1), "asks": (1, 0), "otter": (0, 1), "both": (0.6, 0.8)}
@@ -26,10 +24,10 @@ class Embedder:
     def __init__(self, vectors: Mapping[str, tuple[float, float]] = VECTORS) -> None:
         self._vectors = vectors
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return np.array([self._vectors[text] for text in texts], dtype=np.float32)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         return np.array(self._vectors[text], dtype=np.float32)
 
 

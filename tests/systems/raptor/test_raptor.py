@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import asking
 import numpy as np
@@ -9,12 +9,10 @@ from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ConfigError
 from harness.core.records import Document, IndexStats, Prediction
-from systems.common.soft_clusters import SoftClusters
+from harness.protocols import Vectors
 from systems.common.summaries import frequent_sentences
+from systems.common.summary_tree import SoftClusters
 from systems.raptor.system import SPEC, AnswerParams, IndexParams
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 CORPUS = [
     Document(doc_id=f"{animal} {number}", text=f"The {animal} of chapter {number} lives in the {place}.")
@@ -26,10 +24,10 @@ CORPUS = [
 class Embedder:
     """Otters lie near (1, 0), herons near (0, 1), each chapter a little further away."""
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return np.array([await self.embed_query(text) for text in texts], dtype=np.float32)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         angle = 0.01 * sum(int(word) for word in text.split() if word.isdigit())
         pair = (np.cos(angle), np.sin(angle)) if "otter" in text else (np.sin(angle), np.cos(angle))
         return np.array(pair, dtype=np.float32)

@@ -9,9 +9,9 @@ import pytest
 from graph_samples import EDGES, chunks_of, graph, random_graph, written
 
 from harness.core.records import Document
+from systems.common.graph_index import StoreKind, open_store
 from systems.common.graph_stores.contract import GraphStore
 from systems.common.graph_stores.neo4j import Neo4jStore
-from systems.common.graph_stores.open_store import StoreKind, open_store
 from systems.common.knowledge_graph import KnowledgeGraph
 
 NewStore = Callable[[Path], GraphStore]
@@ -43,9 +43,7 @@ ALIKE = {
 }
 """Names, with phrases that find each of them and no other."""
 PEOPLE = [f"Person {letter}" for letter in ("z", "y", "\u00e9", "\u4e2d", "\U00020000", "\uffdc", "b", "B2")]
-SAMPLE = graph(
-    chunks_of(DOCUMENTS), EDGES, ["Lonely", "Sam Smith", "Samsung", "Altman Street", *ALIKE, *PEOPLE]
-)
+SAMPLE = graph(chunks_of(DOCUMENTS), EDGES, ["Lonely", "Sam Smith", "Samsung", "Altman Street", *ALIKE, *PEOPLE])
 LARGE = random_graph(
     chunks_of([Document(doc_id=f"d{number}", text="word " * 200) for number in range(300)]), 1_000, 6_000
 )

@@ -1,7 +1,6 @@
 """What a graph store keeps, finds and answers, held against Ladybug and Neo4j alike."""
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -9,15 +8,13 @@ from graph_samples import EDGES, directions, expected, graph, passages_of, texts
 from hostile_cypher import AT_THE_BOUND, HEAVY
 
 from harness.core.records import Document, Span
+from harness.protocols import Vectors
 from systems.common.chunking import Chunk
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed, EntityHit, GraphStore, Sources
 from systems.common.headings import document_heading
 
 from .conftest import ALIKE, PEOPLE, Stored
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 # The graph
 
@@ -113,7 +110,7 @@ async def test_search_syntax_in_a_phrase_is_text(store: GraphStore) -> None:
 # Passages
 
 
-async def numbers(store: GraphStore, vector: "Vectors", k: int, among: list[str] | None = None) -> list[int]:
+async def numbers(store: GraphStore, vector: Vectors, k: int, among: list[str] | None = None) -> list[int]:
     found = await store.nearest_chunks(vector, k, among)
     return [int(context.doc_ids[0].removeprefix("d")) for context in found]
 

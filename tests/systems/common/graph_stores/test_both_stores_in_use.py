@@ -11,8 +11,8 @@ import pytest
 from graph_samples import EDGES, directions, expected, graph, random_graph, texts, written
 
 from harness.core.errors import MissingDependency
+from systems.common.graph_index import StoreKind, open_store
 from systems.common.graph_stores.contract import GraphSize, GraphStore
-from systems.common.graph_stores.open_store import StoreKind, open_store
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention
 
 from .conftest import NewStore
@@ -53,8 +53,8 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from graph_samples import directions, random_graph, texts
-from systems.common.graph_stores import threaded_calls as calls
-from systems.common.graph_stores.open_store import open_store
+from systems.common.graph_stores import contract as calls
+from systems.common.graph_index import open_store
 
 checks = 0
 check = calls.Calls.check

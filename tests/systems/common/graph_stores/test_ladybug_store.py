@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from systems.common.chunking import Chunk
 from systems.common.cypher import graph_schema
-from systems.common.cypher.statement import ReadStatement
+from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.entity_name_search import words

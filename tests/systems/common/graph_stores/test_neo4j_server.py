@@ -8,9 +8,9 @@ import pytest
 from neo4j_server import Neo4jServer
 
 from harness.core.errors import ServiceUnavailable
+from systems.common.graph_index import check_store
 from systems.common.graph_stores import neo4j_server as server_module
 from systems.common.graph_stores import neo4j_space
-from systems.common.graph_stores.neo4j_load import relationship_type
 from systems.common.graph_stores.neo4j_server import (
     Neo4jSettings,
     check_fit,
@@ -19,8 +19,7 @@ from systems.common.graph_stores.neo4j_server import (
     connect,
     rows_of,
 )
-from systems.common.graph_stores.neo4j_space import Space
-from systems.common.graph_stores.open_store import check_store
+from systems.common.graph_stores.neo4j_space import Space, relationship_type
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.system import SPEC
 

@@ -17,7 +17,7 @@ from neo4j_server import Neo4jServer, call_script, neo4j_home, unset
 
 from harness.core.errors import ServiceUnavailable
 from systems.common.cypher.statement_check import read_statement
-from systems.common.graph_stores import neo4j, neo4j_load
+from systems.common.graph_stores import neo4j, neo4j_space
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
@@ -116,7 +116,7 @@ async def test_a_graph_that_the_folder_does_not_name_stays_whole_and_a_killed_bu
     # Likewise where another container calls a folder of its own so.
     shutil.move(tmp_path / "a", tmp_path / "b")
     with monkeypatch.context() as changed:
-        changed.setattr("systems.common.graph_stores.neo4j_load.create_searches", kill)
+        changed.setattr("systems.common.graph_stores.neo4j_space.create_searches", kill)
         with pytest.raises(KeyboardInterrupt):
             new("a")._write(graph(texts(2)), directions(2))
     for chunks in (2, 1):
@@ -176,7 +176,7 @@ async def test_a_server_killed_while_a_graph_is_written_is_one_line_and_the_next
 
     try:
         with monkeypatch.context() as changed:
-            changed.setattr(neo4j_load, "create_searches", kill)
+            changed.setattr(neo4j_space, "create_searches", kill)
             with pytest.raises(ServiceUnavailable):
                 await new("a").write(kept, directions(40))
     finally:
