@@ -22,7 +22,7 @@ from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext, MeteredTransport
 from harness.store.call_journal import paid_by_runs
 
-from .conftest import OpenSeam
+from .conftest import Lab, OpenSeam
 
 
 class Price:
@@ -107,12 +107,10 @@ def random_texts(draw: random.Random, n: int) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("limited", ["tokens", "usd"])
-async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
-    open_seam: OpenSeam, tmp_path: Path, seed: int, limited: str
-) -> None:
+async def test_no_limit_is_ever_passed_and_most_of_it_is_used(lab: Lab, seed: int, limited: str) -> None:
     draw = random.Random(seed)
     limit = draw.choice([4_000, 9_000, 15_000])
-    call_context, server = open_seam(), Serving(draw)
+    call_context, server = lab.open_seam(), Serving(draw)
     allowance = Allowance(tokens=limit) if limited == "tokens" else Allowance(usd=limit / 1000)
     call_context.budget = Budget(allowance, {"generator": Price()})
     answered, refused = await ask_all(transport(call_context, server), random_texts(draw, 2_000))
@@ -125,9 +123,11 @@ async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
     assert limit - 3_000 < spent <= limit
     assert server.most_at_once > 1
     # Nothing that was served is missing from the journal, and no reservation is left.
-    assert usage_by_role(tmp_path / "calls.sqlite")["generator"].output_tokens == server.served["output_tokens"]
-    assert paid(tmp_path).input_tokens == server.served["input_tokens"]
-    assert (paid(tmp_path).calls, call_context.budget.spent.tokens) == (answered, sum_tokens(server.usage))
+    assert (
+        usage_by_role(lab.tmp_path / "calls.sqlite")["generator"].output_tokens == server.served["output_tokens"]
+    )
+    assert paid(lab.tmp_path).input_tokens == server.served["input_tokens"]
+    assert (paid(lab.tmp_path).calls, call_context.budget.spent.tokens) == (answered, sum_tokens(server.usage))
 
 
 def sum_tokens(usage: Usage) -> int:
@@ -187,13 +187,13 @@ async def test_a_refused_request_costs_nothing(open_seam: OpenSeam, tmp_path: Pa
 
 @pytest.mark.parametrize("fault", ["no_usage", "malformed", "hang"])
 async def test_an_answer_nobody_counted_or_that_was_cut_off_counts_with_its_upper_bound(
-    open_seam: OpenSeam, tmp_path: Path, fault: str
+    lab: Lab, fault: str
 ) -> None:
-    call_context = limited(open_seam, tokens=1000)
+    call_context = limited(lab.open_seam, tokens=1000)
     with metered(Meter("index")), suppress(UnreadableReply, TimeoutError):
         async with asyncio.timeout(0.3):
             await ask(transport(call_context, Serving(fault=fault)), "a" * 100)
-    assert 150 < sum_tokens(paid(tmp_path)) == call_context.budget.spent.tokens < 250
+    assert 150 < sum_tokens(paid(lab.tmp_path)) == call_context.budget.spent.tokens < 250
     assert call_context.fatal is None
 
 

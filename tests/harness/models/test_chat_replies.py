@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from harness.models.model_endpoint import read_error
 from harness.models.reply_parsing import read_usage
 from harness.protocols import Message, Tool, ToolCall
 
-from .conftest import Connect, OpenSeam, Serve
+from .conftest import Connect, Lab, Serve
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
 
@@ -52,10 +51,8 @@ async def said(serve: Serve, connect: Connect, body: bytes) -> tuple[str, list[s
     ],
     ids=str,
 )
-async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
-    serve: Serve, connect: Connect, message: dict[str, Any]
-) -> None:
-    assert await said(serve, connect, choice(message)) == ("Marta", ["Jon?"])
+async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(lab: Lab, message: dict[str, Any]) -> None:
+    assert await said(lab.serve, lab.connect, choice(message)) == ("Marta", ["Jon?"])
 
 
 @pytest.mark.parametrize(
@@ -89,11 +86,9 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
         (b"<!doctype html><title>Sign in</title>", "web page"),
     ],
 )
-async def test_a_reply_without_an_answer_fails_and_says_why(
-    serve: Serve, connect: Connect, body: bytes, words: str
-) -> None:
+async def test_a_reply_without_an_answer_fails_and_says_why(lab: Lab, body: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        await said(serve, connect, body)
+        await said(lab.serve, lab.connect, body)
 
 
 async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve: Serve, connect: Connect) -> None:
@@ -110,19 +105,14 @@ def echoing() -> Iterator[EchoingServer]:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_no_key_comes_back_from_a_server(
-    way: str,
-    echoing: EchoingServer,
-    connect: Connect,
-    open_seam: OpenSeam,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    way: str, echoing: EchoingServer, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     echoing.way = way
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     seen = []
     for role_of in KEYS:
-        chat = connect(echoing.base_url, open_seam(), api_key_env=role_of)
+        chat = lab.connect(echoing.base_url, lab.open_seam(), api_key_env=role_of)
         try:
             with metered(Meter(f"answer/{role_of}/0/1")):
                 seen.append(await chat.complete([Message("user", role_of)]))
@@ -130,7 +120,7 @@ async def test_no_key_comes_back_from_a_server(
             seen.append(traceback.format_exc())
     assert echoing.heard == list(KEYS.values())
     assert keys_in("".join(seen).encode(), list(KEYS.values())) == []
-    assert files_with_keys(tmp_path, list(KEYS.values())) == []
+    assert files_with_keys(lab.tmp_path, list(KEYS.values())) == []
 
 
 SEARCH = Tool("search", "Finds passages.", {"type": "object", "properties": {"query": {"type": "string"}}})
@@ -166,11 +156,9 @@ async def test_a_tool_is_called_by_the_protocol_of_the_provider(serve: Serve, co
 @pytest.mark.parametrize(
     "message", [{"content": "Marta"}, calling("delete", "{}"), calling("search", "no JSON"), {"tool_calls": [3]}]
 )
-async def test_a_reply_without_a_call_that_can_be_read_is_an_error(
-    serve: Serve, connect: Connect, message: dict[str, Any]
-) -> None:
+async def test_a_reply_without_a_call_that_can_be_read_is_an_error(lab: Lab, message: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"calls none|JSON"):
-        await called(serve, connect, message)
+        await called(lab.serve, lab.connect, message)
 
 
 # What servers say about usage, errors and waiting, whatever shape they say it in.
@@ -241,7 +229,10 @@ def test_usage_is_what_the_server_counted_or_an_unmetered_call(usage: object, re
 
 def test_a_reply_with_text_has_tokens_whatever_the_server_says() -> None:
     for said in (0, None):
-        body = {**json.loads(choice({"content": "Marta"})), "usage": {"prompt_tokens": 9, "completion_tokens": said}}
+        body = {
+            **json.loads(choice({"content": "Marta"})),
+            "usage": {"prompt_tokens": 9, "completion_tokens": said},
+        }
         assert read_usage(json.dumps(body).encode()).unmetered_calls == 1
 
 

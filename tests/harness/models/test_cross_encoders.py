@@ -27,7 +27,7 @@ from harness.protocols import Reranker
 from harness.runner.executing.execute import check_needs
 from harness.runner.plan import Cell, plan_cells
 
-from .conftest import Connect, Serve
+from .conftest import Lab
 
 WORTH = {"otter": 3.0, "heron": 1.0, "mud": -2.0}
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
@@ -172,32 +172,30 @@ def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
     assert found[0] != found[1]
 
 
-async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(
-    serve: Serve, connect: Connect
-) -> None:
-    server = serve(respond=likely(A=math.log(0.35), B=math.log(0.12), D=math.log(0.4), **{" A": math.log(0.13)}))
-    found, usage = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
+async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(lab: Lab) -> None:
+    server = lab.serve(
+        respond=likely(A=math.log(0.35), B=math.log(0.12), D=math.log(0.4), **{" A": math.log(0.13)})
+    )
+    found, usage = await by_letter(lab.connect(server.base_url), "It pours.", "It is dry.")
     assert found == pytest.approx([0.8, 0.8])
     assert (usage.calls, usage.cut_calls) == (2, 0)
 
 
 @pytest.mark.parametrize("letters", [{}, {"A": -17.0, "B": -19.5}, {"A": math.nan}])
 async def test_a_model_that_probably_says_none_of_the_letters_says_nothing(
-    serve: Serve, connect: Connect, letters: dict[str, float]
+    lab: Lab, letters: dict[str, float]
 ) -> None:
-    server = serve(respond=likely(The=-0.1, **letters))
+    server = lab.serve(respond=likely(The=-0.1, **letters))
     with pytest.raises(ValueError, match="none of A, B, C"):
-        await by_letter(connect(server.base_url), "It pours.")
+        await by_letter(lab.connect(server.base_url), "It pours.")
 
 
 @pytest.mark.parametrize("refused", ["", "logprobs", "top_logprobs"])
-async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
-    serve: Serve, connect: Connect, refused: str
-) -> None:
+async def test_a_server_without_log_probabilities_is_one_line_that_says_so(lab: Lab, refused: str) -> None:
     said = {"message": f"Unsupported parameter: '{refused}' is not supported with this model.", "param": refused}
     body = {"choices": [{"message": {"role": "assistant", "content": "A"}}], "usage": {"prompt_tokens": 9}}
     reply = Reply(400, json.dumps({"error": said}).encode()) if refused else Reply(200, json.dumps(body).encode())
-    server = serve(respond=lambda _path, _body: reply)
+    server = lab.serve(respond=lambda _path, _body: reply)
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
-        await by_letter(connect(server.base_url), "It pours.")
+        await by_letter(lab.connect(server.base_url), "It pours.")
     assert "\n" not in str(error.value)

@@ -3,7 +3,6 @@
 import json
 import urllib.request
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -19,7 +18,7 @@ from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
-from .conftest import Serve
+from .conftest import Lab, Serve
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 QUESTIONS = [f"Did Ada meet Charles {n} times, or was it Mary?" for n in range(6)]
@@ -57,16 +56,16 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.model_dump(exclude_defaults=True)))
 async def test_the_same_script_gives_the_same_records_over_http_and_in_this_process(
-    serve: Serve, call_context: CallContext, tmp_path: Path, script: FakeScript
+    lab: Lab, script: FakeScript
 ) -> None:
-    server = serve(script)
+    server = lab.serve(script)
     fields: dict[str, Any] = {"model": "fake", "max_retries": 0}
     over_http = GeneratorConfig(provider="openai-compatible", base_url=server.base_url, **fields)
     in_process = GeneratorConfig(provider="fake", options=script.model_dump(exclude_defaults=True), **fields)
     found = []
-    with closing(Journal(tmp_path / "other.sqlite")) as journal:
-        other = CallContext(journal, backoff=call_context.backoff)
-        for config, kept in ((over_http, call_context), (in_process, other)):
+    with closing(Journal(lab.tmp_path / "other.sqlite")) as journal:
+        other = CallContext(journal, backoff=lab.call_context.backoff)
+        for config, kept in ((over_http, lab.call_context), (in_process, other)):
             async with open_client(config, kept) as client:
                 found.append(await outcomes(OpenAIChat(config, client), Meter("index")))
     assert found[0] == found[1]

@@ -72,14 +72,7 @@ def test_the_presets_know_their_urls_keys_and_default_models() -> None:
             GeneratorConfig(provider="opnai"),
             "unknown generator provider 'opnai': did you mean 'openai'?",
         ),
-        (EmbedderConfig(provider="minlm"), "unknown embedder provider 'minlm': did you mean 'minilm'?"),
-        (
-            GeneratorConfig(provider="minilm2"),
-            "unknown generator provider 'minilm2':"
-            " known: anthropic, azure, fake, local, none, ollama, openai, openai-compatible, vllm",
-        ),
         (GeneratorConfig(provider="ollama"), "provider 'ollama' needs a model: set models.generator.model"),
-        (EmbedderConfig(provider="vllm"), "provider 'vllm' needs a model: set models.embedder.model"),
         (
             GeneratorConfig(provider="openai-compatible", model="m"),
             "provider 'openai-compatible' needs a URL: set models.generator.base_url",

@@ -82,7 +82,7 @@ async def ask_at(url: str, folder: Path) -> None:
         await ask_once(config, CallContext(journal), "preflight/today")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "SSL_CERT_DIR"])
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "CURL_CA_BUNDLE"])
 async def test_a_server_of_the_company_is_asked_where_any_program_was_told_its_root(
     server: FakeServer, company: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,11 +265,9 @@ async def test_a_server_that_answers_407_without_a_proxy_is_one_line(proxy: Prox
 @pytest.mark.parametrize(
     "value",
     [
-        "http//proxy:3128",
         "http://me:sek/ret@proxy:3128",
         "http://proxy:port",
         "ftp://me:sekret@proxy",
-        "://",
         "a b",
     ],
 )
@@ -297,7 +295,6 @@ async def test_a_socks_proxy_works_or_names_its_extra(
     ("listed", "url", "is_direct"),
     [
         ("corp.example", "http://llm.corp.example/v1", True),
-        (".corp.example", "http://corp.example/v1", True),
         ("*.corp.example", "http://llm.corp.example/v1", True),
         ("corp.example", "http://llmcorp.example/v1", False),
         ("other, corp.example:8000", "http://corp.example:8000/v1", True),
@@ -306,7 +303,6 @@ async def test_a_socks_proxy_works_or_names_its_extra(
         ("10.0.0.0/8", "http://11.1.2.3/v1", False),
         ("fd00::/8", "http://[fd00::1]:8000/v1", True),
         ("*", "https://corp.example/v1", True),
-        ("", "http://localhost:8000/v1", True),
         ("", "http://127.0.0.2/v1", True),
         ("", "http://[::1]/v1", True),
         ("", "http://localhost.example/v1", False),
