@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, need
 from harness.core.records import Document, IndexStats, Places
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
@@ -14,9 +14,9 @@ from harness.protocols import EMBEDS, GENERATES, ChatModel, Params, Role, Runtim
 from systems.common.chunking import check_splitter, iter_chunks
 from systems.common.extraction.extractor import Extractor, Focus, NlpOfChunks
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
-from systems.common.graph_stores.ladybug import LadybugStore, check_ladybug
+from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.graph_stores.neo4j import Neo4jStore
-from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_limits, check_neo4j
+from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
 from systems.common.passages import SearchedParams, empty_documents_note, loaded
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
@@ -31,11 +31,6 @@ def open_store(kind: StoreKind, folder: Path) -> GraphStore:
     return Neo4jStore(folder) if kind == "neo4j" else LadybugStore(folder)
 
 
-def servers_of(kind: StoreKind) -> list[str]:
-    """The URL of the server that a store of this kind uses, if any."""
-    return [Neo4jSettings.from_environment().uri] if kind == "neo4j" else []
-
-
 def check_store(kind: StoreKind) -> None:
     """Raise MissingDependency or ServiceUnavailable if a store of this kind cannot be used now.
 
@@ -44,13 +39,7 @@ def check_store(kind: StoreKind) -> None:
     if kind == "neo4j":
         check_neo4j()
     else:
-        check_ladybug()
-
-
-def check_limited_statements(kind: StoreKind) -> None:
-    """Raise ServiceUnavailable if a statement of a model could use unlimited time or memory of a server."""
-    if kind == "neo4j":
-        check_limits()
+        need("system-kg", "ladybug")
 
 
 INDEX_KIND = "graph/4"
@@ -97,7 +86,8 @@ def weights_of(params: GraphIndexParams) -> dict[str, str]:
 
 
 def graph_servers(params: GraphIndexParams) -> list[str]:
-    return servers_of(params.store)
+    """The URL of the store's server, if it has one."""
+    return [Neo4jSettings.from_environment().uri] if params.store == "neo4j" else []
 
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:

@@ -6,14 +6,14 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, need
 from harness.core.records import Context, Document, IndexStats, Places, Work
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
 from systems.common.headings import passage_text
 from systems.common.search import FoundPassages, SearchParams, best_passages, open_reranker, search_passages
-from systems.common.vector_index import PassageIndex, check_chroma
+from systems.common.vector_index import PassageIndex
 from systems.common.word_index import WordIndex, check_word_index
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def check_passages(index_params: PassageParams, answer_params: SearchParams) -> 
     check_splitter(index_params)
     check_word_index()
     if index_params.vectors:
-        check_chroma()
+        need("system-naive", "chromadb")
     elif answer_params.is_dense:
         raise ConfigError(
             f"answer.search={answer_params.search} searches vectors, but index.vectors=false stores none",

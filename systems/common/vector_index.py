@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import need
 from harness.core.records import Context, Span
 from harness.protocols import Vectors
 from systems.common.chunking import Chunk
@@ -88,11 +87,6 @@ class PassageIndex:
 
     def close(self) -> None:
         self._client.close()
-
-
-def check_chroma() -> None:
-    """Raise MissingDependency if Chroma is not installed."""
-    need("system-naive", "chromadb")
 
 
 def _client(folder: Path) -> Any:

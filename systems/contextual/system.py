@@ -20,7 +20,7 @@ from systems.common.headings import document_heading, heading_of, under_heading
 from systems.common.passage_system import PassageSystem
 from systems.common.passages import PassageParams, check_passages, expected_index, index_stats, settle_vectors
 from systems.common.passages import index_roles as passage_roles
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, place_of
 from systems.common.wrapped_libraries import CONCURRENCY, Guard
 
@@ -172,13 +172,12 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         """Retrieve, then generate once from the chunks without their contexts."""
         found = await self._passages.search(query.text, self._params.top_k)
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         places = [place_of(context) for context in found.contexts]
         content = "\n".join(
             f"{place}: {' | '.join((self._contexts.get(place) or 'none').splitlines())}" for place in places
         )
         trace = (Step(name="contexts of the passages", content=content),) if places else ()
-        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
+        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
 
 
 def index_roles(params: IndexParams) -> frozenset[Role]:

@@ -41,11 +41,6 @@ _SIZE = (
 )
 
 
-def check_ladybug() -> None:
-    """Raise MissingDependency if the package is not installed."""
-    need("system-kg", "ladybug")
-
-
 class LadybugStore(GraphStore):
     """All files are under `folder`, which may be moved; they are opened read-only at the first query. Call size()
     to open them earlier.
@@ -63,7 +58,7 @@ class LadybugStore(GraphStore):
     _PUBLISHED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
     def __init__(self, folder: Path) -> None:
-        check_ladybug()
+        need("system-kg", "ladybug")
         super().__init__(folder)
         self._opening = threading.Lock()
         self._stored: _Stored | None = None

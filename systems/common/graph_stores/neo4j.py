@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import ServiceUnavailable
+from harness.core.errors import ServiceUnavailable, need
 from harness.core.records import Context
 from harness.protocols import Vectors
 from systems.common.cypher.graph_schema import ReadStatement
@@ -28,7 +28,6 @@ from systems.common.graph_stores.contract import (
 from systems.common.graph_stores.entity_name_search import query_words
 from systems.common.graph_stores.neo4j_server import (
     Neo4jSettings,
-    check_package,
     connect,
     connected,
     explained,
@@ -88,7 +87,7 @@ class Neo4jStore(GraphStore):
     _PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
     def __init__(self, folder: Path) -> None:
-        check_package()
+        need("system-kg", "neo4j")
         super().__init__(folder)
         self._opening = threading.Lock()
         self._opened: _Opened | None = None

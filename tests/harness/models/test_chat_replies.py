@@ -185,16 +185,13 @@ JSON = st.recursive(
     ("header", "seconds"),
     [
         (None, None),
-        ("0", 0.0),
-        ("1.5", 1.5),
-        (" 3 ", 3.0),
+        (" 1.5 ", 1.5),
         ("-5", 0.0),
         ("inf", None),
         ("12 seconds", None),
         (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
         (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
         ("Mon, 04 May 2026 14:00:10 +0200", 10.0),
-        ("Mon, 04 May 2026 12:00:10 -0000", None),
         ("Mon, 99 May 2026 12:00:10 GMT", None),
     ],
 )
@@ -214,12 +211,9 @@ def test_retry_after_is_seconds_or_a_date_or_nothing(header: str | None, seconds
             {"prompt_tokens": 7, "completion_tokens": None, "prompt_tokens_details": None},
             Usage(calls=1, input_tokens=7),
         ),
-        ({"prompt_tokens": 10**9, "completion_tokens": 0}, Usage(calls=1, input_tokens=10**9)),
         ({"completion_tokens": 2}, Usage(calls=1, unmetered_calls=1)),
-        ({"prompt_tokens": None, "completion_tokens": 2}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 8}}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": float("inf")}, Usage(calls=1, unmetered_calls=1)),
-        ({}, Usage(calls=1, unmetered_calls=1)),
         (None, Usage(calls=1, unmetered_calls=1)),
     ],
 )
@@ -243,7 +237,6 @@ def test_a_reply_with_text_has_tokens_whatever_the_server_says() -> None:
         ({"error": {"message": "two\nlines", "code": 404}}, ("two lines", "404")),
         ({"error": "just text"}, ("just text", "")),
         ({"detail": "FastAPI's own"}, ('{"detail": "FastAPI\'s own"}', "")),
-        ({"error": {"type": "no message"}}, ('{"error": {"type": "no message"}}', "")),
         (["a", "list"], ('["a", "list"]', "")),
     ],
 )

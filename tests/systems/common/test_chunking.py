@@ -138,15 +138,6 @@ def test_empty_documents_leave_the_ids_and_spans_of_the_others_alone() -> None:
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["a", "word ", "a\n"])
-def test_a_megabyte_in_one_document_is_cut_to_the_letter(unit: str) -> None:
-    source = document(unit * (1_000_000 // len(unit)))
-    chunks = list(iter_chunks([source], ChunkParams()))
-    check(source, chunks, ChunkParams())
-    assert 900 < len(chunks) < 920
-
-
 @pytest.mark.parametrize(
     ("params", "field"),
     [

@@ -51,14 +51,12 @@ def test_a_report_that_says_nothing_is_refused(summary: object) -> None:
     ("value", "number"),
     [
         (3, 3),
-        (2.5, 2.5),
         (-1, 0),
         (10**400, 10),
         (True, None),
         ("3", 3),
         ("3/5", None),
         ("inf", None),
-        (None, None),
         (float("nan"), None),
     ],
 )
@@ -85,7 +83,6 @@ STATED = (
         ("Gull Sound", ("again", "array", "grid")),
         ("Marten Oake and an annual report of planning", ("ann",)),
         ("Nobody is named", ("d",)),
-        ("", ("d",)),
     ],
 )
 def test_a_point_cites_the_documents_that_state_what_it_names_else_those_of_its_report(
@@ -127,19 +124,6 @@ def test_batches_hold_every_report_in_order_within_the_budget(budget: int) -> No
     assert all(text.startswith(kept) and kept for text, kept in zip(texts, held, strict=True))
     assert all(sum(count_tokens(report.text) for report in batch) <= budget for batch in batches)
     assert all(kept == text for text, kept in zip(texts, held, strict=True) if count_tokens(text) <= budget)
-
-
-def test_the_constant_part_of_each_prompt_comes_first_and_the_task_again_at_the_end() -> None:
-    for first, second in [
-        (prompts.report_messages("one {x}"), prompts.report_messages("two")),
-        (prompts.map_messages("q {0}", ["one"]), prompts.map_messages("r", ["one", "two"])),
-    ]:
-        assert first[0] == second[0]
-        task = first[0].content.split("\n", 1)[1]
-        assert first[1].content.endswith(task)
-        assert second[1].content.endswith(task)
-    mapped = prompts.map_messages("q {0}", ["one", "two"])[1].content
-    assert mapped.startswith("Reports:\n\n[Report 1]\none\n\n[Report 2]\ntwo\n\nQuestion: q {0}\n\n")
 
 
 def test_every_list_and_string_of_a_schema_is_bounded() -> None:

@@ -219,12 +219,3 @@ async def test_by_rules_the_index_asks_for_no_generator(tmp_path: Path) -> None:
         stats = await system.index([Document(doc_id="d", text=PLAIN)])
     system.close()
     assert stats.nodes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [" \n\t", "a\x00b\r\n潮汐 \ufeff\u2028", '{"a": 1} | a | b | [x](y)'])
-async def test_a_corpus_without_a_single_name_is_searched_in_vain(tmp_path: Path, text: str) -> None:
-    runtime, index = BareRuntime(tmp_path, chat=None), {"extractor": "nlp"}
-    stats = await indexed(SPEC, runtime, [Document(doc_id="d", text=text)], index)
-    found = await asked(SPEC, runtime, "Who runs Tidewright Power?", index, mode="triplets")
-    assert (stats.failed_chunks, found.contexts) == (0, ())

@@ -188,11 +188,9 @@ def test_usage_goes_by_our_names_or_by_those_of_openai() -> None:
     ("said", "line"),
     [
         (42, "the reply must be a text or an object with 'answer', not a number"),
-        (None, "not null"),
         ({}, "the reply has no 'answer'; it has: nothing"),
         ({"anser": "x"}, "it has: anser"),
         ({"answer": "x" * 5_000_000}, "'answer' has 5,000,000 characters; at most 100,000 are kept"),
-        ({"answer": "x", "contexts": "a text"}, "'contexts' must be a list, not a text"),
         ({"answer": "x", "contexts": [3]}, "'contexts.0' must be a text or an object with 'text', not a number"),
         ({"answer": "x", "contexts": ["a", {"text": 5}]}, "'contexts.1.text' must be a text, not a number"),
         ({"answer": "x", "contexts": [{"text": "a", "doc_id": {}}]}, "'contexts.0.doc_id' must be a text"),
@@ -200,7 +198,6 @@ def test_usage_goes_by_our_names_or_by_those_of_openai() -> None:
         ({"answer": "x", "contexts": ["a"] * 10_001}, "'contexts' has 10,001 entries"),
         ({"answer": "x", "usage": 5}, "'usage' must be an object, not a number"),
         ({"answer": "x", "usage": {"input_tokens": -3}}, "'usage.input_tokens' must be a count, not -3"),
-        ({"answer": "x", "usage": {"calls": True}}, "'usage.calls' must be a count"),
         ({"answer": "x", "usage": {"cached_tokens": 5}}, "'usage.cached_tokens' is more than"),
     ],
 )

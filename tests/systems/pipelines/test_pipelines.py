@@ -19,6 +19,7 @@ from systems.pipelines.replies import WrongShape
 
 from .conftest import Service
 
+Module = Callable[[str], str]
 CORPUS = [Document(doc_id="tea", text="Tea is at four."), Document(doc_id="bread", text="Bread is at five.")]
 
 
@@ -35,7 +36,7 @@ def answered(name: str, folder: Path, **answer: Any) -> tuple[Prediction, BareRu
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
     """module(code) -> its name; in the folder of the command."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -60,13 +61,11 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
         "def f(question, base_url): return 'four' if '/own/' in base_url else ''",
     ],
 )
-def test_a_function_is_asked_by_what_it_takes(module: Callable[[str], str], tmp_path: Path, code: str) -> None:
+def test_a_function_is_asked_by_what_it_takes(module: Module, tmp_path: Path, code: str) -> None:
     assert answered(f"python:{module(code)}:f", tmp_path)[0].answer == "four"
 
 
-def test_what_is_not_metered_is_unknown_before_it_is_reported(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_what_is_not_metered_is_unknown_before_it_is_reported(module: Module, tmp_path: Path) -> None:
     code = "def f(question): return {'answer': 'a', 'usage': {'input_tokens': 9, 'output_tokens': 1}}"
     _, runtime = answered(f"python:{module(code)}:f", tmp_path)
     # The index; the question before it is asked, should it fail; what it said.
@@ -86,7 +85,7 @@ def test_what_is_not_metered_is_unknown_before_it_is_reported(
     ],
 )
 def test_contexts_of_unknown_documents_or_of_none_are_reported(
-    module: Callable[[str], str], tmp_path: Path, contexts: str, ids: Any, trace: Any, warning: str
+    module: Module, tmp_path: Path, contexts: str, ids: Any, trace: Any, warning: str
 ) -> None:
     code = f"def f(question): return {{'answer': 'a', 'contexts': {contexts}}}"
     prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
@@ -95,9 +94,7 @@ def test_contexts_of_unknown_documents_or_of_none_are_reported(
     assert warning in runtime.warned[0]
 
 
-def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(module: Module, tmp_path: Path) -> None:
     spec = SYSTEMS.load(f"python:{module('def f(question): return question')}:f")
     stats = asyncio.run(asking.indexed(spec, BareRuntime(tmp_path), CORPUS))
     assert stats.is_elsewhere
@@ -114,7 +111,7 @@ def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(
     ],
 )
 def test_what_is_no_pipeline_is_one_line_before_a_question_is_asked(
-    module: Callable[[str], str], tmp_path: Path, code: str, line: str
+    module: Module, tmp_path: Path, code: str, line: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         answered(f"python:{module(code)}:f", tmp_path)
@@ -122,7 +119,7 @@ def test_what_is_no_pipeline_is_one_line_before_a_question_is_asked(
 
 
 def test_no_answer_is_a_failure_where_the_run_has_a_generator_and_none_where_it_retrieves(
-    module: Callable[[str], str], tmp_path: Path
+    module: Module, tmp_path: Path
 ) -> None:
     name = f"python:{module('def f(question): return dict(answer=None, contexts=[question])')}:f"
     with pytest.raises(WrongShape, match="'answer' is null"):
@@ -147,9 +144,7 @@ wrong = RunnableLambda(lambda asked: 5)
 
 
 @pytest.mark.slow  # LangChain takes seconds to import.
-def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(module: Module, tmp_path: Path) -> None:
     prediction, runtime = answered(f"langchain:{module(CHAIN)}:make", tmp_path, input="input")
     assert prediction.answer == "When is tea?"
     assert [(one.text, one.doc_ids) for one in prediction.contexts] == [
@@ -160,7 +155,7 @@ def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(
 
 
 @pytest.mark.slow
-def test_a_chain_may_say_a_message_or_end_with_one(module: Callable[[str], str], tmp_path: Path) -> None:
+def test_a_chain_may_say_a_message_or_end_with_one(module: Module, tmp_path: Path) -> None:
     name = module(CHAIN)
     prediction, runtime = answered(f"langchain:{name}:text", tmp_path)
     assert (prediction.answer, runtime.own[-1]) == (
