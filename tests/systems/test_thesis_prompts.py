@@ -199,9 +199,7 @@ def rows(text: str) -> set[str]:
 
 @pytest.mark.slow  # each process that loads nano-graphrag waits for it for seconds
 @pytest.mark.parametrize("mode", ["global", "local"])
-async def test_community_sends_what_the_library_sends_and_then_the_thesis_prompt(
-    graph: BareRuntime, mode: str
-) -> None:
+async def test_community_sends_as_the_library_and_then_the_thesis_prompt(graph: BareRuntime, mode: str) -> None:
     prediction = await answered(community.SPEC, graph, engine="library", mode=mode, context_tokens=16384)
     chat = graph.chat
     assert isinstance(chat, Chat)

@@ -100,9 +100,7 @@ def test_azure_needs_its_resource_and_a_known_version_which_are_part_of_the_mode
     assert identity(base_url="https://a.openai.azure.com", options={"api_version": "v1"}) != plain
 
 
-async def test_anthropic_is_asked_in_its_own_words_and_all_input_is_counted(
-    claude: SpeakingServer, ask: Ask
-) -> None:
+async def test_anthropic_is_asked_in_its_words_and_all_input_is_counted(claude: SpeakingServer, ask: Ask) -> None:
     reply, usage = await ask(claude, provider="anthropic", max_tokens=64, extra={"top_k": 5})
     assert reply == "so it is"
     assert usage == Usage(calls=1, input_tokens=125, output_tokens=4, cached_tokens=100)
@@ -123,9 +121,7 @@ async def test_a_schema_is_the_input_of_a_tool_that_has_to_be_used(claude: Speak
     assert claude.asked[0].body["tools"][0]["input_schema"] == SCHEMA
 
 
-async def test_a_model_that_reasons_or_cannot_be_forced_to_a_tool_is_asked_for_json_in_words(
-    claude: SpeakingServer, ask: Ask
-) -> None:
+async def test_a_model_that_cannot_be_forced_to_a_tool_is_asked_in_words(claude: SpeakingServer, ask: Ask) -> None:
     thinking = {"type": "enabled", "budget_tokens": 1024}
     assert (await ask(claude, SCHEMA, provider="anthropic", extra={"thinking": thinking}))[0] == "so it is"
     why = "tool_choice: forced tool use is not available for this model"
@@ -140,9 +136,7 @@ async def test_a_reply_that_max_tokens_ended_before_its_first_word_fails(claude:
         await ask(claude, provider="anthropic", max_tokens=2)
 
 
-async def test_a_busy_server_is_asked_again_when_it_says_and_an_overloaded_one_too(
-    claude: SpeakingServer, ask: Ask
-) -> None:
+async def test_a_busy_or_overloaded_server_is_asked_again_when_it_says(claude: SpeakingServer, ask: Ask) -> None:
     claude.first = [
         refused(429, "rate_limit_error", "This request would exceed your rate limit.", retry_after="0.2"),
         refused(529, "overloaded_error", "Overloaded"),
@@ -176,9 +170,7 @@ async def test_what_is_wrong_with_a_config_is_one_line(
     assert line in str(error.value)
 
 
-async def test_an_account_without_credit_stops_the_run_and_not_each_query(
-    claude: SpeakingServer, ask: Ask
-) -> None:
+async def test_an_account_without_credit_stops_the_run_and_no_query(claude: SpeakingServer, ask: Ask) -> None:
     why = "Your credit balance is too low to access the Anthropic API."
     claude.first = [refused(400, "invalid_request_error", why)]
     with pytest.raises(ModelUnavailable, match="the quota is used up"):

@@ -60,9 +60,7 @@ async def test_a_reply_that_never_gets_better_fails_its_call_in_one_line(lab: La
     assert lab.call_context.fatal is None
 
 
-async def test_a_body_in_an_encoding_that_was_not_requested_is_not_unpacked(
-    serve: Serve, connect: Connect
-) -> None:
+async def test_a_body_in_an_encoding_nobody_requested_is_not_unpacked(serve: Serve, connect: Connect) -> None:
     server = serve(respond=lambda path, body: Reply(200, b"{}", {"content-encoding": "gzip, gzip"}))
     with pytest.raises(UnreadableReply, match="content encoding that was not requested"):
         await asked(connect(server.base_url))
@@ -84,9 +82,7 @@ async def test_usage_that_cannot_be_is_no_usage_and_the_answer_is_kept(lab: Lab,
 
 
 @pytest.mark.parametrize(("fault", "retries"), [("list_content", 0), ("bad_header", 1)])
-async def test_content_in_parts_is_their_text_and_a_header_that_is_none_is_tried_again(
-    lab: Lab, fault: str, retries: int
-) -> None:
+async def test_content_in_parts_is_their_text_and_a_bad_header_a_retry(lab: Lab, fault: str, retries: int) -> None:
     server = lab.serve(FakeScript(reply="yes, sir", fault=fault, fault_times=1))
     assert (await asked(lab.connect(server.base_url, max_retries=retries)))[0] == "yes, sir"
 

@@ -185,9 +185,7 @@ async def test_a_refused_request_costs_nothing(open_seam: OpenSeam, tmp_path: Pa
 
 
 @pytest.mark.parametrize("fault", ["no_usage", "malformed", "hang"])
-async def test_an_answer_nobody_counted_or_that_was_cut_off_counts_with_its_upper_bound(
-    lab: Lab, fault: str
-) -> None:
+async def test_an_answer_uncounted_or_cut_off_counts_with_its_upper_bound(lab: Lab, fault: str) -> None:
     call_context = limited(lab.open_seam, tokens=1000)
     with metered(Meter("index")), suppress(UnreadableReply, TimeoutError):
         async with asyncio.timeout(0.3):
@@ -196,7 +194,7 @@ async def test_an_answer_nobody_counted_or_that_was_cut_off_counts_with_its_uppe
     assert call_context.fatal is None
 
 
-async def test_a_time_limit_that_runs_out_in_the_queue_stops_the_run_and_fails_no_query(
+async def test_a_time_limit_that_ends_in_the_queue_stops_the_run_and_fails_no_query(
     open_seam: OpenSeam,
 ) -> None:
     call_context = limited(open_seam, tokens=350)

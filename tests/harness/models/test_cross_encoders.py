@@ -153,9 +153,7 @@ def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_pa
 
 
 @pytest.mark.parametrize("labels", [None, {"entails": 1.0, "entailment": 2.0}])
-def test_a_model_that_does_not_say_which_number_is_entailment_is_refused(
-    tmp_path: Path, labels: dict[str, float] | None
-) -> None:
+def test_a_model_that_does_not_name_entailment_is_refused(tmp_path: Path, labels: dict[str, float] | None) -> None:
     folder = write_onnx(tmp_path / "model", MEANT, labels=labels)
     with pytest.raises(ModelUnavailable, match="no label that is entailment"):
         check_entailment(str(folder))
@@ -182,9 +180,7 @@ async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premi
 
 
 @pytest.mark.parametrize("letters", [{}, {"A": -17.0, "B": -19.5}, {"A": math.nan}])
-async def test_a_model_that_probably_says_none_of_the_letters_says_nothing(
-    lab: Lab, letters: dict[str, float]
-) -> None:
+async def test_a_model_that_says_none_of_the_letters_says_nothing(lab: Lab, letters: dict[str, float]) -> None:
     server = lab.serve(respond=likely(The=-0.1, **letters))
     with pytest.raises(ValueError, match="none of A, B, C"):
         await by_letter(lab.connect(server.base_url), "It pours.")

@@ -163,7 +163,7 @@ async def test_an_index_killed_between_batches_goes_on_where_it_stopped(open_cac
     assert (first.embedded_texts, second.embedded_texts, second.cached_texts) == (6, 4, 6)
 
 
-async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all_of_them(
+async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all(
     open_cache: OpenCache,
 ) -> None:
     encoder, seen = Encoder(), list[tuple[int, int]]()
@@ -211,9 +211,7 @@ async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_
     assert [meter.replayed_calls for meter in used] == [0, 0, 0]
 
 
-async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
-    call_context: CallContext, open_cache: OpenCache
-) -> None:
+async def test_a_cached_text_costs_a_query_once(call_context: CallContext, open_cache: OpenCache) -> None:
     """As one that it computed: an answer costs the same, whichever query came first."""
     embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
     meters = []
@@ -228,7 +226,7 @@ async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
     assert (cached.embedded_texts, cached.cached_texts) == (0, 3)
 
 
-async def test_judgements_of_one_evaluation_count_a_vector_that_they_share_once(
+async def test_judgements_count_a_vector_that_they_share_once(
     call_context: CallContext, open_cache: OpenCache
 ) -> None:
     embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
@@ -281,7 +279,7 @@ def test_unit_rows_have_length_one_and_keep_their_direction(vectors: Vectors) ->
 # What is not installed
 
 
-def test_an_optional_package_that_is_missing_is_one_line(
+def test_a_missing_optional_package_is_one_line(
     monkeypatch: pytest.MonkeyPatch, call_context: CallContext
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)

@@ -115,7 +115,7 @@ async def test_a_single_text_that_is_refused_is_an_error(lab: Lab) -> None:
         await lab.connect_embedder(lab.serve(respond=respond).base_url).embed(["a long text"])
 
 
-async def test_vectors_of_another_length_than_those_of_the_index_are_one_line_and_nothing_is_lost(
+async def test_vectors_of_another_length_than_the_index_are_one_line_and_nothing_is_lost(
     lab: Lab,
 ) -> None:
     length = 8

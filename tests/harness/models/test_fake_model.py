@@ -55,9 +55,7 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.model_dump(exclude_defaults=True)))
-async def test_the_same_script_gives_the_same_records_over_http_and_in_this_process(
-    lab: Lab, script: FakeScript
-) -> None:
+async def test_a_script_gives_the_same_records_over_http_and_in_this_process(lab: Lab, script: FakeScript) -> None:
     server = lab.serve(script)
     fields: dict[str, Any] = {"model": "fake", "max_retries": 0}
     over_http = GeneratorConfig(provider="openai-compatible", base_url=server.base_url, **fields)

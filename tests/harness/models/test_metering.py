@@ -1,9 +1,7 @@
 """Who is charged, for what, and how much waiting was nobody's latency."""
 
 import asyncio
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import zip_longest
 
@@ -44,7 +42,7 @@ def play(meter: Meter, clock: Clock, calls: list[list[bool | None]]) -> None:
 
 @settings(deadline=None)
 @given(CALLS)
-def test_throttled_are_the_seconds_in_which_every_open_call_waits_for_its_provider(
+def test_throttled_are_the_seconds_in_which_all_open_calls_wait(
     calls: list[list[bool | None]],
 ) -> None:
     meter, at_once = Meter("index"), list(zip_longest(*calls))
@@ -54,7 +52,7 @@ def test_throttled_are_the_seconds_in_which_every_open_call_waits_for_its_provid
     assert meter.throttled_s == sum(bool(waiting) and all(waiting) for waiting in is_open)
 
 
-def test_what_turns_out_to_have_been_waiting_is_throttled_and_an_open_call_counts_until_now(
+def test_waiting_found_out_later_is_throttled_and_an_open_call_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     meter, clock = Meter("index"), Clock(monkeypatch)

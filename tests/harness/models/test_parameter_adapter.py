@@ -57,9 +57,7 @@ def among(call_context: CallContext, results: Path) -> CallContext:
     return call_context
 
 
-async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails(
-    lab: Lab, call_context: CallContext
-) -> None:
+async def test_of_64_calls_at_once_each_parameter_is_refused_once(lab: Lab, call_context: CallContext) -> None:
     server, lines = lab.serve(REFUSES), list[str]()
     call_context = among(call_context, lab.tmp_path)
     call_context.say = lines.append
@@ -111,7 +109,7 @@ async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later
     assert refused.model.served["calls"] == 1
 
 
-async def test_what_is_omitted_is_never_sent_by_us_or_by_a_pipeline_that_is_lent_the_model(
+async def test_what_is_omitted_is_sent_neither_by_us_nor_by_a_pipeline(
     lab: Lab, call_context: CallContext
 ) -> None:
     server, noted = Server(lambda _request: None), []
@@ -190,7 +188,7 @@ async def test_a_refusal_that_comes_late_stops_the_run_which_would_have_two_ways
     assert isinstance(lab.call_context.fatal, ModelUnavailable)
 
 
-async def test_room_for_reasoning_is_added_to_every_call_and_its_budget_and_to_none_of_the_journal(
+async def test_room_for_reasoning_is_added_to_calls_and_budget_but_not_to_the_journal(
     lab: Lab,
 ) -> None:
     server = lab.serve(FakeScript(reply="yes", reasoning_tokens=500))

@@ -41,9 +41,7 @@ async def test_a_server_that_falters_is_left_to_who_calls_it_next(lab: Lab, faul
         ("http_511", r"HTTP 511.*models\.generator\.base_url"),
     ],
 )
-async def test_what_every_call_would_fail_of_is_one_line_before_anything_is_paid(
-    lab: Lab, fault: str, said: str
-) -> None:
+async def test_what_every_call_would_fail_of_is_one_line_at_first(lab: Lab, fault: str, said: str) -> None:
     with pytest.raises(ModelUnavailable, match=said):
         await ask_once(generator(lab.serve(FakeScript(fault=fault))), lab.call_context, "preflight/today")
 

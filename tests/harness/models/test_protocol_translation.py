@@ -59,7 +59,7 @@ async def test_one_request_takes_no_longer_than_the_client_allows() -> None:
         (Translation(), "embeddings", "m", 404, "this provider does not embed as m"),
     ],
 )
-async def test_a_refusal_has_its_status_and_message(
+async def test_refusals_keep_their_status(
     translation: Translation, path: str, model: str, status: int, words: str
 ) -> None:
     response = await posted(translation, path, {"model": model})

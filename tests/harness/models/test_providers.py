@@ -142,9 +142,7 @@ def test_a_provider_without_a_server_is_always_reachable() -> None:
 @pytest.mark.parametrize(
     "key", ["sk-first\nsk-second-line", "sk-\x1b[31mred-0123", "sk-schlüssel-0123", "sk-a\tb-0123"]
 )
-def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
-    key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_no_header_can_hold_is_refused_unshown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", key)
     config = resolve_generator(GeneratorConfig(provider="vllm", model="m", api_key_env="MINE"))
     with pytest.raises(ConfigError) as caught:

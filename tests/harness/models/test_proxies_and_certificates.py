@@ -101,9 +101,7 @@ async def test_one_that_nobody_vouches_for_is_one_line_at_once(server: FakeServe
     )
 
 
-def test_what_is_named_for_openssl_comes_before_what_others_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_openssl_is_told_comes_before_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mine.pem", "theirs.pem"):
         (tmp_path / name).write_text("")
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "gone.pem"))
@@ -271,16 +269,14 @@ async def test_a_server_that_answers_407_without_a_proxy_is_one_line(proxy: Prox
         "a b",
     ],
 )
-def test_a_variable_that_names_no_proxy_is_one_line_that_does_not_quote_it(
-    value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_names_no_proxy_is_one_unquoted_line(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", value)
     with pytest.raises(ConfigError, match="HTTPS_PROXY") as error:
         proxy_of("https://llm.corp.invalid/v1")
     assert "sek" not in str(error.value)
 
 
-async def test_a_socks_proxy_works_or_names_its_extra(
+async def test_socks_works_or_names_its_extra(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://me:sekret@127.0.0.1:9")
@@ -308,7 +304,7 @@ async def test_a_socks_proxy_works_or_names_its_extra(
         ("", "http://localhost.example/v1", False),
     ],
 )
-def test_no_proxy_lists_names_ports_and_networks(
+def test_no_proxy_lists_what_is_direct(
     listed: str, url: str, is_direct: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://proxy:3128")

@@ -70,9 +70,7 @@ def files_holding(folder: Path, secret: str) -> list[str]:
 # What is sent
 
 
-async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lengths_in_a_schema_are_kept_from_openai(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     schema = {"type": "object", "properties": {"names": {"type": "array", "maxItems": 3, "items": NAME}}}
     for provider, sent in (("openai", {"type": "string"}), ("openai-compatible", NAME)):

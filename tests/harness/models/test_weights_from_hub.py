@@ -77,9 +77,7 @@ def test_a_file_lands_in_the_hubs_own_cache_and_is_found_there_when_the_hub_is_g
 
 
 @pytest.mark.slow
-def test_a_file_that_another_program_downloaded_is_found_without_a_question(
-    machine: Machine, mirror: Mirror
-) -> None:
+def test_a_file_that_another_program_fetched_is_found_without_a_question(machine: Machine, mirror: Mirror) -> None:
     others = "from huggingface_hub import hf_hub_download; print(hf_hub_download('org/repo', 'tiny.gguf'))"
     (path,) = machine.says(others)
     before = files_in(machine.hub)
@@ -169,9 +167,7 @@ def test_a_download_that_breaks_off_is_taken_up_where_it_broke(machine: Machine,
 
 
 @pytest.mark.slow
-def test_wrong_bytes_in_the_hubs_cache_are_left_alone_and_named(
-    machine: Machine, mirror: Mirror, wheel: Path
-) -> None:
+def test_wrong_bytes_in_the_hubs_cache_stay_and_are_named(machine: Machine, mirror: Mirror, wheel: Path) -> None:
     path = machine.fetch(NO_WHEELS)
     machine.blob.write_bytes(OTHER)
     line, taken = machine.says(f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))")

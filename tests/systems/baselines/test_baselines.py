@@ -49,7 +49,9 @@ async def test_a_fact_becomes_a_sentence_with_its_heading_and_its_span(tmp_path:
     )
 
 
-async def test_a_reworded_fact_has_no_span_and_empty_repeated_and_foreign_ones_are_left_out(tmp_path: Path) -> None:
+async def test_a_reworded_fact_has_no_span_and_empty_repeated_and_foreign_ones_are_left_out(
+    tmp_path: Path,
+) -> None:
     odd = [fact(PLAIN, ""), fact(PLAIN, " \n"), Evidence(doc_id="elsewhere", fact="The heron")]
     heron = fact(PLAIN, " The heron lives\n")
     here, reworded, other = await contexts_of(
@@ -107,14 +109,14 @@ async def test_closed_book_is_one_generation_from_the_question_alone(tmp_path: P
     runtime = BareRuntime(tmp_path, chat, embedder, answer_style=style)
     documents = [Document(doc_id=str(n), text="a text") for n in range(3)]
     assert await indexed(closed_book.SPEC, runtime, documents) == IndexStats(documents=3)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240 - an empty folder
     assert await ask(closed_book.SPEC, runtime, QUESTION) == Prediction(answer="reply", has_contexts=False)
     assert chat.prompts == [closed_book_messages(QUESTION, style)]
     assert (embedder.queries, runtime.stages) == ([], ["generate"])
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_its_prompt_has_the_shared_task_before_and_after_the_question_and_names_no_passages(
+def test_its_prompt_has_the_shared_task_twice_and_names_no_passages(
     style: AnswerStyle,
 ) -> None:
     def task(messages: list[Message]) -> str:

@@ -74,9 +74,7 @@ def langchain(text: str, params: ChunkParams) -> list[str]:
 
 @pytest.mark.slow  # importing LangChain takes 2 s
 @pytest.mark.parametrize("params", SIZES, ids=IDS)
-def test_real_articles_are_cut_where_langchain_cuts_them(
-    articles: tuple[Document, ...], params: ChunkParams
-) -> None:
+def test_articles_are_cut_where_langchain_cuts_them(articles: tuple[Document, ...], params: ChunkParams) -> None:
     for article in articles:
         assert [chunk.text for chunk in iter_chunks([article], params)] == langchain(article.text, params)
 

@@ -91,9 +91,7 @@ def fused(lists: list[str], k: int = 10) -> str:
 
 
 @pytest.mark.parametrize(("lists", "order"), [(["abc", "xyc"], "caxby"), (["ab", "ba"], "ab"), (["a", "x"], "ax")])
-def test_what_both_lists_hold_comes_first_and_equal_scores_as_in_the_first_list(
-    lists: list[str], order: str
-) -> None:
+def test_what_both_lists_hold_comes_first_and_ties_as_in_the_first_list(lists: list[str], order: str) -> None:
     assert fused(lists) == order
 
 
@@ -206,7 +204,7 @@ def runtime(tmp_path: Path) -> BareRuntime:
     return BareRuntime(tmp_path, reranker=ByLength())
 
 
-async def test_the_best_come_first_with_the_reranker_s_score_and_equal_ones_as_they_were(
+async def test_the_best_come_first_with_the_reranker_s_score_and_ties_as_they_were(
     runtime: BareRuntime,
 ) -> None:
     found = [passage(name) for name in ("ccc", "bb", "a", "dd")]
@@ -226,7 +224,7 @@ async def test_without_one_the_search_s_order_stands(runtime: BareRuntime) -> No
     assert runtime.stages == []
 
 
-async def test_it_reads_fetch_k_passages_with_their_headings_and_top_k_are_handed_over(
+async def test_it_reads_fetch_k_passages_with_headings_and_top_k_are_handed_over(
     runtime: BareRuntime,
 ) -> None:
     corpus = [Document(doc_id=f"d{n}", title=f"Title {n}", text="otter " * (9 - n)) for n in range(8)]

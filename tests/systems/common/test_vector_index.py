@@ -104,9 +104,7 @@ def test_an_empty_index_finds_nothing_also_when_opened_again(build: Build, tmp_p
         ("T", {"author": "nobody", "url": "https://x.example", "published_at": ""}, "T"),
     ],
 )
-def test_a_heading_is_title_source_and_day_on_one_line(
-    title: str, metadata: dict[str, str], expected: str
-) -> None:
+def test_a_heading_is_title_source_and_day_in_a_line(title: str, metadata: dict[str, str], expected: str) -> None:
     source = Document(doc_id="d", text="text", title=title, metadata=metadata)
     assert document_heading(chunk(0, source=source).document) == expected
 

@@ -85,9 +85,7 @@ STATED = (
         ("Nobody is named", ("d",)),
     ],
 )
-def test_a_point_cites_the_documents_that_state_what_it_names_else_those_of_its_report(
-    said: str, cited: tuple[str, ...]
-) -> None:
+def test_a_point_cites_what_states_it_else_what_its_report_cites(said: str, cited: tuple[str, ...]) -> None:
     assert Report("0", 0, "text", 1.0, 1.0, ("d",), STATED).cited_for(said) == cited
 
 

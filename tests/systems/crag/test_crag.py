@@ -107,9 +107,7 @@ def judging(*grades: str, query: str = "Gull Sound") -> Chat:
         ("incorrect", ["Gull Sound lies off Port Aldery."], 4),
     ],
 )
-async def test_a_second_search_joins_or_replaces_the_first(
-    tmp_path: Path, grade: str, seen: list[str], calls: int
-) -> None:
+async def test_a_second_search_joins_or_replaces(tmp_path: Path, grade: str, seen: list[str], calls: int) -> None:
     chat = judging(grade, "correct")
     prediction = await ask(tmp_path, chat, {}, grader="model", top_k=1)
     assert (strips(prediction), len(chat.calls), prediction.answer) == (seen, calls, "Ingrid Solvane")

@@ -78,7 +78,7 @@ async def test_rows_of_the_graph_are_its_contexts_and_name_their_documents(store
     assert "retrieve" not in stages
 
 
-async def test_sources_are_named_with_the_day_they_were_published_whichever_way_they_were_found(
+async def test_sources_are_named_with_their_day_whichever_way_they_were_found(
     tmp_path: Path,
 ) -> None:
     dated = [
@@ -108,9 +108,7 @@ async def test_sources_are_named_with_the_day_they_were_published_whichever_way_
         ),
     ],
 )
-async def test_a_statement_that_gave_nothing_is_repaired_once_with_the_reason_shown(
-    stored: Path, first: str, trouble: str
-) -> None:
+async def test_a_statement_that_gave_nothing_is_repaired_once(stored: Path, first: str, trouble: str) -> None:
     model = Model(first, RUNS)
     prediction, _ = await ask(stored, model)
     assert told(prediction, "way") == ["repair"]
@@ -224,9 +222,7 @@ async def test_a_schema_of_ones_own_makes_people_and_conversations_of_mails(mail
     "statement",
     ["MATCH (d:Document) RETURN d.doc_id", "MATCH (p:Person) RETURN p.name", "MATCH (e:Email) DELETE e"],
 )
-async def test_statements_about_another_schema_or_without_a_source_find_passages(
-    mails: Path, statement: str
-) -> None:
+async def test_statements_of_another_schema_or_without_source_find_passages(mails: Path, statement: str) -> None:
     prediction = await ask_mails(mails, Chat(Agent(statement, "Cy")), repairs=0)
     assert told(prediction, "way") == ["fallback"]
     assert prediction.contexts[0].kind == "passage"
@@ -311,9 +307,7 @@ SENDS = "relationships: {SENT: {from: Person, to: Email, fields: [from]"
         ("", "valid"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_one_line_before_anything_is_paid(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_an_unusable_schema_is_one_line_before_anything_is_paid(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "own.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=said) as error:
@@ -334,7 +328,7 @@ def test_a_schema_is_stored_in_ladybug_alone_and_a_missing_file_names_the_shippe
     assert "schema" not in AgentIndexParams().model_dump()
 
 
-async def test_a_schema_about_fields_that_no_document_has_is_refused_before_anything_is_built(
+async def test_a_schema_of_fields_that_no_document_has_is_refused_before_the_build(
     tmp_path: Path,
 ) -> None:
     articles = [mail.model_copy(update={"metadata": {"author": "Cy"}}) for mail in MAILS]

@@ -100,9 +100,7 @@ async def test_an_answer_that_abstains_has_nothing_to_prove(stored: Path) -> Non
 
 
 @pytest.mark.parametrize("said", ["no JSON at all", '{"steps": "none"}', '{"steps": []}', '{"steps": ["", 3]}'])
-async def test_where_the_steps_cannot_be_read_question_and_answer_stand_for_them(
-    stored: Path, said: str
-) -> None:
+async def test_where_the_steps_cannot_be_read_question_and_answer_stand_for_them(stored: Path, said: str) -> None:
     model = Model()
     model.steps = said
     prediction = await ask(stored, model)
@@ -168,9 +166,7 @@ def sentences_of(doc_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("steps", ["after_answer", "with_answer"])
-async def test_the_direct_baseline_offers_what_the_model_names_in_the_place_where_it_stands(
-    stored: Path, steps: str
-) -> None:
+async def test_the_direct_baseline_offers_what_the_model_names_at_its_place(stored: Path, steps: str) -> None:
     entailment, copied = Entailment(), "ingrid solvane  runs\nTidewright Power."
     found = await ask(
         stored, Model(copied, "She is its head.", copied), entailment, evidence="direct", steps=steps
@@ -195,9 +191,7 @@ async def test_the_graph_is_walked_as_far_as_it_may_be(stored: Path) -> None:
     assert passages == {1: 1, 2: 2, 3: 2}
 
 
-async def test_passages_are_looked_at_that_the_graph_leads_to_however_many_others_are_nearer(
-    stored: Path, tmp_path: Path
-) -> None:
+async def test_the_graph_leads_to_passages_however_many_are_nearer(stored: Path, tmp_path: Path) -> None:
     # Of none of these a triplet is read, and each has all the words of the step.
     step = "Ingrid Solvane"
     nearer = [Document(doc_id=f"n{number}", text=f"Not by {step} {step} {number}") for number in range(150)]

@@ -56,7 +56,7 @@ async def test_the_mean_of_the_question_and_the_hypothetical_passage_is_searched
     assert [context.score for context in found] == pytest.approx([0.98995, 0.70711, 0.70711], abs=1e-4)
 
 
-async def test_the_answer_is_generated_from_real_passages_and_the_trace_has_the_hypothetical_ones(
+async def test_the_answer_is_from_real_passages_and_the_trace_has_the_hypothetical_ones(
     stored: Path,
 ) -> None:
     chat = writing("An otter swims.", "asks", "An otter swims.")

@@ -57,7 +57,7 @@ async def test_a_chunk_whose_replies_are_prose_is_counted_and_its_passage_is_sti
     assert found.contexts[0].doc_ids == ("d1",)
 
 
-async def test_hybrid_gives_the_nearest_passages_and_then_the_triplets_of_the_question_s_entities(
+async def test_hybrid_gives_near_passages_then_triplets_of_the_question_s_entities(
     stored: BareRuntime,
 ) -> None:
     contexts = await ask(stored, "What does Tidewright Power build?", top_k=2)
@@ -167,7 +167,7 @@ async def test_the_passages_that_state_what_is_nearest_come_in_its_order(stored:
     assert [context.doc_ids for context in contexts if context.kind == "passage"] == [("d2",)]
 
 
-async def test_passages_that_mention_the_question_s_entities_are_fused_with_the_search_s(
+async def test_passages_that_mention_the_question_s_entities_are_fused_in(
     stored: BareRuntime,
 ) -> None:
     question = "Ondrevik: turbines, turbines, turbines?"

@@ -149,9 +149,7 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extraction", ["text", "json"])
-async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counted(
-    bare: BareRuntime, extraction: str
-) -> None:
+async def test_what_a_cut_off_reply_holds_is_in_the_graph_and_counted(bare: BareRuntime, extraction: str) -> None:
     def begun(asked: Asked) -> str:
         return answer_by_rule(asked).partition("relation")[0]
 
@@ -171,7 +169,7 @@ async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, br
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
-async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
+async def test_many_descriptions_are_joined_by_the_model_or_counted_as_lost(
     bare: BareRuntime, fails: bool
 ) -> None:
     failing = raising(OSError("the line is dead"))

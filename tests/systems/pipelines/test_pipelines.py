@@ -110,7 +110,7 @@ def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(module:
         ("import no_such_thing\ndef f(q): ...", "cannot be imported (ModuleNotFoundError"),
     ],
 )
-def test_what_is_no_pipeline_is_one_line_before_a_question_is_asked(
+def test_what_is_no_pipeline_is_one_line_before_asking(
     module: Module, tmp_path: Path, code: str, line: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -118,9 +118,7 @@ def test_what_is_no_pipeline_is_one_line_before_a_question_is_asked(
     assert line in str(refused.value)
 
 
-def test_no_answer_is_a_failure_where_the_run_has_a_generator_and_none_where_it_retrieves(
-    module: Module, tmp_path: Path
-) -> None:
+def test_no_answer_is_a_failure_unless_the_run_only_retrieves(module: Module, tmp_path: Path) -> None:
     name = f"python:{module('def f(question): return dict(answer=None, contexts=[question])')}:f"
     with pytest.raises(WrongShape, match="'answer' is null"):
         answered(name, tmp_path)
@@ -215,9 +213,7 @@ def test_a_service_that_is_not_there_is_one_line_before_anything_is_paid() -> No
         spec.preflight(spec.index_params(), spec.answer_params())
 
 
-def test_a_service_elsewhere_is_asked_through_the_proxy(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_services_elsewhere_go_through_the_proxy(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As a proxy, the service sees the whole URL.
     monkeypatch.setenv("HTTP_PROXY", service.url)
     for name in ("no_proxy", "NO_PROXY"):

@@ -133,7 +133,7 @@ def run(village: CommandLineHere, config: str, *words: str) -> RunDir:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", REPLIES)
-def test_a_shipped_config_compares_a_product_by_its_documented_format(
+def test_a_shipped_config_reads_its_documented_format(
     village: CommandLineHere, service: Service, config: str
 ) -> None:
     service.says(REPLIES[config]())
@@ -315,7 +315,7 @@ def test_a_busy_service_is_asked_again_and_its_limit_is_no_latency(service: Serv
         ("answer.reply={contexts: citations}", "answer.reply.answer"),
     ],
 )
-def test_a_wrong_template_is_one_line_when_it_is_planned(
+def test_a_wrong_template_is_one_line(
     village: CommandLineHere, service: Service, setting: str, named: str
 ) -> None:
     line = village.refused("plan", "-s", service.at(), "--set", setting)

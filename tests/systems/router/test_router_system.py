@@ -80,9 +80,7 @@ async def test_each_question_goes_to_the_system_of_its_type_which_is_loaded_once
         (("hm", "I cannot say"), "first", "no type"),
     ],
 )
-async def test_a_model_may_tell_the_type(
-    tmp_path: Path, replies: tuple[str, ...], answer: str, route: str
-) -> None:
+async def test_models_may_tell_the_type(tmp_path: Path, replies: tuple[str, ...], answer: str, route: str) -> None:
     router, _ = opened(tmp_path, POLICY.model_copy(update={"classifier": "model"}), *replies)
     (said,) = await answers(router, COMPARES)
     assert said.answer == answer

@@ -1,4 +1,3 @@
-import asyncio
 import json
 import random
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from harness.extraction.entity_names import entity_id
 from harness.extraction.types import FoundEntity, TextGraph
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
 from systems.common.extraction.bounded import BoundedExtractor
-from systems.common.extraction.extractor import Focus, NlpOfChunks
+from systems.common.extraction.extractor import Focus
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, assemble
 from systems.common.prompts.triplets import MAX_TRIPLETS
 
@@ -96,7 +95,7 @@ async def test_a_model_that_is_gone_ends_the_extraction() -> None:
     ],
     ids=["none", "twice", "too many", "half a triplet", "empty field", "too long"],
 )
-async def test_what_a_server_without_schemas_may_send_is_bounded(
+async def test_what_servers_without_schemas_send_is_bounded(
     text: str, triplets: tuple[Triplet, ...] | int
 ) -> None:
     (found,) = await extract(Chat(lambda _: text), "text")

@@ -53,9 +53,7 @@ async def named(store: GraphStore, question: str, publishers: frozenset[str] = f
         ("?!", []),
     ],
 )
-async def test_names_are_the_graph_s_own_the_longest_first(
-    store: GraphStore, question: str, names: list[str]
-) -> None:
+async def test_names_are_the_graph_s_longest_first(store: GraphStore, question: str, names: list[str]) -> None:
     assert await named(store, question) == names
 
 

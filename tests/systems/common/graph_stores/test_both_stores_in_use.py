@@ -71,9 +71,7 @@ asyncio.run(open_store(sys.argv[1], Path(sys.argv[2])).write(random_graph(texts(
 
 
 @pytest.mark.slow
-async def test_a_killed_write_is_replaced_by_the_next(
-    kind: StoreKind, new_store: NewStore, tmp_path: Path
-) -> None:
+async def test_the_next_write_replaces_a_killed_one(kind: StoreKind, new_store: NewStore, tmp_path: Path) -> None:
     store = new_store(tmp_path / "index")
     killed = start(KILLED, kind, str(tmp_path / "index"))
     assert (*killed.communicate(timeout=60), killed.returncode) == ("", "", -9)
@@ -126,9 +124,7 @@ async def test_cancelled_questions_disturb_no_other_and_not_the_end(store: Graph
     store.close()
 
 
-async def test_a_closed_store_answers_nothing_and_holds_no_file_and_no_connection(
-    store: GraphStore, tmp_path: Path
-) -> None:
+async def test_a_closed_store_answers_nothing_and_holds_nothing(store: GraphStore, tmp_path: Path) -> None:
     before = len(psutil.Process().net_connections())
     await written(store, graph(texts(4), EDGES))
     await asyncio.gather(
@@ -148,9 +144,7 @@ async def test_a_closed_store_answers_nothing_and_holds_no_file_and_no_connectio
     assert len(psutil.Process().net_connections()) <= before
 
 
-def test_without_its_package_a_store_says_what_to_install(
-    kind: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named(kind: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.core.errors.find_spec", lambda name: None)
     with pytest.raises(MissingDependency, match=r"not installed: .*pip install 'rag-bench-harness\[system-kg\]'"):
         open_store(kind, tmp_path)

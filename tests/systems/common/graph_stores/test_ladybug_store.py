@@ -122,7 +122,7 @@ def unplannable(monkeypatch: pytest.MonkeyPatch) -> ReadStatement:
 
 
 @pytest.mark.slow
-async def test_a_statement_that_is_never_planned_is_ended_and_the_next_is_answered(
+async def test_a_statement_never_planned_is_ended_and_the_next_answered(
     tmp_path: Path, unplannable: ReadStatement
 ) -> None:
     store = await written(LadybugStore(tmp_path), graph(texts(4), EDGES))

@@ -57,7 +57,7 @@ LIMITED = {"db.memory.transaction.max": "256.00MiB", "db.transaction.timeout": "
 @pytest.mark.parametrize(
     "found", [{}, {**LIMITED, "db.transaction.timeout": "0s"}, {**LIMITED, "db.memory.transaction.max": "0B"}]
 )
-def test_a_server_that_does_not_limit_statements_or_does_not_say_is_not_fit_for_those_of_a_model(
+def test_a_server_that_does_not_limit_statements_is_not_fit_for_those_of_a_model(
     found: dict[str, str],
 ) -> None:
     check_limited("bolt://x", LIMITED)
@@ -101,9 +101,7 @@ def test_an_address_that_is_none_or_holds_a_password_is_refused_without_showing_
 
 
 @pytest.mark.slow
-def test_a_server_that_is_down_is_one_line_at_once(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_down_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         uri = f"bolt://127.0.0.1:{free.getsockname()[1]}"
@@ -124,7 +122,7 @@ def test_only_our_own_names_get_into_queries(name: str) -> None:
         Space(name)
 
 
-def test_a_folder_of_the_same_name_on_another_machine_has_another_space(
+def test_the_same_folder_on_another_machine_is_another_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spaces = set()
@@ -157,9 +155,7 @@ def test_a_relation_is_the_type_of_its_edge_where_it_is_a_plain_word(relation: s
 
 
 @pytest.mark.slow
-def test_wrong_too_many_wrong_and_missing_passwords_are_told_apart(
-    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_passwords_are_told_apart(neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
     said = []
     with monkeypatch.context() as wrong:
         wrong.setenv("NEO4J_PASSWORD", "wrong-password")

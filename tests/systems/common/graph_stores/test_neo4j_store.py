@@ -126,9 +126,7 @@ async def test_a_graph_that_the_folder_does_not_name_stays_whole_and_a_killed_bu
         assert written_to == Space.of(tmp_path / "a", 1).name
 
 
-async def test_ties_beyond_the_first_candidates_still_come_in_corpus_order(
-    new: New, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ties_beyond_the_candidates_come_in_corpus_order(new: New, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neo4j, "_CANDIDATES", 30)
     same, far = unit(np.ones((1, 16))), directions(20)
     rows = np.concatenate([far[:10], same.repeat(200, 0), far[10:]])
