@@ -213,7 +213,7 @@ def test_a_service_that_is_not_there_is_one_line_before_anything_is_paid() -> No
         spec.preflight(spec.index_params(), spec.answer_params())
 
 
-def test_services_elsewhere_go_through_the_proxy(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_proxy_is_used(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As a proxy, the service sees the whole URL.
     monkeypatch.setenv("HTTP_PROXY", service.url)
     for name in ("no_proxy", "NO_PROXY"):
