@@ -86,7 +86,7 @@ async def test_an_index_is_typed_edges_and_a_file_without_secrets_and_drop_leave
     (file,) = (tmp_path / "a").iterdir()
     text = file.read_text(encoding="utf-8")
     told = json.loads(text)
-    counts = {"documents": 4, "chunks": 4, "entities": 7, "relations": 6, "mentions": 12}
+    counts = {"documents": 4, "chunks": 4, "entities": 7, "relations": 6, "mentions": 15}
     assert told.pop("build")
     assert told == {"space": space.name, "server": neo4j_server.uri, **counts}
     assert neo4j_server.password not in text + repr(store) + repr(vars(store)) + repr(neo4j_server)
