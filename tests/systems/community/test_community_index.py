@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def test_the_index_counts_what_it_holds(bare: BareRuntime, chat: Chat) -> None:
+async def test_an_index_holds_what_it_counts_and_reports_on_its_own_prompt(bare: BareRuntime, chat: Chat) -> None:
     stats = await build(bare)
     assert (stats.documents, stats.chunks, stats.failed_chunks) == (5, 5, 0)
     assert (stats.nodes, stats.edges) == (9, 8)
@@ -41,15 +41,18 @@ async def test_the_index_counts_what_it_holds(bare: BareRuntime, chat: Chat) -> 
     assert bare.stages == ["chunk", "extract", "embed", "cluster", "report"]
     assert (5, 5, "extracting") in bare.told
     assert bare.told[-1] == (stats.communities, stats.communities, "reporting")
-
-
-async def test_an_edge_weighs_as_many_chunks_as_state_it_and_names_them(bare: BareRuntime) -> None:
-    await build(bare)
     edge = graph_of(bare).edges["Gull Sound", "Tidewright Power"]
     units = stored(bare, "kv_store_text_chunks")
     sources = [units[unit]["places"][0]["doc_id"] for unit in edge["source_id"].split(SEPARATOR)]
     assert (edge["weight"], sources) == (2.0, ["array", "again"])
     assert edge["description"] == "Tidewright Power built Gull Sound (The Harbour Post)"
+    for call in reports_asked(chat):
+        material = call.messages[1].content.split("Tables:\n\n")[1].split("\n\nWrite a report")[0]
+        assert call.messages == prompts.report_messages(material)
+        assert material.startswith("-----Reports-----\n```csv")
+        assert material.endswith("```")
+        assert call.max_tokens == prompts.REPORT_MAX_TOKENS
+        assert "analyst" not in call.text
 
 
 async def test_a_text_unit_knows_every_place_it_stands_at(bare: BareRuntime) -> None:
@@ -92,17 +95,6 @@ def test_weights_that_the_algorithm_refuses_are_brought_within_its_bounds(weight
 
     graph = nx.Graph([("a", "b", {"weight": weight}), ("b", "c", {"weight": 1.0})])
     assert _divide(graph, {"max_graph_cluster_size": 10, "graph_cluster_seed": 0}).keys() == {"a", "b", "c"}
-
-
-async def test_a_report_is_asked_for_with_our_prompt_and_its_tables(bare: BareRuntime, chat: Chat) -> None:
-    await build(bare)
-    for call in reports_asked(chat):
-        material = call.messages[1].content.split("Tables:\n\n")[1].split("\n\nWrite a report")[0]
-        assert call.messages == prompts.report_messages(material)
-        assert material.startswith("-----Reports-----\n```csv")
-        assert material.endswith("```")
-        assert call.max_tokens == prompts.REPORT_MAX_TOKENS
-        assert "analyst" not in call.text
 
 
 async def test_the_tables_of_a_report_keep_to_their_budget(bare: BareRuntime, chat: Chat) -> None:
