@@ -1,7 +1,6 @@
 """Real texts where the data files are, and the index of a wrapped library, built once for a file of tests."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,21 +12,12 @@ from runtimes import BareRuntime, Chat, Embedder
 from harness.core.records import Document
 from harness.datasets import local_files, multihop_rag
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture(scope="session")
-def articles() -> Iterator[tuple[Document, ...]]:
-    """MultiHop-RAG's 609 articles, from RAG_HARNESS_DATA, else ../shared/data beside the repository."""
-    named = os.environ.get(local_files.ENV)
-    folder = Path(named).expanduser() if named else ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        why = f"{folder} is missing; point {local_files.ENV} at the folder of data/README.md"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        pytest.skip(why)
+def articles(data_folder: Path) -> Iterator[tuple[Document, ...]]:
+    """MultiHop-RAG's 609 articles."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(local_files.ENV, str(folder.resolve()))
+        patch.setenv(local_files.ENV, str(data_folder))
         yield multihop_rag.SPEC.load("default").documents
 
 
