@@ -20,7 +20,7 @@ CORPUS = [
     Document(doc_id=doc_id, text=text, title=f"Article {doc_id}", metadata={"source": "The Post"})
     for doc_id, text in TEXTS.items()
 ]
-THESIS = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
+THESIS: dict[str, Any] = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
 """Its parameters for retrieval."""
 STATEMENT = re.compile(
     r"([A-Z]\w+(?: [A-Z]\w+)*) (runs|builds turbines for|makes signals for|lies off) (?:the )?"

@@ -142,15 +142,22 @@ async def test_the_baselines_ask_no_model_of_entailment(stored: Path) -> None:
     whole = await ask(stored, Model(STEPS[1]), entailment, pick="chunk")
     assert offered(whole) == [TEXTS["d0"]]
     assert entailment.read == []
-    chosen = ({}, {"pick": "cosine"}, {"pick": "chunk"}, {"evidence": "direct"})
+    chosen: tuple[dict[str, str], ...] = ({}, {"pick": "cosine"}, {"pick": "chunk"}, {"evidence": "direct"})
     named = [SPEC.own_entailment(AnswerParams.model_validate(params)) for params in chosen]
     assert named == ["generator", None, None, None]
 
 
 async def test_as_published_one_call_gives_answer_and_steps_and_each_passage_a_sentence(stored: Path) -> None:
     runtime = BareRuntime(stored, model := Chat(Model(STEPS[0])), entailment=(entailment := Entailment()))
-    published = {"steps": "with_answer", "sentence_per": "chunk", "step_sentences": 100, "length": "characters"}
-    prediction = await asking.asked(SPEC, runtime, QUESTION, **published)
+    prediction = await asking.asked(
+        SPEC,
+        runtime,
+        QUESTION,
+        steps="with_answer",
+        sentence_per="chunk",
+        step_sentences=100,
+        length="characters",
+    )
     (reasoning,) = model.calls
     assert [message.role for message in reasoning.messages] == ["system", "user"]
     assert all(context.text in reasoning.messages[1].content for context in prediction.contexts)
