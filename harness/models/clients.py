@@ -21,14 +21,13 @@ from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import ending_of, usage_of
 from harness.models.transport import CallContext, MeteredTransport
 from harness.models.vectors import BatchTooLarge, is_about_a_batch, vectors_of
-from harness.protocols import Message, Tool, ToolCall
+from harness.protocols import Message, Tool, ToolCall, Vectors
 from harness.store import Dialect, Dialects
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from harness.models.llama_server import ServerAccess
-    from harness.protocols import Vectors
 
 _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call>|<function=|\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls_section_begin|tool_call_start)\|>"
@@ -299,11 +298,11 @@ class OpenAIEmbedding:
         self.named = config.described
         """`embedder MODEL at URL`."""
 
-    async def embed(self, texts: Sequence[str]) -> "Vectors":
+    async def embed(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), d), float32, unit rows."""
         return (await self.embed_counted(texts))[0]
 
-    async def embed_counted(self, texts: Sequence[str]) -> "tuple[Vectors, Usage]":
+    async def embed_counted(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """The same, with the usage of the call. Raises `BatchTooLarge` if the server accepts fewer texts."""
         from openai import APIStatusError
 

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,8 @@ from harness.models.embedding_cache import CachedVector, EmbeddingCache, usage_o
 from harness.models.metering import Meter, collect_replayed_calls, current_meter
 from harness.models.providers import TextEncoder, provider_of
 from harness.models.vectors import BatchTooLarge
+from harness.protocols import Vectors
 from harness.store import StoredCall
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
-
 
 EmbedProgress = Callable[[int, int], None]
 """progress(embedded texts, all texts)."""
@@ -40,7 +36,7 @@ class CachedEmbedder:
         self._under_way: dict[str, asyncio.Event] = {}
         """What ends when a text that is being embedded is cached."""
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Each finished batch is stored, so a killed build resumes there."""
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
@@ -62,7 +58,7 @@ class CachedEmbedder:
             ends.set()
         return self._cache.get(texts)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         current_meter().embedded_texts += 1
         vectors, _, _ = await self._embed([text])
         row: Vectors = vectors[0]
@@ -99,7 +95,7 @@ class CachedEmbedder:
             current_meter().add_embedded(batch)
             self._progress(n_all - len(missing) + start, n_all)
 
-    async def _embed(self, texts: Sequence[str]) -> "tuple[Vectors, Usage, StoredCall | None]":
+    async def _embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage, StoredCall | None]:
         """The vectors, and the journal's call if it answered. ModelUnavailable if they are not as long as those
         that are stored.
         """

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from harness.core.errors import StoreError
 from harness.core.hashing import digest
 from harness.core.records import Usage
 from harness.models.model_endpoint import model_identity
+from harness.protocols import Vectors
 from harness.store.atomic_files import at_once, open_database, open_to_read
 from harness.store.checksums import row_check
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 
 class CachedVector(NamedTuple):
@@ -93,7 +91,7 @@ class EmbeddingCache:
     def add(
         self,
         texts: Sequence[str],
-        vectors: "Vectors",
+        vectors: Vectors,
         seconds: float = 0.0,
         usage: Usage = _NO_CALL,
         payer: str | None = None,
@@ -117,7 +115,7 @@ class EmbeddingCache:
                     values = (*self._place(text), *entry)
                     self._db.execute(_INSERT, (*values, row_check(values)))
 
-    def get(self, texts: Sequence[str]) -> "Vectors":
+    def get(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), d); KeyError for a text that is not stored."""
         stored = self.entries(texts)
         return np.stack([np.frombuffer(stored[text].vector, dtype="<f4") for text in texts]).astype(np.float32)

@@ -4,15 +4,14 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.protocols import Vectors
 
 
-def unit_rows(vectors: "Vectors") -> "Vectors":
+def unit_rows(vectors: Vectors) -> Vectors:
     """The same rows at length 1; a row of zeros or of NaN raises ValueError."""
     if vectors.ndim != 2:
         raise ValueError("the embedder's reply holds no embeddings")
@@ -71,7 +70,7 @@ def _in_order(rows: list[Any]) -> list[Any]:
     return [row.get("embedding") if isinstance(row, dict) else row for row in rows]
 
 
-def vectors_of(reply: Any, n_texts: int) -> "Vectors":
+def vectors_of(reply: Any, n_texts: int) -> Vectors:
     """Shape (n_texts, d), float32, unit rows. Raises ValueError, which says what the server sent instead."""
     rows = rows_of(reply)
     if rows is None:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+else:
+    # numpy takes long to import.
+    Vectors = Any
 
 Role = Literal["generator", "embedder"]
 """The role of a model for a system."""

@@ -19,7 +19,7 @@ from systems.common.prompts.search_decision import (
     decision_schema,
     decision_tools,
 )
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, place_of
 
 
@@ -62,8 +62,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
         else:
             memory.note("stop", await self._act(self._runtime.chat, query.text, memory))
         contexts = tuple(memory.contexts.values())
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
-        return Prediction(answer=answer, contexts=contexts, trace=tuple(memory.trace), retrieved=memory.ranking)
+        return await predict(self._runtime, self._params, query.text, contexts, memory.trace, memory.ranking)
 
     async def _act(self, chat: ChatModel, question: str, memory: AgentMemory) -> str:
         """Fill `memory`; returns why the model stopped. The first step always searches: for the question itself if

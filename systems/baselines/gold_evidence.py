@@ -6,7 +6,7 @@ from harness.core.records import Context, Document, Evidence, Expected, IndexSta
 from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, Workload
 from systems.common.expected_calls import answer_call, filler
 from systems.common.headings import document_heading, under_heading
-from systems.common.loaded import loaded
+from systems.common.passages import loaded
 
 _FACTS, _FACT_CHARACTERS = 3, 250
 """An estimate must not see the reference evidence, so it assumes some facts of one sentence each, with headings.

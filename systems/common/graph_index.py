@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, need
 from harness.core.records import Document, IndexStats, Places
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
@@ -13,12 +14,33 @@ from harness.protocols import EMBEDS, GENERATES, ChatModel, Params, Role, Runtim
 from systems.common.chunking import check_splitter, iter_chunks
 from systems.common.extraction.extractor import Extractor, Focus, NlpOfChunks
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
-from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
+from systems.common.graph_stores.ladybug import LadybugStore
+from systems.common.graph_stores.neo4j import Neo4jStore
+from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
-from systems.common.loaded import loaded
-from systems.common.passages import SearchedParams, empty_documents_note
+from systems.common.passages import SearchedParams, empty_documents_note, loaded
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
+
+StoreKind = Literal["ladybug", "neo4j"]
+"""`ladybug`: files in the index folder, no server. `neo4j`: the server that NEO4J_URI names."""
+
+
+def open_store(kind: StoreKind, folder: Path) -> GraphStore:
+    """The store of the index in `folder`, not opened yet. MissingDependency if its package is not installed."""
+    return Neo4jStore(folder) if kind == "neo4j" else LadybugStore(folder)
+
+
+def check_store(kind: StoreKind) -> None:
+    """Raise MissingDependency or ServiceUnavailable if a store of this kind cannot be used now.
+
+    Fast, without changes; systems call it in their preflight.
+    """
+    if kind == "neo4j":
+        check_neo4j()
+    else:
+        need("system-kg", "ladybug")
+
 
 INDEX_KIND = "graph/4"
 """The `index_kind` of every system with `GraphIndex.build` as its whole index: they share one stored index."""
@@ -64,7 +86,8 @@ def weights_of(params: GraphIndexParams) -> dict[str, str]:
 
 
 def graph_servers(params: GraphIndexParams) -> list[str]:
-    return servers_of(params.store)
+    """The URL of the store's server, if it has one."""
+    return [Neo4jSettings.from_environment().uri] if params.store == "neo4j" else []
 
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:

@@ -2,23 +2,29 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, need
 from harness.core.records import Context, Document, IndexStats, Places, Work
-from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
+from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
 from systems.common.headings import passage_text
-from systems.common.loaded import loaded
 from systems.common.search import FoundPassages, SearchParams, best_passages, open_reranker, search_passages
-from systems.common.vector_index import PassageIndex, check_chroma
+from systems.common.vector_index import PassageIndex
 from systems.common.word_index import WordIndex, check_word_index
 
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+T = TypeVar("T")
+
+
+def loaded(part: T | None) -> T:
+    """The part; RuntimeError before load()."""
+    if part is None:
+        raise RuntimeError("answer() was called before load()")
+    return part
+
 
 INDEX_KIND = "passages/3"
 """The `index_kind` of every system with `Passages.build` as its whole index: they share one stored index."""
@@ -60,7 +66,7 @@ def check_passages(index_params: PassageParams, answer_params: SearchParams) -> 
     check_splitter(index_params)
     check_word_index()
     if index_params.vectors:
-        check_chroma()
+        need("system-naive", "chromadb")
     elif answer_params.is_dense:
         raise ConfigError(
             f"answer.search={answer_params.search} searches vectors, but index.vectors=false stores none",
@@ -89,12 +95,12 @@ class Passages:
         self.store(chunks, texts, await self.embed(texts) if params.vectors else None)
         return index_stats(corpus, chunks)
 
-    async def embed(self, texts: Sequence[str]) -> "Vectors":
+    async def embed(self, texts: Sequence[str]) -> Vectors:
         """Their vectors, for `store`."""
         with self._runtime.stage("embed"):
             return await self._runtime.embedder.embed_documents(texts)
 
-    def store(self, chunks: Sequence[Chunk], texts: Sequence[str], vectors: "Vectors | None") -> None:
+    def store(self, chunks: Sequence[Chunk], texts: Sequence[str], vectors: Vectors | None) -> None:
         """Store chunks[i], found by vectors[i] and by the words of texts[i]."""
         folder, stage = self._runtime.index_dir, self._runtime.stage
         if vectors is not None:
@@ -131,14 +137,14 @@ class Passages:
     async def _by_meaning(self, texts: Sequence[str], k: int) -> list[Context]:
         return await self.nearest(await self.embed_query(texts), k)
 
-    async def embed_query(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_query(self, texts: Sequence[str]) -> Vectors:
         """The mean of their vectors."""
         with self._runtime.stage("embed_query"):
             vectors = await asyncio.gather(*map(self._runtime.embedder.embed_query, texts))
         mean: Vectors = np.mean(vectors, axis=0)
         return mean
 
-    async def nearest(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+    async def nearest(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
         """The k passages nearest to `vector`; with `among`, only of the chunks with these ids."""
         vectors = loaded(self._vectors)
         with self._runtime.stage("retrieve"):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.protocols import Vectors
 from systems.common.graph_stores.entity_name_search import words
 from systems.common.headings import source_and_date
 from systems.common.sentences import sentence_spans
 
 if TYPE_CHECKING:
-    from harness.protocols import Vectors
     from systems.common.chunking import Chunk
     from systems.common.graph_stores.contract import StoredTriplet
     from systems.common.knowledge_graph import KnowledgeGraph

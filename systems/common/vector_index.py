@@ -3,15 +3,12 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.core.errors import need
 from harness.core.records import Context, Span
+from harness.protocols import Vectors
 from systems.common.chunking import Chunk
 from systems.common.headings import heading_of, under_heading
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 _COLLECTION = "passages"
 _ADD_BATCH = 2000
@@ -30,7 +27,7 @@ class PassageIndex:
         self._collection = collection
 
     @classmethod
-    def create(cls, folder: Path, chunks: Sequence[Chunk], vectors: "Vectors") -> "PassageIndex":
+    def create(cls, folder: Path, chunks: Sequence[Chunk], vectors: Vectors) -> "PassageIndex":
         """Store vectors[i] (unit rows) for chunks[i] under `folder`."""
         client = _client(folder)
         try:
@@ -64,11 +61,11 @@ class PassageIndex:
             raise
         return cls(client, collection)
 
-    async def search(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+    async def search(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
         """The k nearest passages, best first; equal scores in corpus order. Fewer if there are fewer."""
         return await asyncio.to_thread(self.search_here, vector, k, among)
 
-    def search_here(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+    def search_here(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
         """`search` in the caller's own thread; with `among`, only of the chunks with these ids."""
         ids = None if among is None else list(dict.fromkeys(among))
         if ids == []:
@@ -81,7 +78,7 @@ class PassageIndex:
             rows = self._nearest(vector, wanted, ids)
         return [passage(text, metadata, 1.0 - distance) for distance, _, text, metadata in rows[:k]]
 
-    def _nearest(self, vector: "Vectors", n: int, ids: list[str] | None) -> list[_Row]:
+    def _nearest(self, vector: Vectors, n: int, ids: list[str] | None) -> list[_Row]:
         found = self._collection.query(
             query_embeddings=[vector], ids=ids, n_results=n, include=["documents", "metadatas", "distances"]
         )
@@ -90,11 +87,6 @@ class PassageIndex:
 
     def close(self) -> None:
         self._client.close()
-
-
-def check_chroma() -> None:
-    """Raise MissingDependency if Chroma is not installed."""
-    need("system-naive", "chromadb")
 
 
 def _client(folder: Path) -> Any:

@@ -4,23 +4,20 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.records import Document, IndexStats, Places
-from harness.protocols import ChatModel, Runtime
+from harness.protocols import ChatModel, Runtime, Vectors
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.extraction.extractor import Focus
 from systems.common.graph_index import open_extractor
 from systems.common.knowledge_graph import assemble
 from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
-from systems.community.library_extraction import LibraryExtraction
 from systems.community.params import IndexParams
 from systems.community.reports import ReportWriter
 from systems.community.text_units import TextUnits, doc_ids_of
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from systems.community.triplet_extraction import LibraryExtraction
 
 MAX_COMMUNITY_SIZE = 10
 """Maximum nodes of a community that is not divided further; the library's value."""
@@ -104,7 +101,7 @@ class _Build:
         async def extract(texts: Mapping[str, Any], **given: Any) -> Any:
             return await self._extract(chunks, units, texts, given)
 
-        async def embed(texts: Sequence[str]) -> "Vectors":
+        async def embed(texts: Sequence[str]) -> Vectors:
             self._stages.enter("embed")
             return await self._runtime.embedder.embed_documents(texts)
 

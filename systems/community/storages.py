@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 from graspologic_native import hierarchical_leiden
@@ -13,10 +13,8 @@ from nano_graphrag._storage import NetworkXStorage
 from nano_graphrag.base import BaseVectorStorage
 from nano_vectordb import NanoVectorDB
 
+from harness.protocols import Vectors
 from systems.common.wrapped_libraries import SEPARATOR
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 LARGEST_WEIGHT = 1e6
 _NEAR = 0.2
@@ -120,7 +118,7 @@ class EntityVectors(BaseVectorStorage):  # type: ignore[misc]
             [{"__id__": key, "entity_name": entry["entity_name"], "__vector__": row} for (key, entry), row in rows]
         )
 
-    def nearest(self, vector: "Vectors", k: int) -> list[tuple[str, float]]:
+    def nearest(self, vector: Vectors, k: int) -> list[tuple[str, float]]:
         """At most k entities near `vector` with their cosine, best first, ties by name."""
         if self._client is None:
             return []

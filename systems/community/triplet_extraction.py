@@ -2,13 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.records import Triplet
 from systems.common.headings import origin_of_chunk, with_origins
 from systems.common.knowledge_graph import KnowledgeGraph, Relation
-from systems.common.wrapped_libraries import SEPARATOR
+from systems.common.wrapped_libraries import SEPARATOR, LibraryReplies
 from systems.community import library
 from systems.community.text_units import TRIPLETS, TextUnits
 
@@ -68,3 +68,33 @@ def _described(relations: Sequence[Relation], names: dict[str, str], origins: di
         for triplet, one in zip(triplets, relations, strict=True)
     )
     return {"description": ". ".join(texts), TRIPLETS: json.dumps(triplets)}
+
+
+_MAX_TOKENS = 4096
+"""Maximum tokens of a reply: the library sets no limit, and that of an answer is far too small."""
+_RECORDS = ('("entity"', "<|COMPLETE|>")
+"""A reply without either is prose. Only the second means that there is nothing to extract."""
+
+
+class LibraryExtraction(LibraryReplies):
+    def is_graph(self, reply: str) -> bool:
+        return any(mark in reply for mark in _RECORDS)
+
+    async def run(
+        self, chunks: Mapping[str, Any], units: TextUnits, stores: tuple[Any, Any], config: Mapping[str, Any]
+    ) -> None:
+        """Fill the stores (graph, vectors) from the chunks; raises errors after which no call can succeed."""
+        graph, vectors = stores
+
+        async def ask(prompt: str, *_: Any, history_messages: Sequence[Mapping[str, str]] = (), **__: Any) -> str:
+            return await self.extract(prompt, history_messages, _MAX_TOKENS)
+
+        async def shorten(prompt: str, *_: Any, max_tokens: int, **__: Any) -> str:
+            return await self.summarise(prompt, max_tokens)
+
+        ours = {**config, "best_model_func": ask, "cheap_model_func": shorten}
+        await library.operations().extract_entities(
+            chunks, knwoledge_graph_inst=graph, entity_vdb=vectors, global_config=ours
+        )
+        self._guard.check()
+        graph.order_sources({unit_id: rank for rank, unit_id in enumerate(units.in_order())})

@@ -24,7 +24,7 @@ from systems.common.graph_search.question_entities import keyword_query
 from systems.common.passage_system import PassageSystem, passage_system_spec
 from systems.common.passages import PassageParams, Passages, check_passages, expected_index
 from systems.common.prompts.grading import Grade, grading, rewriting
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import Search, SearchParams, check_generator, place_of
 from systems.common.sentences import StrippedPassage
 
@@ -172,8 +172,7 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
                 contexts, ranking = more, again.ranking
             else:
                 contexts += more
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
-        return Prediction(answer=answer, contexts=tuple(contexts), trace=tuple(trace), retrieved=ranking)
+        return await predict(self._runtime, self._params, query.text, contexts, trace, ranking)
 
     def close(self) -> None:
         for passages in dict.fromkeys((self._passages, self._again)):

@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.core.records import Document, IndexStats
 from harness.protocols import Runtime
-from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema
-from systems.common.cypher.statement import ReadStatement, StatementPiece
+from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema, ReadStatement, StatementPiece
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_index import GraphIndex
 from systems.common.graph_search.passage_search import passages_of_graph

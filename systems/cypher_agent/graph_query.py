@@ -8,8 +8,7 @@ from typing import Any, Literal
 from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
 from systems.common.cypher.grammar import STRING
-from systems.common.cypher.graph_schema import SourceKind
-from systems.common.cypher.statement import ReadStatement
+from systems.common.cypher.graph_schema import ReadStatement, SourceKind
 from systems.common.cypher.statement_check import Refused, read_statement
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.prompts.cypher import MAX_TOKENS, repair_messages, statement_in

@@ -12,8 +12,14 @@ from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.cypher.statement_check import check_parser
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
 from systems.common.expected_graph import expected_graph
-from systems.common.graph_index import INDEX_KIND, check_graph, roles_of, weights_of
-from systems.common.graph_stores.open_store import check_limited_statements, check_store
+from systems.common.graph_index import (
+    INDEX_KIND,
+    check_graph,
+    check_store,
+    roles_of,
+    weights_of,
+)
+from systems.common.graph_stores.neo4j_server import check_limits
 from systems.common.graph_system import graph_system_spec
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
@@ -129,8 +135,8 @@ def _check(index: AgentIndexParams, answer: AnswerParams) -> None:
         check_passages(PassageParams(), answer)
         return
     check_graph(index, answer)
-    if not answer.trust_server:
-        check_limited_statements(index.store)
+    if index.store == "neo4j" and not answer.trust_server:
+        check_limits()
 
 
 def _index_roles(index: AgentIndexParams) -> frozenset[Role]:

@@ -8,7 +8,7 @@ from itertools import chain
 from harness.core.records import Context
 from harness.protocols import Runtime
 from systems.common.graph_index import GraphIndex
-from systems.common.graph_search.entity_lookup import entities_named
+from systems.common.graph_search.question_entities import entities_named
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.evidence.params import AnswerParams
 from systems.evidence.sentence_choice import LogicStep

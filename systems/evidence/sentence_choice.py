@@ -3,17 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.core.records import Context, Span
-from harness.protocols import Runtime
+from harness.protocols import Runtime, Vectors
 from systems.common.sentences import own_text, sentence_spans
 from systems.evidence.params import AnswerParams
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,7 @@ class LogicStep:
     """A statement on which an answer rests, and its vector."""
 
     text: str
-    vector: "Vectors"
+    vector: Vectors
 
 
 async def best_sentences(

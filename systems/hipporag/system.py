@@ -18,7 +18,7 @@ from systems.common.graph_search.passage_search import passages_of_graph
 from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_system import graph_system_spec
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, best_passages, check_generator, open_reranker
 
 
@@ -112,10 +112,7 @@ class HippoRagSystem:
             trace.append(Step(name="search", content="no entity: the passages of a search"))
             ranked = await passages_of_graph(params, runtime, self._graph, query.text, depth)
         found = await best_passages(runtime, params, query.text, ranked, params.top_k)
-        answer = await answer_by(runtime, params.prompts, query.text, found.contexts)
-        return Prediction(
-            answer=answer, contexts=tuple(found.contexts), trace=tuple(trace), retrieved=found.ranking
-        )
+        return await predict(runtime, params, query.text, found.contexts, trace, found.ranking)
 
     async def _walk(self, names: Sequence[str], depth: int, trace: list[Step]) -> list[Context]:
         graph = self._entities

@@ -17,7 +17,7 @@ from systems.common.expected_calls import (
 )
 from systems.common.passage_system import PassageSystem, passage_system_spec
 from systems.common.passages import PassageParams, expected_index
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams
 
 PASSAGE_TOKENS = 200
@@ -45,10 +45,9 @@ class HydeSystem(PassageSystem[PassageParams, AnswerParams]):
         chat = self._runtime.chat
         written = await self._write(chat, query.text) if chat else []
         found = await self._passages.search(query.text, self._params.top_k, [text for text in written if text])
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         said = written or ["none, because the run has no generator: the question alone is searched"]
         trace = tuple(Step(name="hypothetical passage", content=text or "(an empty reply)") for text in said)
-        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
+        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
 
     async def _write(self, chat: ChatModel, question: str) -> list[str]:
         most = self._params.hypothetical_passages

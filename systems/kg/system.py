@@ -7,7 +7,7 @@ from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams
 from systems.common.graph_system import GraphSystem, graph_system_spec
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 
 
 def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:
@@ -25,8 +25,7 @@ class KgSystem(GraphSystem[GraphSearchParams]):
     async def answer(self, query: Query) -> Prediction:
         """Retrieve triplets and, depending on the mode, passages; then generate once."""
         found = await self._retrieval.find(query.text)
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
-        return Prediction(answer=answer, contexts=found.contexts, trace=found.trace, retrieved=found.ranking)
+        return await predict(self._runtime, self._params, query.text, found.contexts, found.trace, found.ranking)
 
 
 SPEC = graph_system_spec(

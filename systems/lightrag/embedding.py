@@ -2,12 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from harness.protocols import Runtime
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.protocols import Runtime, Vectors
 
 
 class Embedding:
@@ -26,7 +22,7 @@ class Embedding:
         self._measured = {text: vector}
         self.dimension = len(vector)
 
-    async def of_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def of_documents(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension); raises the embedder's errors."""
         import numpy as np
 
@@ -38,7 +34,7 @@ class Embedding:
             raise
         return np.array([self._measured[text] if text in self._measured else next(found) for text in texts])
 
-    async def of_query(self, texts: Sequence[str]) -> "Vectors":
+    async def of_query(self, texts: Sequence[str]) -> Vectors:
         """The same for a question and its keywords, which the library embeds in one call."""
         import numpy as np
 

@@ -5,14 +5,61 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.records import Document, IndexStats, Places
+from harness.llm_utils.structured_output import parse_object
 from harness.protocols import ChatModel, Runtime
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.token_estimate import count_tokens
+from systems.common.wrapped_libraries import Guard, LibraryReplies
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlace, ChunkPlaces
 from systems.lightrag.embedding import Embedding
-from systems.lightrag.extraction import Extraction
-from systems.lightrag.params import IndexParams
+from systems.lightrag.params import GRAPH_SCHEMA, IndexParams
+
+_DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
+"""A text reply without either is prose. Only the second means that there is nothing to extract."""
+
+
+class Extraction(LibraryReplies):
+    def __init__(self, chat: ChatModel, params: IndexParams) -> None:
+        super().__init__(chat, Guard())
+        self._params = params
+        self._unread = ""
+        self.unfinished_replies = 0
+        """Number of truncated or broken replies; the library uses the readable part."""
+
+    @property
+    def first_failure(self) -> str:
+        return self._guard.first_failure or self._unread
+
+    def check(self) -> None:
+        """Raise an error after which no call can succeed."""
+        self._guard.check()
+
+    async def ask(self, prompt: str, given: Mapping[str, Any]) -> str:
+        """The reply to one of the library's prompts; only extraction prompts have a system prompt."""
+        system, most = given.get("system_prompt"), self._params.reply_tokens
+        if not system:
+            return await self.summarise(prompt, most)
+        schema = GRAPH_SCHEMA if self._params.extraction == "json" else None
+        return await self.extract(prompt, given.get("history_messages") or [], most, system, schema)
+
+    def is_graph(self, reply: str) -> bool:
+        as_text = self._params.extraction == "text"
+        has_records = _DELIMITER in reply or _END in reply
+        read = has_records if as_text else "entities" in library.read_json(reply)
+        if read:
+            self.unfinished_replies += not (_END in reply if as_text else _is_object(reply))
+        elif reply:
+            self._unread = self._unread or "a reply that is not a list of entities and relations"
+        return read
+
+
+def _is_object(reply: str) -> bool:
+    try:
+        parse_object(reply)
+    except ValueError:
+        return False
+    return True
 
 
 async def build_index(

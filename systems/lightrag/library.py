@@ -12,14 +12,12 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.errors import MissingDependency, install
+from harness.protocols import Vectors
 from systems.common.token_estimate import TokenCounter
 from systems.common.wrapped_libraries import CONCURRENCY, root_logger_as_it_is, silence
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 
 async def pick_nearest(
@@ -120,7 +118,7 @@ def new(
     folder: Path,
     dimension: int,
     *,
-    embed: Callable[..., Awaitable["Vectors"]],
+    embed: Callable[..., Awaitable[Vectors]],
     extract: Callable[..., Awaitable[str]] = _refuse,
     keywords: Callable[..., Awaitable[str]] = _refuse,
     chunks: Callable[..., Any] = _refuse,

@@ -11,9 +11,8 @@ from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, W
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
 from systems.common.headings import passage_text
-from systems.common.loaded import loaded
-from systems.common.passages import SearchedParams, index_stats
-from systems.common.prompts.thesis import PromptParams, answer_by
+from systems.common.passages import SearchedParams, index_stats, loaded
+from systems.common.prompts.thesis import PromptParams, predict
 from systems.common.token_estimate import clip, count_tokens
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -75,8 +74,9 @@ class LongContextSystem:
         documents = loaded(self._documents)
         with self._runtime.stage("retrieve"):
             contexts, fitted = self._fitted(documents, self._ranked(documents, query.text))
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
-        return Prediction(answer=answer, contexts=tuple(contexts), trace=(Step(name="fitted", content=fitted),))
+        return await predict(
+            self._runtime, self._params, query.text, contexts, [Step(name="fitted", content=fitted)]
+        )
 
     def _ranked(self, documents: WordIndex, question: str) -> Iterable[tuple[int, float | None]]:
         """Numbers of all documents with their scores, in the order of the prompt."""

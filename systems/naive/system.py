@@ -7,7 +7,7 @@ from harness.protocols import Workload
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.passage_system import PassageSystem, passage_system_spec
 from systems.common.passages import PassageParams, expected_index
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams
 
 
@@ -28,8 +28,7 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 class NaiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         found = await self._passages.search(query.text, self._params.top_k)
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
-        return Prediction(answer=answer, contexts=tuple(found.contexts), retrieved=found.ranking)
+        return await predict(self._runtime, self._params, query.text, found.contexts, ranking=found.ranking)
 
 
 SPEC = passage_system_spec(

@@ -26,11 +26,10 @@ from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import also_embedding, answer_call, characters_of, passages_of, search
 from systems.common.passage_system import PassageSystem
 from systems.common.passages import PassageParams, SearchedParams, check_passages, index_stats
-from systems.common.prompts.thesis import answer_by
+from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, place_of
-from systems.common.soft_clusters import DIMENSIONS, SoftClusters
 from systems.common.summaries import SummaryWriter, summary_messages
-from systems.common.summary_tree import Summary, Tree, TreeBuilder
+from systems.common.summary_tree import DIMENSIONS, SoftClusters, Summary, Tree, TreeBuilder
 
 _CHARACTERS_A_TOKEN = 4
 
@@ -106,8 +105,7 @@ class RaptorSystem(PassageSystem[Any, AnswerParams]):
             )
             retrieved = Places.of(span for span in spans if span.doc_id not in self._tree.summaries)
         contexts = tuple(map(self._shown, found))
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
-        return Prediction(answer=answer, contexts=contexts, trace=self._trace(found), retrieved=retrieved)
+        return await predict(self._runtime, self._params, query.text, contexts, self._trace(found), retrieved)
 
     async def _descend(self, question: str) -> list[Context]:
         """The nearest nodes of each layer, best first."""

@@ -15,7 +15,7 @@ from systems.common.passages import PassageParams, expected_index
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.common.prompts.thesis import (
     SUB_QUESTION_TOKENS,
-    answer_by,
+    predict,
     read_sub_questions,
     thesis_sub_question_messages,
 )
@@ -67,9 +67,8 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         found = _RoundPassages()
         reason = await self._search(query.text, found)
-        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         trace = (*found.rounds, Step(name="stop", content=reason))
-        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
+        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
 
     async def _search(self, question: str, found: "_RoundPassages") -> str:
         params, chat = self._params, self._runtime.chat

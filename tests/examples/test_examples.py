@@ -75,7 +75,7 @@ def test_its_scores_its_section_and_its_figure_are_in_every_form(run: tuple[Comm
 
 
 @pytest.mark.slow
-def test_it_is_in_the_page_in_markdown_in_the_terminal_and_in_the_folders(
+def test_it_is_in_page_markdown_terminal_and_folders(
     stranger: Callable[..., CommandLine],
 ) -> None:
     outside = stranger("section")

@@ -57,7 +57,7 @@ def test_the_index_names_every_page() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("kind", PAGES)
-def test_every_command_of_a_page_works(
+def test_each_command_of_a_page_works(
     stranger: Callable[..., CommandLine], with_index: Indexed, kind: str
 ) -> None:
     shell = "\n".join(text for language, _, text in blocks(PAGES[kind]) if language == "sh")

@@ -99,9 +99,7 @@ def asked_again(outside: CommandLine, run: dict[str, Any], base_url: str, *setti
     return records_of(outside, closed_book(outside, base_url, *settings))
 
 
-def test_the_server_is_asked_in_its_own_words_and_its_counts_are_the_records(
-    stranger: Stranger, server: LlamaServer
-) -> None:
+def test_the_server_is_asked_in_its_words_and_its_counts_kept(stranger: Stranger, server: LlamaServer) -> None:
     outside = stranger("provider")
     run = closed_book(outside, server.base_url, "models.generator.max_tokens=7")
     records = records_of(outside, run)
@@ -121,9 +119,7 @@ def test_the_server_is_asked_in_its_own_words_and_its_counts_are_the_records(
     assert [record["prediction"] for record in again] == [record["prediction"] for record in records]
 
 
-def test_what_may_pass_is_tried_again_and_what_may_not_is_that_querys_failure(
-    stranger: Stranger, server: LlamaServer
-) -> None:
+def test_what_may_pass_is_tried_again_else_it_is_a_failure(stranger: Stranger, server: LlamaServer) -> None:
     outside = stranger("provider")
     server.faults = [503, 400]
     run = closed_book(outside, server.base_url)

@@ -1,18 +1,16 @@
 """Graphs for tests of graph stores."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from harness.core.records import Context, Document, Span
+from harness.protocols import Vectors
 from systems.common.chunking import Chunk
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.headings import document_heading, under_heading
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention, Relation
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 Store = TypeVar("Store", bound=GraphStore)
 Edge = tuple[str, str, str, tuple[int, ...]]
@@ -81,13 +79,13 @@ def random_graph(chunks: Sequence[Chunk], entities: int, relations: int) -> Know
     return graph(chunks, edges, [f"Person {number}" for number in range(entities)])
 
 
-def unit(rows: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> "Vectors":
+def unit(rows: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Vectors:
     """Rows of length one."""
     scaled: Vectors = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
     return scaled
 
 
-def directions(count: int, dimension: int = 16, seed: int = 5) -> "Vectors":
+def directions(count: int, dimension: int = 16, seed: int = 5) -> Vectors:
     """Random unit rows."""
     return unit(np.random.default_rng(seed).normal(size=(count, dimension)))
 

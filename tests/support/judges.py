@@ -3,14 +3,11 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness.protocols import Message
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.protocols import Message, Vectors
 
 Reply = str | Exception | Callable[[str], str]
 
@@ -56,15 +53,15 @@ class WordEmbedder:
         self._words: dict[str, int] = {}
         self.embedded: list[str] = []
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """See `harness.protocols.Embedder`."""
         return np.array([self.vector(text) for text in texts], dtype=np.float32)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         """See `harness.protocols.Embedder`."""
         return self.vector(text)
 
-    def vector(self, text: str) -> "Vectors":
+    def vector(self, text: str) -> Vectors:
         """1 for each word, at unit length."""
         self.embedded.append(text)
         row = np.zeros(256, dtype=np.float32)

@@ -2,16 +2,13 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
+from asking import asked
 from runtimes import Asked, BareRuntime
 
-from harness.core.records import Context, Document, Query
-from systems.common.graph_index import GraphIndexParams
-from systems.common.graph_search.params import GraphSearchParams
-from systems.kg.system import KgSystem
+from harness.core.records import Context, Document
+from systems.kg.system import SPEC
 
 TEXTS = {
     "d0": "Ingrid Solvane runs Tidewright Power. Tidewright Power builds turbines for Gull Sound.",
@@ -23,7 +20,7 @@ CORPUS = [
     Document(doc_id=doc_id, text=text, title=f"Article {doc_id}", metadata={"source": "The Post"})
     for doc_id, text in TEXTS.items()
 ]
-THESIS = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
+THESIS: dict[str, Any] = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
 """Its parameters for retrieval."""
 STATEMENT = re.compile(
     r"([A-Z]\w+(?: [A-Z]\w+)*) (runs|builds turbines for|makes signals for|lies off) (?:the )?"
@@ -40,19 +37,8 @@ def scripted(asked: Asked) -> str:
     return json.dumps({"triplets": found})
 
 
-@asynccontextmanager
-async def loaded(runtime: BareRuntime, **answer: Any) -> AsyncIterator[KgSystem]:
-    system = KgSystem(GraphIndexParams(), GraphSearchParams.model_validate({**THESIS, **answer}), runtime)
-    try:
-        await system.load()
-        yield system
-    finally:
-        system.close()
-
-
 async def ask(runtime: BareRuntime, text: str, **answer: Any) -> tuple[Context, ...]:
-    async with loaded(runtime, **answer) as system:
-        return (await system.answer(Query(query_id="q", text=text))).contexts
+    return (await asked(SPEC, runtime, text, **{**THESIS, **answer})).contexts
 
 
 def of_kind(contexts: tuple[Context, ...], kind: str) -> list[str]:

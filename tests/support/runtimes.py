@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from harness import protocols
 from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.llm_utils.answer_contract import answer_messages, generate
 from harness.models.fake_model import bag_of_words
-from harness.protocols import ChatModel, Entailment, Message, ModelProxy, Reranker, Route, System
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.protocols import ChatModel, Entailment, Message, ModelProxy, Reranker, Route, System, Vectors
 
 
 class Embedder:
@@ -25,11 +22,11 @@ class Embedder:
         self.documents: list[str] = []
         self.queries: list[str] = []
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self.documents += texts
         return np.array([bag_of_words(text) for text in texts], dtype=np.float32)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         self.queries.append(text)
         return np.array(bag_of_words(text), dtype=np.float32)
 

@@ -1,15 +1,16 @@
 """What a model is sent with the parameters of configs/reproduce/thesis.yaml: as the thesis's pipeline sends it."""
 
+import asyncio
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import asking
 import pytest
 from harbour_corpus import CORPUS as FACTS
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
-from harness.core.records import Document, Prediction, Query
+from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import Message, SystemSpec
@@ -35,16 +36,11 @@ BARE: dict[str, Any] = {"headings": False, "splitter": "langchain"}
 
 
 async def indexed(spec: SystemSpec, runtime: BareRuntime, corpus: list[Document], **index: Any) -> None:
-    built = spec.build(spec.index_params.model_validate({**BARE, **index}), spec.answer_params(), runtime)
-    with closing(built):
-        await built.index(corpus)
+    await asking.indexed(spec, runtime, corpus, {**BARE, **index})
 
 
 async def answered(spec: SystemSpec, runtime: BareRuntime, **answer: Any) -> Prediction:
-    params = spec.answer_params.model_validate({"prompts": "thesis", **answer})
-    with closing(spec.build(spec.index_params(), params, runtime)) as system:
-        await system.load()
-        return await system.answer(Query(query_id="q", text=QUESTION))
+    return await asking.asked(spec, runtime, QUESTION, **{"prompts": "thesis", **answer})
 
 
 def roles(asked: Asked) -> list[str]:
@@ -155,18 +151,23 @@ def as_the_library_asks(asked: Asked) -> str:
     return "Ingrid Solvane"
 
 
-@pytest.fixture
-async def graph(tmp_path: Path) -> BareRuntime:
-    runtime = BareRuntime(tmp_path, chat := Chat(as_the_library_asks))
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of the library alone, whose prompts hold no heading."""
+    runtime = BareRuntime(tmp_path_factory.mktemp("graph"), chat := Chat(as_the_library_asks))
     as_published = {"extractor": "nano", "components": "largest", "reports": "library", "max_gleaning": 0}
-    await indexed(community.SPEC, runtime, FACTS, **as_published)
+    asyncio.run(indexed(community.SPEC, runtime, FACTS, **as_published))
     asked = library.load().prompt.PROMPTS["community_report"].split("{input_text}")[0][:500]
     reports = [call for call in chat.calls if call.messages[0].content.startswith(asked)]
     assert reports
     assert all(roles(call) == ["user"] for call in reports)
     assert not any("The Harbour Post" in call.text for call in chat.calls)
-    runtime.chat = Chat(as_the_library_asks)
-    return runtime
+    return runtime.index_dir
+
+
+@pytest.fixture
+def graph(stored: Path) -> BareRuntime:
+    return BareRuntime(stored, Chat(as_the_library_asks))
 
 
 async def library_calls(runtime: BareRuntime, mode: str) -> list[list[Message]]:
@@ -198,9 +199,7 @@ def rows(text: str) -> set[str]:
 
 @pytest.mark.slow  # each process that loads nano-graphrag waits for it for seconds
 @pytest.mark.parametrize("mode", ["global", "local"])
-async def test_community_sends_what_the_library_sends_and_then_the_thesis_prompt(
-    graph: BareRuntime, mode: str
-) -> None:
+async def test_community_sends_as_the_library_and_then_the_thesis_prompt(graph: BareRuntime, mode: str) -> None:
     prediction = await answered(community.SPEC, graph, engine="library", mode=mode, context_tokens=16384)
     chat = graph.chat
     assert isinstance(chat, Chat)

@@ -14,14 +14,13 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError, nearest, need
 from harness.core.sanitize import keep_secret
 from harness.models.huggingface_hub_files import WeightFile
-from harness.protocols import Role
+from harness.protocols import Role, Vectors
 from harness.registry import PluginKind
 
 if TYPE_CHECKING:
     from httpx2 import AsyncBaseTransport
 
     from harness.models.llama_server import LocalServer
-    from harness.protocols import Vectors
 
 
 def _plain_http(_config: ModelConfig) -> AsyncBaseTransport:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER
 from harness.models.providers import ProviderSpec
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.protocols import Vectors
 
 _FILES = (MINILM_ONNX, MINILM_TOKENIZER)
 _NAMES = frozenset({"minilm", "all-minilm-l6-v2"})
@@ -56,7 +54,7 @@ class MiniLM:
         self._tokenizer.enable_truncation(MINILM_MAX_TOKENS)
         self._tokenizer.enable_padding()
 
-    async def embed(self, texts: Sequence[str]) -> "Vectors":
+    async def embed(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), 384), unit rows."""
         # Texts are sorted by length, because each batch is padded to its longest one.
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
@@ -66,7 +64,7 @@ class MiniLM:
             vectors[batch] = await asyncio.to_thread(self._embed, [texts[place] for place in batch])
         return vectors
 
-    def _embed(self, texts: list[str]) -> "Vectors":
+    def _embed(self, texts: list[str]) -> Vectors:
         encoded = self._tokenizer.encode_batch(texts)
         ids = np.array([item.ids for item in encoded], dtype=np.int64)
         mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from harness.core.hashing import folder_digest
 from harness.models.huggingface_hub_files import hub_revision
 from harness.models.providers import ProviderSpec
 from harness.models.vectors import unit_rows
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.protocols import Vectors
 
 _HUB_OWNER = "sentence-transformers"
 """Default owner of a model name without one."""
@@ -41,11 +39,11 @@ class SentenceTransformerEncoder:
                 "check the name, connect to the network, or give the path of a folder that holds it",
             ) from error
 
-    async def embed(self, texts: Sequence[str]) -> "Vectors":
+    async def embed(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), d), unit rows."""
         return await asyncio.to_thread(self._embed, list(texts))
 
-    def _embed(self, texts: list[str]) -> "Vectors":
+    def _embed(self, texts: list[str]) -> Vectors:
         vectors = self._model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
         return unit_rows(np.asarray(vectors, dtype=np.float32))
 

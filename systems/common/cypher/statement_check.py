@@ -12,8 +12,14 @@ from typing import Any
 
 from harness.core.errors import need
 from systems.common.cypher import grammar, graph_schema
-from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema
-from systems.common.cypher.statement import Column, PieceKind, ReadStatement, StatementPiece
+from systems.common.cypher.graph_schema import (
+    DOCUMENTS,
+    Column,
+    GraphSchema,
+    PieceKind,
+    ReadStatement,
+    StatementPiece,
+)
 
 
 class Refused(ValueError):

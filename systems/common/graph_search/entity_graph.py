@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from harness.protocols import Vectors
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from harness.protocols import Vectors
     from systems.common.knowledge_graph import KnowledgeGraph
 
 _ARRAYS, _TEXTS = "graph.npz", "names.json"

@@ -2,16 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from harness.core.records import Context, Span
-from harness.protocols import Runtime
+from harness.protocols import Runtime, Vectors
 from systems.common.graph_index import GraphIndex
 from systems.common.graph_stores.contract import GraphStore
 from systems.common.search import SearchParams, search_passages
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 
 async def passages_mentioning(
@@ -43,7 +39,7 @@ async def passages_of_graph(
     graph: GraphIndex,
     question: str,
     k: int,
-    vector: "Vectors | None" = None,
+    vector: Vectors | None = None,
 ) -> list[Context]:
     """The k best passages for `question`; `vector`: its embedding, if already computed."""
 

@@ -1,26 +1,22 @@
 """Contexts for the generator: passages and triplets of the graph."""
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from harness.core.records import Context, Places, Step, Triplet
 from harness.extraction.entity_names import entity_id
-from harness.protocols import Runtime
+from harness.protocols import Runtime, Vectors
 from systems.common.graph_index import GraphIndex
-from systems.common.graph_search.entity_lookup import entities_named
 from systems.common.graph_search.params import GraphSearchParams
 from systems.common.graph_search.passage_search import passages_mentioning, passages_of_graph
-from systems.common.graph_search.question_entities import question_names
-from systems.common.graph_search.triplet_ranking import rank_triplets
+from systems.common.graph_search.question_entities import entities_named, question_names
 from systems.common.graph_stores.contract import EntityHit, StoredTriplet
 from systems.common.search import KEPT, FoundPassages, best_passages, check_generator, fuse, open_reranker
 from systems.common.sentence_search import StatedTriplet
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 _ARROW = "({})-[{}]->({})"
 _NEIGHBOURS = 200
@@ -87,7 +83,7 @@ class GraphRetrieval:
         triplets = self._shown(candidates, statements, passages)
         return Found(names, entities, passages, triplets, ranking, self._params.prompts == "thesis")
 
-    async def _embedded(self, question: str) -> "Vectors | None":
+    async def _embedded(self, question: str) -> Vectors | None:
         if not self._params.by_meaning:
             return None
         with self._runtime.stage("embed_query"):
@@ -128,7 +124,7 @@ class GraphRetrieval:
         return sorted(triplets, key=lambda each: min(ranks[end] for end in each.ends if end in ranks))
 
     async def _statements(
-        self, vector: "Vectors | None", candidates: Sequence[StoredTriplet]
+        self, vector: Vectors | None, candidates: Sequence[StoredTriplet]
     ) -> list[StatedTriplet]:
         if self._params.rank != "meaning" or vector is None:
             return []
@@ -139,7 +135,7 @@ class GraphRetrieval:
     async def _passages(
         self,
         question: str,
-        vector: "Vectors | None",
+        vector: Vectors | None,
         entities: Sequence[EntityHit],
         candidates: Sequence[StoredTriplet],
         statements: Sequence[StatedTriplet],
@@ -164,7 +160,7 @@ class GraphRetrieval:
             return await self._graph.store.chunks(list(dict.fromkeys(stating))[: max(KEPT, self._params.top_k)])
 
     async def _searched(
-        self, question: str, vector: "Vectors | None", entities: Sequence[EntityHit]
+        self, question: str, vector: Vectors | None, entities: Sequence[EntityHit]
     ) -> list[Context]:
         """The passages found by search: enough for the ranking and the reranker."""
         params, store = self._params, self._graph.store
@@ -204,3 +200,39 @@ class GraphRetrieval:
     def _with_sentence(self, statement: StatedTriplet) -> Context:
         bare, sentence = self._as_context(statement.triplet), statement.sentence
         return bare.model_copy(update={"text": f"{bare.text}: {sentence.searched}", "doc_ids": (sentence.doc_id,)})
+
+
+_WORD = re.compile(r"\w+")
+
+
+def rank_triplets(
+    question: str, found: Mapping[str, int], triplets: Sequence[StoredTriplet]
+) -> list[StoredTriplet]:
+    """`triplets`, best first; `found` maps the id of each entity of the question to its rank, 0 the best.
+
+    First those between two entities of the question. Then the best one of each entity, in their ranks' order, the
+    second best of each, and so on, so that an entity with hundreds of relations leaves room for the others.
+    An entity's triplets are ordered by the number of other words of the question, then by the number of
+    chunks that state them, then by their ids. No model; independent of the store.
+    """
+    asked = _words(question)
+
+    def merit(triplet: StoredTriplet) -> tuple[int, int, str, str, str]:
+        words = _words(triplet.relation.replace("_", " "))
+        for end in (triplet.head_id, triplet.tail_id):
+            words |= set() if end in found else _words(end)
+        return (-len(words & asked), -len(triplet.chunk_ids), triplet.head_id, triplet.relation, triplet.tail_id)
+
+    met: Counter[int] = Counter()
+    places: dict[StoredTriplet, tuple[int, int, int]] = {}
+    for triplet in sorted(triplets, key=merit):
+        ends = [found[end] for end in (triplet.head_id, triplet.tail_id) if end in found]
+        rank = min(ends, default=len(found))
+        places[triplet] = (0, 0, rank) if len(ends) == 2 else (1, met[rank], rank)
+        met[rank] += len(ends) < 2
+    # sorted() is stable, so ties keep their order.
+    return sorted(places, key=places.__getitem__)
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.casefold()) if len(word) > 2}

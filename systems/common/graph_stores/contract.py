@@ -1,20 +1,82 @@
 """The contract of graph stores, with what both do alike."""
 
+import asyncio
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
 from harness.core.records import Context, Document
-from systems.common.cypher.statement import ReadStatement
-from systems.common.graph_stores.threaded_calls import Calls, in_thread
+from harness.protocols import Vectors
+from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage
 
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Calls:
+    """Runs blocking work in threads. close() can wait for work that cancelled coroutines left running."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._closed = False
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """work() in a thread. A cancelled caller continues immediately; the thread ends later."""
+        return await asyncio.to_thread(self._counted, work)
+
+    def check(self) -> None:
+        """Raise if close() was called; long work calls this between its steps."""
+        if self._closed:
+            raise RuntimeError("the graph store is closed")
+
+    def close(self, wait_s: float | None = None) -> bool:
+        """Start nothing more and wait for running work, for at most `wait_s` if given; returns whether nothing
+        runs now.
+        """
+        end = None if wait_s is None else time.monotonic() + wait_s
+        with self._changed:
+            self._closed = True
+            while self._running and (end is None or time.monotonic() < end):
+                self._changed.wait(None if end is None else max(0.0, end - time.monotonic()))
+            return not self._running
+
+    def _counted(self, work: Callable[[], T]) -> T:
+        with self._changed:
+            self.check()
+            self._running += 1
+        try:
+            return work()
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+
+class _HasCalls(Protocol):
+    _calls: Calls
+
+
+Owner = TypeVar("Owner", bound=_HasCalls)
+
+
+def in_thread(work: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], Coroutine[Any, Any, T]]:
+    """The blocking method as a coroutine, run by its owner's `_calls`."""
+
+    @wraps(work)
+    async def run(owner: Owner, /, *args: P.args, **named: P.kwargs) -> T:
+        return await owner._calls.run(lambda: work(owner, *args, **named))
+
+    return run
+
 
 PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
 
@@ -95,10 +157,10 @@ class GraphStore(ABC):
         """The rows of one of the queries above about these distinct ids."""
 
     @abstractmethod
-    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+    def _write(self, graph: KnowledgeGraph, vectors: Vectors) -> None:
         """See `write`."""
 
-    async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+    async def write(self, graph: KnowledgeGraph, vectors: Vectors) -> None:
         """Store the graph, replacing the rest of an interrupted build; vectors[i] (normalised) belongs to
         chunks[i].
         """
@@ -153,7 +215,7 @@ class GraphStore(ABC):
         ]
 
     @abstractmethod
-    async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+    async def nearest_chunks(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
         """The k nearest passages by cosine, best first, ties in corpus order, as `PassageIndex.search`; with
         `among`, only of these stored chunks.
         """

@@ -7,22 +7,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.errors import need
 from harness.core.records import Context
-from systems.common.cypher.statement import ReadStatement, StatementPiece
-from systems.common.graph_stores.contract import PASSAGE_COLUMNS, EntityHit, GraphSize, GraphStore, degrees
+from harness.protocols import Vectors
+from systems.common.cypher.graph_schema import ReadStatement, StatementPiece
+from systems.common.graph_stores.contract import (
+    PASSAGE_COLUMNS,
+    EntityHit,
+    GraphSize,
+    GraphStore,
+    degrees,
+    in_thread,
+)
 from systems.common.graph_stores.entity_name_search import entities_by_id, find_names, open_names, store_names
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_files import load_graph
 from systems.common.graph_stores.ladybug_process import graph_database, rows_of
-from systems.common.graph_stores.threaded_calls import in_thread
 from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import PassageIndex
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 _PASSAGES, _NAMES, _GRAPH, _UNFINISHED = "passages", "entities.sqlite", "graph.lbug", "unfinished"
 _CLOSE_S = 15.0
@@ -35,11 +39,6 @@ _SIZE = (
     "MATCH ()-[r:RELATES]->() RETURN count(*)",
     "MATCH ()-[r:MENTIONS]->() RETURN count(*)",
 )
-
-
-def check_ladybug() -> None:
-    """Raise MissingDependency if the package is not installed."""
-    need("system-kg", "ladybug")
 
 
 class LadybugStore(GraphStore):
@@ -59,7 +58,7 @@ class LadybugStore(GraphStore):
     _PUBLISHED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
     def __init__(self, folder: Path) -> None:
-        check_ladybug()
+        need("system-kg", "ladybug")
         super().__init__(folder)
         self._opening = threading.Lock()
         self._stored: _Stored | None = None
@@ -74,7 +73,7 @@ class LadybugStore(GraphStore):
                 return [row for one in ids for row in rows_of(reader.graph, query, id=one)]
             return rows_of(reader.graph, query)
 
-    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+    def _write(self, graph: KnowledgeGraph, vectors: Vectors) -> None:
         for name in (_PASSAGES, _UNFINISHED):
             shutil.rmtree(self._folder / name, ignore_errors=True)
         for name in (_NAMES, _GRAPH):
@@ -103,7 +102,7 @@ class LadybugStore(GraphStore):
             return entities_by_id(reader.names, list(entity_ids))
 
     @in_thread
-    def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+    def nearest_chunks(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
         return self._open().passages.search_here(vector, k, among)
 
     @in_thread

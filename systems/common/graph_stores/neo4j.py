@@ -8,38 +8,34 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.core.errors import ServiceUnavailable
+from harness.core.errors import ServiceUnavailable, need
 from harness.core.records import Context
-from systems.common.cypher.statement import ReadStatement
+from harness.protocols import Vectors
+from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.graph_stores.contract import (
     PASSAGE_COLUMNS,
     AskFailed,
     EntityHit,
     GraphSize,
     GraphStore,
+    in_thread,
     size_of,
     too_late,
     why_unanswered,
 )
 from systems.common.graph_stores.entity_name_search import query_words
-from systems.common.graph_stores.neo4j_load import load_space
 from systems.common.graph_stores.neo4j_server import (
     Neo4jSettings,
-    check_package,
     connect,
     connected,
     explained,
     rows_of,
 )
-from systems.common.graph_stores.neo4j_space import Space, count, drop_space, space_to_write
-from systems.common.graph_stores.threaded_calls import in_thread
+from systems.common.graph_stores.neo4j_space import Space, count, drop_space, load_space, space_to_write
 from systems.common.knowledge_graph import KnowledgeGraph
 from systems.common.vector_index import passage
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 _DESCRIPTION = "neo4j.json"
 _CANDIDATES = 1000
@@ -91,7 +87,7 @@ class Neo4jStore(GraphStore):
     _PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
     def __init__(self, folder: Path) -> None:
-        check_package()
+        need("system-kg", "neo4j")
         super().__init__(folder)
         self._opening = threading.Lock()
         self._opened: _Opened | None = None
@@ -99,7 +95,7 @@ class Neo4jStore(GraphStore):
     def _rows(self, query: str, ids: Iterable[str] = ()) -> list[list[Any]]:
         return self._open().ask(query, ids=list(ids))
 
-    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+    def _write(self, graph: KnowledgeGraph, vectors: Vectors) -> None:
         file = self._folder / _DESCRIPTION
         own_build = _description(file)["build"] if file.exists() else ""
         file.unlink(missing_ok=True)
@@ -139,7 +135,7 @@ class Neo4jStore(GraphStore):
         return [found[entity_id] for entity_id in ids if entity_id in found]
 
     @in_thread
-    def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+    def nearest_chunks(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
         opened, given = self._open(), {"vector": vector.tolist(), "k": k}
         if among is not None:
             return [_nearby(*hit) for hit in opened.ask(_NEAREST_AMONG, ids=list(dict.fromkeys(among)), **given)]

@@ -49,16 +49,11 @@ class Neo4jSettings:
         return cls(uri, environment.get("NEO4J_USERNAME") or "neo4j", environment.get("NEO4J_PASSWORD", ""))
 
 
-def check_package() -> None:
-    """Raise MissingDependency if the driver is not installed."""
-    need("system-kg", "neo4j")
-
-
 def check_neo4j() -> None:
     """Raise an error if no index can be stored now: no driver, no server, refused, too old, no APOC. Changes
     nothing.
     """
-    check_package()
+    need("system-kg", "neo4j")
     settings = Neo4jSettings.from_environment()
     kernel = "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]"
     shown = "SHOW PROCEDURES YIELD name WHERE name IN $wanted RETURN name"

@@ -7,7 +7,7 @@ sentences are ours, so published figures may differ by the wording.
 from collections.abc import Sequence
 from typing import Literal
 
-from harness.core.records import AnswerStyle, Context
+from harness.core.records import AnswerStyle, Context, Places, Prediction, Step
 from harness.llm_utils.answer_contract import answer_messages, generate
 from harness.protocols import Message, Params, Runtime
 
@@ -101,3 +101,16 @@ async def answer_by(runtime: Runtime, prompts: Prompts, question: str, contexts:
     if prompts == "thesis":
         return await generate(runtime, thesis_answer_messages(question, contexts))
     return await runtime.answer(question, contexts)
+
+
+async def predict(
+    runtime: Runtime,
+    params: PromptParams,
+    question: str,
+    contexts: Sequence[Context],
+    trace: Sequence[Step] = (),
+    ranking: Places | None = None,
+) -> Prediction:
+    """One generation from the contexts, with how they were found."""
+    answer = await answer_by(runtime, params.prompts, question, contexts)
+    return Prediction(answer=answer, contexts=tuple(contexts), trace=tuple(trace), retrieved=ranking)

@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,27 @@ def connect(connected: Callable[..., Any], no_tls: None) -> Callable[..., OpenAI
 def connect_embedder(connected: Callable[..., Any]) -> Callable[..., OpenAIEmbedding]:
     """connect_embedder(url, **config) -> the encoder."""
     return lambda *where, **config: OpenAIEmbedding(*connected(EmbedderConfig, *where, **config))
+
+
+@dataclass
+class Lab:
+    """The fixtures above of one test, and its folder."""
+
+    serve: Serve
+    connect: Connect
+    connect_embedder: ConnectEmbedder
+    open_seam: OpenSeam
+    call_context: CallContext
+    tmp_path: Path
+
+
+@pytest.fixture
+def lab(
+    serve: Serve,
+    connect: Connect,
+    connect_embedder: ConnectEmbedder,
+    open_seam: OpenSeam,
+    call_context: CallContext,
+    tmp_path: Path,
+) -> Lab:
+    return Lab(serve, connect, connect_embedder, open_seam, call_context, tmp_path)

@@ -39,7 +39,7 @@ def on_azure() -> Iterator[SpeakingServer]:
 
 
 @pytest.fixture
-def at_anthropic() -> Iterator[SpeakingServer]:
+def claude() -> Iterator[SpeakingServer]:
     with serving(SpeakingServer(anthropic)) as server:
         yield server
 
@@ -86,34 +86,25 @@ async def test_azure_embeds(on_azure: SpeakingServer, call_context: CallContext,
     assert on_azure.asked[0].path == "/openai/deployments/my-vectors/embeddings"
 
 
-def test_azure_needs_its_resource_and_a_version_that_can_be() -> None:
-    with pytest.raises(ConfigError, match="'azure' needs a URL"):
-        resolve_generator(GeneratorConfig(provider="azure", model="my-gpt"))
-    with pytest.raises(ConfigError, match=r"models\.generator\.options\.api_version: string should match"):
-        resolve_generator(
-            GeneratorConfig(
-                provider="azure", model="my-gpt", base_url="http://a.b", options={"api_version": "latest"}
-            )
-        )
-
-
-def test_the_version_of_azure_and_its_resource_are_part_of_what_a_model_is() -> None:
+def test_azure_needs_its_resource_and_a_known_version_which_are_part_of_the_models_identity() -> None:
     def identity(**config: Any) -> dict[str, Any]:
         return model_identity(resolve_generator(GeneratorConfig(provider="azure", model="my-gpt", **config)))
 
+    with pytest.raises(ConfigError, match="'azure' needs a URL"):
+        identity()
+    with pytest.raises(ConfigError, match=r"models\.generator\.options\.api_version: string should match"):
+        identity(base_url="http://a.b", options={"api_version": "latest"})
     plain = identity(base_url="https://a.openai.azure.com/openai/v1/")
     assert plain["base_url"] == "https://a.openai.azure.com"
     assert plain["options"] == {"api_version": "2024-10-21"}
     assert identity(base_url="https://a.openai.azure.com", options={"api_version": "v1"}) != plain
 
 
-async def test_anthropic_is_asked_in_its_own_words_and_all_input_is_counted(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
-    reply, usage = await ask(at_anthropic, provider="anthropic", max_tokens=64, extra={"top_k": 5})
+async def test_anthropic_is_asked_in_its_words_and_all_input_is_counted(claude: SpeakingServer, ask: Ask) -> None:
+    reply, usage = await ask(claude, provider="anthropic", max_tokens=64, extra={"top_k": 5})
     assert reply == "so it is"
     assert usage == Usage(calls=1, input_tokens=125, output_tokens=4, cached_tokens=100)
-    (asked,) = at_anthropic.asked
+    (asked,) = claude.asked
     assert asked.body == {
         "model": "claude-x",
         "max_tokens": 64,
@@ -124,47 +115,34 @@ async def test_anthropic_is_asked_in_its_own_words_and_all_input_is_counted(
     }
 
 
-async def test_a_schema_is_the_input_of_a_tool_that_has_to_be_used(at_anthropic: SpeakingServer, ask: Ask) -> None:
-    reply, _ = await ask(at_anthropic, SCHEMA, provider="anthropic")
+async def test_a_schema_is_the_input_of_a_tool_that_has_to_be_used(claude: SpeakingServer, ask: Ask) -> None:
+    reply, _ = await ask(claude, SCHEMA, provider="anthropic")
     assert reply == '{"verdict": "ünd so"}'
-    assert at_anthropic.asked[0].body["tools"][0]["input_schema"] == SCHEMA
+    assert claude.asked[0].body["tools"][0]["input_schema"] == SCHEMA
 
 
-async def test_whoever_thinks_is_forced_to_no_tool_and_loses_the_temperature_alone(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
+async def test_a_model_that_cannot_be_forced_to_a_tool_is_asked_in_words(claude: SpeakingServer, ask: Ask) -> None:
     thinking = {"type": "enabled", "budget_tokens": 1024}
-    reply, _ = await ask(at_anthropic, SCHEMA, provider="anthropic", extra={"thinking": thinking})
-    assert reply == "so it is"
-    assert [set(asked.body) & {"temperature", "tools"} for asked in at_anthropic.asked] == [{"temperature"}, set()]
-
-
-async def test_a_model_that_cannot_be_forced_to_a_tool_is_asked_for_json_in_words(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
+    assert (await ask(claude, SCHEMA, provider="anthropic", extra={"thinking": thinking}))[0] == "so it is"
     why = "tool_choice: forced tool use is not available for this model"
-    at_anthropic.first = [refused(400, "invalid_request_error", why)]
-    reply, _ = await ask(at_anthropic, SCHEMA, provider="anthropic")
-    assert reply == "so it is"
-    assert ["tools" in asked.body for asked in at_anthropic.asked] == [True, False]
+    claude.first = [refused(400, "invalid_request_error", why)]
+    assert (await ask(claude, SCHEMA, provider="anthropic"))[0] == "so it is"
+    sent = [set(asked.body) & {"temperature", "tools"} for asked in claude.asked]
+    assert sent == [{"temperature"}, set(), {"temperature", "tools"}, {"temperature"}]
 
 
-async def test_a_reply_that_max_tokens_ended_before_its_first_word_fails(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
+async def test_a_reply_that_max_tokens_ended_before_its_first_word_fails(claude: SpeakingServer, ask: Ask) -> None:
     with pytest.raises(ValueError, match=r"spent all of max_tokens \(2\)"):
-        await ask(at_anthropic, provider="anthropic", max_tokens=2)
+        await ask(claude, provider="anthropic", max_tokens=2)
 
 
-async def test_a_busy_server_is_asked_again_when_it_says_and_an_overloaded_one_too(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
-    at_anthropic.first = [
+async def test_a_busy_or_overloaded_server_is_asked_again_when_it_says(claude: SpeakingServer, ask: Ask) -> None:
+    claude.first = [
         refused(429, "rate_limit_error", "This request would exceed your rate limit.", retry_after="0.2"),
         refused(529, "overloaded_error", "Overloaded"),
     ]
-    reply, usage = await ask(at_anthropic, provider="anthropic")
-    assert (reply, usage.calls, len(at_anthropic.asked)) == ("so it is", 1, 3)
+    reply, usage = await ask(claude, provider="anthropic")
+    assert (reply, usage.calls, len(claude.asked)) == ("so it is", 1, 3)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +157,7 @@ async def test_a_busy_server_is_asked_again_when_it_says_and_an_overloaded_one_t
 )
 async def test_what_is_wrong_with_a_config_is_one_line(
     on_azure: SpeakingServer,
-    at_anthropic: SpeakingServer,
+    claude: SpeakingServer,
     ask: Ask,
     provider: str,
     config: dict[str, Any],
@@ -188,17 +166,15 @@ async def test_what_is_wrong_with_a_config_is_one_line(
 ) -> None:
     monkeypatch.setenv("WRONG_KEY", "not-the-key-of-this-account")
     with pytest.raises(ModelUnavailable) as error:
-        await ask(on_azure if provider == "azure" else at_anthropic, provider=provider, **config)
+        await ask(on_azure if provider == "azure" else claude, provider=provider, **config)
     assert line in str(error.value)
 
 
-async def test_an_account_without_credit_stops_the_run_and_not_each_query(
-    at_anthropic: SpeakingServer, ask: Ask
-) -> None:
+async def test_an_account_without_credit_stops_the_run_and_no_query(claude: SpeakingServer, ask: Ask) -> None:
     why = "Your credit balance is too low to access the Anthropic API."
-    at_anthropic.first = [refused(400, "invalid_request_error", why)]
+    claude.first = [refused(400, "invalid_request_error", why)]
     with pytest.raises(ModelUnavailable, match="the quota is used up"):
-        await ask(at_anthropic, provider="anthropic")
+        await ask(claude, provider="anthropic")
 
 
 def test_anthropic_knows_no_seed_so_none_is_part_of_the_model_and_a_wanted_one_is_refused() -> None:

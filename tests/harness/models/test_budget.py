@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext, MeteredTransport
 from harness.store.call_journal import paid_by_runs
 
-from .conftest import OpenSeam
+from .conftest import Lab, OpenSeam
 
 
 class Price:
@@ -107,12 +106,10 @@ def random_texts(draw: random.Random, n: int) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("limited", ["tokens", "usd"])
-async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
-    open_seam: OpenSeam, tmp_path: Path, seed: int, limited: str
-) -> None:
+async def test_no_limit_is_ever_passed_and_most_of_it_is_used(lab: Lab, seed: int, limited: str) -> None:
     draw = random.Random(seed)
     limit = draw.choice([4_000, 9_000, 15_000])
-    call_context, server = open_seam(), Serving(draw)
+    call_context, server = lab.open_seam(), Serving(draw)
     allowance = Allowance(tokens=limit) if limited == "tokens" else Allowance(usd=limit / 1000)
     call_context.budget = Budget(allowance, {"generator": Price()})
     answered, refused = await ask_all(transport(call_context, server), random_texts(draw, 2_000))
@@ -125,9 +122,11 @@ async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
     assert limit - 3_000 < spent <= limit
     assert server.most_at_once > 1
     # Nothing that was served is missing from the journal, and no reservation is left.
-    assert usage_by_role(tmp_path / "calls.sqlite")["generator"].output_tokens == server.served["output_tokens"]
-    assert paid(tmp_path).input_tokens == server.served["input_tokens"]
-    assert (paid(tmp_path).calls, call_context.budget.spent.tokens) == (answered, sum_tokens(server.usage))
+    assert (
+        usage_by_role(lab.tmp_path / "calls.sqlite")["generator"].output_tokens == server.served["output_tokens"]
+    )
+    assert paid(lab.tmp_path).input_tokens == server.served["input_tokens"]
+    assert (paid(lab.tmp_path).calls, call_context.budget.spent.tokens) == (answered, sum_tokens(server.usage))
 
 
 def sum_tokens(usage: Usage) -> int:
@@ -186,18 +185,16 @@ async def test_a_refused_request_costs_nothing(open_seam: OpenSeam, tmp_path: Pa
 
 
 @pytest.mark.parametrize("fault", ["no_usage", "malformed", "hang"])
-async def test_an_answer_nobody_counted_or_that_was_cut_off_counts_with_its_upper_bound(
-    open_seam: OpenSeam, tmp_path: Path, fault: str
-) -> None:
-    call_context = limited(open_seam, tokens=1000)
+async def test_an_answer_uncounted_or_cut_off_counts_with_its_upper_bound(lab: Lab, fault: str) -> None:
+    call_context = limited(lab.open_seam, tokens=1000)
     with metered(Meter("index")), suppress(UnreadableReply, TimeoutError):
         async with asyncio.timeout(0.3):
             await ask(transport(call_context, Serving(fault=fault)), "a" * 100)
-    assert 150 < sum_tokens(paid(tmp_path)) == call_context.budget.spent.tokens < 250
+    assert 150 < sum_tokens(paid(lab.tmp_path)) == call_context.budget.spent.tokens < 250
     assert call_context.fatal is None
 
 
-async def test_a_time_limit_that_runs_out_in_the_queue_stops_the_run_and_fails_no_query(
+async def test_a_time_limit_that_ends_in_the_queue_stops_the_run_and_fails_no_query(
     open_seam: OpenSeam,
 ) -> None:
     call_context = limited(open_seam, tokens=350)
@@ -230,12 +227,13 @@ async def test_no_call_without_a_bound_on_its_output_is_made_under_a_budget(open
         assert (await ask(transport(open_seam(), server), "a", max_tokens=None)).status_code == 200
 
 
-async def test_no_call_is_begun_after_the_time(open_seam: OpenSeam) -> None:
-    call_context, server = limited(open_seam, begin_until=time.monotonic() + 0.05), Serving()
+async def test_no_call_is_begun_after_the_time(open_seam: OpenSeam, monkeypatch: pytest.MonkeyPatch) -> None:
+    call_context, server = limited(open_seam, begin_until=9.0), Serving()
     over = transport(call_context, server)
     with metered(Meter("index")):
+        monkeypatch.setattr("harness.models.budget.monotonic", lambda: 8.0)
         await ask(over, "in time")
-        await asyncio.sleep(0.06)
+        monkeypatch.setattr("harness.models.budget.monotonic", lambda: 9.0)
         with pytest.raises(BudgetExhausted, match="the time is over"):
             await ask(over, "late")
     assert server.served["calls"] == 1

@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from harness.models.model_endpoint import read_error
 from harness.models.reply_parsing import read_usage
 from harness.protocols import Message, Tool, ToolCall
 
-from .conftest import Connect, OpenSeam, Serve
+from .conftest import Connect, Lab, Serve
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
 
@@ -52,19 +51,15 @@ async def said(serve: Serve, connect: Connect, body: bytes) -> tuple[str, list[s
     ],
     ids=str,
 )
-async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
-    serve: Serve, connect: Connect, message: dict[str, Any]
-) -> None:
-    assert await said(serve, connect, choice(message)) == ("Marta", ["Jon?"])
+async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(lab: Lab, message: dict[str, Any]) -> None:
+    assert await said(lab.serve, lab.connect, choice(message)) == ("Marta", ["Jon?"])
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
         (choice({"content": "The passage tells of a"}, "content_filter"), "content_filter"),
-        (choice({"content": ""}, "content_filter"), "content_filter"),
         (choice({"content": "The passage"}, "SAFETY"), "SAFETY"),
-        (choice({"content": "The passage"}, "sensitive"), "sensitive"),
         (b'{"choices": [{"index": 0, "finish_reason": "content_filter: RECITATION"}]}', "RECITATION"),
         (choice({"content": "The pas"}, "insufficient_system_resource"), "insufficient_system_resource"),
         (choice({"content": "I search.", "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
@@ -79,9 +74,7 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
         (b'{"message": "Invalid token", "code": 401}', "Invalid token"),
         (b'{"errors": [{"code": 5006, "message": "properties missing"}], "result": {}}', "properties missing"),
         (choice({"content": None, "refusal": "I'm sorry, I can't."}), "I'm sorry, I can't"),
-        (choice({"content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
         (choice({"content": "", "reasoning_content": "It is Marta"}), "reasoning parser"),
-        (choice({"content": None, "reasoning": "It is Marta"}), "reasoning parser"),
         (choice({"content": "<think>Perhaps"}, "length"), "max_tokens"),
         (choice({"content": "<think>Perhaps"}), "max_tokens"),
         (
@@ -93,22 +86,9 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
         (b"<!doctype html><title>Sign in</title>", "web page"),
     ],
 )
-async def test_a_reply_without_an_answer_fails_and_says_why(
-    serve: Serve, connect: Connect, body: bytes, words: str
-) -> None:
+async def test_a_reply_without_an_answer_fails_and_says_why(lab: Lab, body: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        await said(serve, connect, body)
-
-
-@pytest.mark.parametrize("given", [0, None])
-async def test_a_reply_with_text_has_tokens_whatever_the_server_says(
-    serve: Serve, connect: Connect, given: int | None
-) -> None:
-    body = {**json.loads(choice({"content": "Marta"})), "usage": {"prompt_tokens": 9, "completion_tokens": given}}
-    server = serve(respond=lambda path, request: Reply(200, json.dumps(body).encode()))
-    with metered(Meter("q")) as meter:
-        await connect(server.base_url).complete([Message("user", "Who?")])
-    assert [usage.unmetered_calls for usage in meter.paid.values()] == [1]
+        await said(lab.serve, lab.connect, body)
 
 
 async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve: Serve, connect: Connect) -> None:
@@ -125,19 +105,14 @@ def echoing() -> Iterator[EchoingServer]:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_no_key_comes_back_from_a_server(
-    way: str,
-    echoing: EchoingServer,
-    connect: Connect,
-    open_seam: OpenSeam,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    way: str, echoing: EchoingServer, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     echoing.way = way
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     seen = []
     for role_of in KEYS:
-        chat = connect(echoing.base_url, open_seam(), api_key_env=role_of)
+        chat = lab.connect(echoing.base_url, lab.open_seam(), api_key_env=role_of)
         try:
             with metered(Meter(f"answer/{role_of}/0/1")):
                 seen.append(await chat.complete([Message("user", role_of)]))
@@ -145,7 +120,7 @@ async def test_no_key_comes_back_from_a_server(
             seen.append(traceback.format_exc())
     assert echoing.heard == list(KEYS.values())
     assert keys_in("".join(seen).encode(), list(KEYS.values())) == []
-    assert files_with_keys(tmp_path, list(KEYS.values())) == []
+    assert files_with_keys(lab.tmp_path, list(KEYS.values())) == []
 
 
 SEARCH = Tool("search", "Finds passages.", {"type": "object", "properties": {"query": {"type": "string"}}})
@@ -181,11 +156,9 @@ async def test_a_tool_is_called_by_the_protocol_of_the_provider(serve: Serve, co
 @pytest.mark.parametrize(
     "message", [{"content": "Marta"}, calling("delete", "{}"), calling("search", "no JSON"), {"tool_calls": [3]}]
 )
-async def test_a_reply_without_a_call_that_can_be_read_is_an_error(
-    serve: Serve, connect: Connect, message: dict[str, Any]
-) -> None:
+async def test_a_reply_without_a_call_that_can_be_read_is_an_error(lab: Lab, message: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"calls none|JSON"):
-        await called(serve, connect, message)
+        await called(lab.serve, lab.connect, message)
 
 
 # What servers say about usage, errors and waiting, whatever shape they say it in.
@@ -212,21 +185,13 @@ JSON = st.recursive(
     ("header", "seconds"),
     [
         (None, None),
-        ("", None),
-        ("0", 0.0),
-        ("12", 12.0),
-        ("1.5", 1.5),
-        (" 3 ", 3.0),
+        (" 1.5 ", 1.5),
         ("-5", 0.0),
-        ("soon", None),
         ("inf", None),
-        ("nan", None),
-        ("1e999", None),
         ("12 seconds", None),
         (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
         (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
         ("Mon, 04 May 2026 14:00:10 +0200", 10.0),
-        ("Mon, 04 May 2026 12:00:10 -0000", None),
         ("Mon, 99 May 2026 12:00:10 GMT", None),
     ],
 )
@@ -246,23 +211,23 @@ def test_retry_after_is_seconds_or_a_date_or_nothing(header: str | None, seconds
             {"prompt_tokens": 7, "completion_tokens": None, "prompt_tokens_details": None},
             Usage(calls=1, input_tokens=7),
         ),
-        (
-            {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": None}},
-            Usage(calls=1, input_tokens=7),
-        ),
-        ({"prompt_tokens": 10**9, "completion_tokens": 0}, Usage(calls=1, input_tokens=10**9)),
         ({"completion_tokens": 2}, Usage(calls=1, unmetered_calls=1)),
-        ({"prompt_tokens": None, "completion_tokens": 2}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 8}}, Usage(calls=1, unmetered_calls=1)),
         ({"prompt_tokens": float("inf")}, Usage(calls=1, unmetered_calls=1)),
-        ({"prompt_tokens": float("nan")}, Usage(calls=1, unmetered_calls=1)),
-        ({}, Usage(calls=1, unmetered_calls=1)),
         (None, Usage(calls=1, unmetered_calls=1)),
-        ("many", Usage(calls=1, unmetered_calls=1)),
     ],
 )
 def test_usage_is_what_the_server_counted_or_an_unmetered_call(usage: object, read: Usage) -> None:
     assert read_usage(json.dumps({"usage": usage}).encode()) == read
+
+
+def test_a_reply_with_text_has_tokens_whatever_the_server_says() -> None:
+    for said in (0, None):
+        body = {
+            **json.loads(choice({"content": "Marta"})),
+            "usage": {"prompt_tokens": 9, "completion_tokens": said},
+        }
+        assert read_usage(json.dumps(body).encode()).unmetered_calls == 1
 
 
 @pytest.mark.parametrize(
@@ -272,7 +237,6 @@ def test_usage_is_what_the_server_counted_or_an_unmetered_call(usage: object, re
         ({"error": {"message": "two\nlines", "code": 404}}, ("two lines", "404")),
         ({"error": "just text"}, ("just text", "")),
         ({"detail": "FastAPI's own"}, ('{"detail": "FastAPI\'s own"}', "")),
-        ({"error": {"type": "no message"}}, ('{"error": {"type": "no message"}}', "")),
         (["a", "list"], ('["a", "list"]', "")),
     ],
 )

@@ -14,11 +14,12 @@ from harness.models.fake_server import FakeServer
 
 from .conftest import Serve
 
+Counted = Callable[..., Any]
 BODY = {"messages": [{"role": "user", "content": "Who runs the bakery?"}]}
 
 
 @pytest.fixture
-async def connections() -> AsyncIterator[ConnectionPool]:
+async def pool() -> AsyncIterator[ConnectionPool]:
     opened = ConnectionPool()
     yield opened
     await opened.aclose()
@@ -42,9 +43,9 @@ def counted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     return start
 
 
-async def ask(connections: ConnectionPool, server: FakeServer) -> int:
+async def ask(pool: ConnectionPool, server: FakeServer) -> int:
     request = httpx2.Request("POST", f"{server.base_url}/chat/completions", json=BODY)
-    response = await connections.handle_async_request(request)
+    response = await pool.handle_async_request(request)
     try:
         await response.aread()
     finally:
@@ -52,29 +53,23 @@ async def ask(connections: ConnectionPool, server: FakeServer) -> int:
     return response.status_code
 
 
-async def test_the_next_request_takes_the_connection_that_is_there(
-    counted: Callable[..., Any], connections: ConnectionPool
-) -> None:
+async def test_the_next_request_takes_the_connection_that_is_there(counted: Counted, pool: ConnectionPool) -> None:
     server, seen = counted()
-    assert [await ask(connections, server) for _ in range(5)] == [200] * 5
+    assert [await ask(pool, server) for _ in range(5)] == [200] * 5
     assert seen["accepted"] == 1
 
 
-async def test_as_many_connections_as_requests_at_once_are_kept(
-    counted: Callable[..., Any], connections: ConnectionPool
-) -> None:
+async def test_as_many_connections_as_requests_at_once_are_kept(counted: Counted, pool: ConnectionPool) -> None:
     server, seen = counted(FakeScript(latency_s=0.2))
     # A pool of the library keeps 20.
     for _ in range(2):
-        assert set(await asyncio.gather(*(ask(connections, server) for _ in range(30)))) == {200}
+        assert set(await asyncio.gather(*(ask(pool, server) for _ in range(30)))) == {200}
     assert seen["accepted"] == 30
 
 
-async def test_a_connection_that_broke_is_made_anew(
-    counted: Callable[..., Any], connections: ConnectionPool
-) -> None:
+async def test_a_connection_that_broke_is_made_anew(counted: Counted, pool: ConnectionPool) -> None:
     server, seen = counted(FakeScript(fault="reset", fault_times=1))
     with pytest.raises(httpx2.TransportError):
-        await ask(connections, server)
-    assert [await ask(connections, server) for _ in range(3)] == [200] * 3
+        await ask(pool, server)
+    assert [await ask(pool, server) for _ in range(3)] == [200] * 3
     assert seen["accepted"] == 2

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import openai
 import pytest
 from cross_encoders import write_onnx, write_torch
 
@@ -23,13 +22,12 @@ from harness.models.cross_encoders import (
     reranker_identity,
 )
 from harness.models.fake_faults import Reply
-from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.protocols import Reranker
 from harness.runner.executing.execute import check_needs
 from harness.runner.plan import Cell, plan_cells
 
-from .conftest import Connect, Serve
+from .conftest import Lab
 
 WORTH = {"otter": 3.0, "heron": 1.0, "mud": -2.0}
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
@@ -51,10 +49,12 @@ def test_an_onnx_model_scores_each_passage_by_itself(tmp_path: Path) -> None:
     assert scores(model) == []
 
 
-def test_a_score_that_is_no_number_is_no_score(tmp_path: Path) -> None:
-    model = open_reranker(str(write_onnx(tmp_path / "model", {"otter": float("nan")})))
+def test_an_output_that_is_no_number_is_no_score_and_no_share(tmp_path: Path) -> None:
+    model = open_reranker(str(write_onnx(tmp_path / "model", {"otter": math.nan})))
     with pytest.raises(ValueError, match="not a number"):
         scores(model, "otter")
+    with pytest.raises(ValueError, match="not numbers"):
+        shares(write_onnx(tmp_path / "nli", {"otter": math.nan}, labels=MNLI), "any")
 
 
 def test_what_is_no_cross_encoder_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,14 +63,7 @@ def test_what_is_no_cross_encoder_is_one_line(tmp_path: Path, monkeypatch: pytes
     broken = write_onnx(tmp_path / "broken", WORTH)
     (broken / "model.onnx").write_bytes(b"no model")
     (tmp_path / "empty").mkdir()
-    for name in (
-        several,
-        broken,
-        tmp_path / "empty",
-        tmp_path / "nothing",
-        "nobody/no-such-model",
-        "no-such-model",
-    ):
+    for name in (several, broken, tmp_path / "empty", tmp_path / "nothing", "nobody/no-such-model"):
         with pytest.raises(HarnessError) as refused:
             check_reranker(str(name))
         assert Path(name).name in str(refused.value) or "not installed" in str(refused.value)
@@ -96,14 +89,13 @@ def test_the_bytes_of_a_reranker_are_part_of_the_run_and_not_of_the_index(tmp_pa
     assert plain.index_id == first.index_id == second.index_id
 
 
-def test_a_reranker_that_is_not_there_stops_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reranker_that_is_missing_or_unsuitable_is_refused_before_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("./not/there", "nobody/no-such-model"):
         with pytest.raises(ModelUnavailable):
             cell(f"answer.rerank={name}")
-
-
-def test_a_folder_that_holds_no_cross_encoder_is_refused_before_the_index(tmp_path: Path) -> None:
     several = write_onnx(tmp_path / "vectors", WORTH, sums=False)
     with pytest.raises(ModelUnavailable, match="a cross-encoder 1"):
         check_needs(cell(f"answer.rerank={several}"), tmp_path)
@@ -160,19 +152,11 @@ def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_pa
     assert shares(folder) == []
 
 
-@pytest.mark.parametrize("labels", [None, {"LABEL_0": 1.0, "LABEL_1": 0.0}, {"entails": 1.0, "entailment": 2.0}])
-def test_a_model_that_does_not_say_which_number_is_entailment_is_refused(
-    tmp_path: Path, labels: dict[str, float] | None
-) -> None:
+@pytest.mark.parametrize("labels", [None, {"entails": 1.0, "entailment": 2.0}])
+def test_a_model_that_does_not_name_entailment_is_refused(tmp_path: Path, labels: dict[str, float] | None) -> None:
     folder = write_onnx(tmp_path / "model", MEANT, labels=labels)
     with pytest.raises(ModelUnavailable, match="no label that is entailment"):
         check_entailment(str(folder))
-
-
-def test_numbers_that_are_none_are_no_shares(tmp_path: Path) -> None:
-    folder = write_onnx(tmp_path / "model", {"otter": math.nan}, labels=MNLI)
-    with pytest.raises(ValueError, match="not numbers"):
-        shares(folder, "any")
 
 
 @pytest.mark.slow
@@ -186,41 +170,28 @@ def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
     assert found[0] != found[1]
 
 
-async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(
-    serve: Serve, connect: Connect
-) -> None:
-    server = serve(respond=likely(A=math.log(0.35), B=math.log(0.12), D=math.log(0.4), **{" A": math.log(0.13)}))
-    found, usage = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
+async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(lab: Lab) -> None:
+    server = lab.serve(
+        respond=likely(A=math.log(0.35), B=math.log(0.12), D=math.log(0.4), **{" A": math.log(0.13)})
+    )
+    found, usage = await by_letter(lab.connect(server.base_url), "It pours.", "It is dry.")
     assert found == pytest.approx([0.8, 0.8])
     assert (usage.calls, usage.cut_calls) == (2, 0)
 
 
 @pytest.mark.parametrize("letters", [{}, {"A": -17.0, "B": -19.5}, {"A": math.nan}])
-async def test_a_model_that_probably_says_none_of_the_letters_says_nothing(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat], letters: dict[str, float]
-) -> None:
-    server = serve(respond=likely(The=-0.1, **letters))
+async def test_a_model_that_says_none_of_the_letters_says_nothing(lab: Lab, letters: dict[str, float]) -> None:
+    server = lab.serve(respond=likely(The=-0.1, **letters))
     with pytest.raises(ValueError, match="none of A, B, C"):
-        await by_letter(connect(server.base_url), "It pours.")
+        await by_letter(lab.connect(server.base_url), "It pours.")
 
 
 @pytest.mark.parametrize("refused", ["", "logprobs", "top_logprobs"])
-async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
-    serve: Serve, connect: Connect, refused: str
-) -> None:
+async def test_a_server_without_log_probabilities_is_one_line_that_says_so(lab: Lab, refused: str) -> None:
     said = {"message": f"Unsupported parameter: '{refused}' is not supported with this model.", "param": refused}
     body = {"choices": [{"message": {"role": "assistant", "content": "A"}}], "usage": {"prompt_tokens": 9}}
     reply = Reply(400, json.dumps({"error": said}).encode()) if refused else Reply(200, json.dumps(body).encode())
-    server = serve(respond=lambda _path, _body: reply)
+    server = lab.serve(respond=lambda _path, _body: reply)
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
-        await by_letter(connect(server.base_url), "It pours.")
+        await by_letter(lab.connect(server.base_url), "It pours.")
     assert "\n" not in str(error.value)
-
-
-async def test_another_refusal_of_that_call_is_its_own(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
-) -> None:
-    body = json.dumps({"error": {"message": "the prompt is too long"}}).encode()
-    server = serve(respond=lambda _path, _body: Reply(400, body))
-    with pytest.raises(openai.BadRequestError, match="too long"):
-        await by_letter(connect(server.base_url), "It pours.")

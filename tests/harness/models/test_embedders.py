@@ -1,7 +1,6 @@
 """Texts to unit vectors: documents from the cache, queries never, each finished batch kept."""
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -27,7 +26,7 @@ from harness.models.providers.sentence_transformers import SentenceTransformerEn
 from harness.models.transport import CallContext
 from harness.models.vectors import unit_rows
 
-from .conftest import ConnectEmbedder, Serve
+from .conftest import Lab
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 
@@ -164,7 +163,7 @@ async def test_an_index_killed_between_batches_goes_on_where_it_stopped(open_cac
     assert (first.embedded_texts, second.embedded_texts, second.cached_texts) == (6, 4, 6)
 
 
-async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all_of_them(
+async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all(
     open_cache: OpenCache,
 ) -> None:
     encoder, seen = Encoder(), list[tuple[int, int]]()
@@ -178,56 +177,31 @@ async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all_of
     np.testing.assert_array_equal(vectors, expected(texts))
 
 
-async def test_no_texts_are_no_rows_and_nothing_is_asked(open_cache: OpenCache) -> None:
-    encoder = Encoder()
-    with metered(Meter("index")) as meter:
-        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=2).embed_documents([])
-    assert len(vectors) == 0
-    assert (encoder.batches, meter.embedded_texts) == ([], 0)
-
-
 # Over HTTP
 
 
-def embeddings(*rows: tuple[int, list[float]]) -> Callable[[str, bytes], Reply]:
-    data = [{"object": "embedding", "index": index, "embedding": row} for index, row in rows]
-    return lambda path, body: Reply(200, json.dumps({"object": "list", "data": data}).encode())
+NAN = Reply(200, b'{"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [NaN]}]}')
 
 
-@pytest.mark.parametrize(
-    ("rows", "complaint"),
-    [
-        ([(0, [1.0, 0.0]), (1, [float("nan"), 0.0])], "a vector of zeros, NaN or infinity"),
-        ([], "2 texts were sent and 0 embeddings came back"),
-    ],
-)
-async def test_vectors_that_cannot_be_are_an_error_and_not_silently_kept(
-    serve: Serve,
-    connect_embedder: ConnectEmbedder,
-    open_cache: OpenCache,
-    rows: list[tuple[int, list[float]]],
-    complaint: str,
-) -> None:
-    encoder, cache = connect_embedder(serve(respond=embeddings(*rows)).base_url), open_cache()
-    with metered(Meter("index")) as meter, pytest.raises(ValueError, match=complaint):
+async def test_vectors_that_cannot_be_are_an_error_and_not_silently_kept(lab: Lab, open_cache: OpenCache) -> None:
+    encoder, cache = lab.connect_embedder(lab.serve(respond=lambda *_: NAN).base_url), open_cache()
+    with metered(Meter("index")) as meter, pytest.raises(ValueError, match="a vector of zeros, NaN or infinity"):
         await CachedEmbedder(encoder, cache, batch_size=8).embed_documents(["a", "b"])
     assert not cache.entries(["a", "b"])
     assert meter.embedded_texts == 0
 
 
-async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_said_by_whom(
-    call_context: CallContext, tmp_path: Path
-) -> None:
+async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_said_by_whom(lab: Lab) -> None:
     """An index costs what it needs of models, whoever paid: an interruption makes it no cheaper."""
     config = EmbedderConfig(provider="fake", model="fake", batch_size=2)
     texts = ["a", "b b", "c c c", "d d d d", "e e e e e"]
     used = []
     for run, asked in (("killed", texts[:2]), ("whole", texts), ("third", texts)):
         with (
-            closing(EmbeddingCache(tmp_path / "e.sqlite", "m", payer=run)) as cache,
+            closing(EmbeddingCache(lab.tmp_path / "e.sqlite", "m", payer=run)) as cache,
             metered(Meter("index")) as meter,
         ):
-            await build_embedder(config, call_context, cache).embed_documents(asked)
+            await build_embedder(config, lab.call_context, cache).embed_documents(asked)
         used.append(meter)
     killed, whole, third = used
     assert whole.usage == third.usage == {"embedder": Usage(calls=3, input_tokens=15)}
@@ -237,9 +211,7 @@ async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_
     assert [meter.replayed_calls for meter in used] == [0, 0, 0]
 
 
-async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
-    call_context: CallContext, open_cache: OpenCache
-) -> None:
+async def test_a_cached_text_costs_a_query_once(call_context: CallContext, open_cache: OpenCache) -> None:
     """As one that it computed: an answer costs the same, whichever query came first."""
     embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
     meters = []
@@ -254,7 +226,7 @@ async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
     assert (cached.embedded_texts, cached.cached_texts) == (0, 3)
 
 
-async def test_judgements_of_one_evaluation_count_a_vector_that_they_share_once(
+async def test_judgements_count_a_vector_that_they_share_once(
     call_context: CallContext, open_cache: OpenCache
 ) -> None:
     embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
@@ -266,14 +238,12 @@ async def test_judgements_of_one_evaluation_count_a_vector_that_they_share_once(
     assert (total.embedded_texts, total.cached_texts) == (2, 0)
 
 
-async def test_a_cache_that_is_filled_from_a_journal_knows_who_paid_and_how_long_it_took(
-    serve: Serve, connect_embedder: ConnectEmbedder, tmp_path: Path
-) -> None:
+async def test_a_cache_that_is_filled_from_a_journal_knows_who_paid_and_how_long_it_took(lab: Lab) -> None:
     """Cache and journal need not be on one machine, and the cache may be deleted."""
-    encoder = connect_embedder(serve(FakeScript(latency_s=0.2)).base_url)
+    encoder = lab.connect_embedder(lab.serve(FakeScript(latency_s=0.2)).base_url)
     used = []
     for name, payer in (("first", ""), ("anew", "later")):
-        with closing(EmbeddingCache(tmp_path / f"{name}.sqlite", "m", payer=payer)) as cache:
+        with closing(EmbeddingCache(lab.tmp_path / f"{name}.sqlite", "m", payer=payer)) as cache:
             with metered(Meter("index")) as meter:
                 await CachedEmbedder(encoder, cache, batch_size=8).embed_documents(["a", "b b"])
             entries = cache.entries(["a", "b b"]).values()
@@ -309,7 +279,7 @@ def test_unit_rows_have_length_one_and_keep_their_direction(vectors: Vectors) ->
 # What is not installed
 
 
-def test_an_optional_package_that_is_missing_is_one_line(
+def test_a_missing_optional_package_is_one_line(
     monkeypatch: pytest.MonkeyPatch, call_context: CallContext
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)

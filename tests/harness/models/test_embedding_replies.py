@@ -3,9 +3,7 @@
 import base64
 import json
 import struct
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,13 @@ import openai
 import pytest
 
 from harness.core.errors import ModelUnavailable
-from harness.models.clients import OpenAIEmbedding
 from harness.models.embedders import CachedEmbedder
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.fake_faults import Reply
-from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.vectors import vectors_of
 
-from .conftest import ConnectEmbedder, Serve
+from .conftest import Lab
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 
@@ -98,13 +94,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("status", "body"), REFUSALS)
-async def test_the_largest_batch_of_a_server_is_learnt(
-    serve: Serve,
-    connect_embedder: ConnectEmbedder,
-    tmp_path: Path,
-    status: int,
-    body: Any,
-) -> None:
+async def test_the_largest_batch_of_a_server_is_learnt(lab: Lab, status: int, body: Any) -> None:
     sizes: list[int] = []
 
     def respond(path: str, request: bytes) -> Reply:
@@ -112,35 +102,33 @@ async def test_the_largest_batch_of_a_server_is_learnt(
         refused, embedded = Reply(status, json.dumps(body).encode()), data([[1.0]] * n)
         return refused if n > 3 else Reply(200, json.dumps(embedded).encode())
 
-    with closing(EmbeddingCache(tmp_path / "vectors.sqlite", "e")) as cache, metered(Meter("index")):
-        embedder = CachedEmbedder(connect_embedder(serve(respond=respond).base_url), cache, batch_size=8)
+    with closing(EmbeddingCache(lab.tmp_path / "vectors.sqlite", "e")) as cache, metered(Meter("index")):
+        embedder = CachedEmbedder(lab.connect_embedder(lab.serve(respond=respond).base_url), cache, batch_size=8)
         vectors = await embedder.embed_documents([f"text {number}" for number in range(12)])
     assert vectors.shape == (12, 1)
     assert sizes == [8, 4, 2, 2, 2, 2, 2, 2]
 
 
-async def test_a_single_text_that_is_refused_is_an_error(
-    serve: Callable[..., FakeServer], connect_embedder: Callable[..., OpenAIEmbedding]
-) -> None:
+async def test_a_single_text_that_is_refused_is_an_error(lab: Lab) -> None:
     respond = lambda path, request: Reply(413, b'{"error": "Request too large"}')  # noqa: E731
     with metered(Meter("index")), pytest.raises(openai.APIStatusError, match="too large"):
-        await connect_embedder(serve(respond=respond).base_url).embed(["a long text"])
+        await lab.connect_embedder(lab.serve(respond=respond).base_url).embed(["a long text"])
 
 
-async def test_vectors_of_another_length_than_those_of_the_index_are_one_line_and_nothing_is_lost(
-    serve: Serve, connect_embedder: ConnectEmbedder, tmp_path: Path
+async def test_vectors_of_another_length_than_the_index_are_one_line_and_nothing_is_lost(
+    lab: Lab,
 ) -> None:
     length = 8
-    url = serve(
+    url = lab.serve(
         respond=lambda path, request: Reply(
             200, json.dumps(data([[1.0] * length] * len(json.loads(request)["input"]))).encode()
         )
     ).base_url
-    with closing(EmbeddingCache(tmp_path / "vectors.sqlite", "e")) as cache:
+    with closing(EmbeddingCache(lab.tmp_path / "vectors.sqlite", "e")) as cache:
         with metered(Meter("index")):
-            await CachedEmbedder(connect_embedder(url), cache, batch_size=8).embed_documents(["a", "b"])
+            await CachedEmbedder(lab.connect_embedder(url), cache, batch_size=8).embed_documents(["a", "b"])
         length = 6
-        later = CachedEmbedder(connect_embedder(url), cache, batch_size=8)
+        later = CachedEmbedder(lab.connect_embedder(url), cache, batch_size=8)
         for embedding in (later.embed_query("c"), later.embed_documents(["a", "d"])):
             with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=r"\b6\b.*\b8\b"):
                 await embedding

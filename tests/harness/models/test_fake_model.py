@@ -1,13 +1,10 @@
 """The scripted model: a fixed function of the prompt, over HTTP or in this process."""
 
-import asyncio
 import json
 import urllib.request
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
-import httpx2
 import openai
 import pytest
 from hypothesis import given, settings
@@ -15,13 +12,13 @@ from hypothesis import strategies as st
 
 from harness.config import GeneratorConfig
 from harness.models.clients import OpenAIChat, open_client
-from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words, example_of
+from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, bag_of_words, example_of
 from harness.models.metering import Meter, metered
 from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
-from .conftest import Serve
+from .conftest import Lab, Serve
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 QUESTIONS = [f"Did Ada meet Charles {n} times, or was it Mary?" for n in range(6)]
@@ -58,24 +55,16 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.model_dump(exclude_defaults=True)))
-async def test_the_same_script_gives_the_same_records_over_http_and_in_this_process(
-    serve: Serve, call_context: CallContext, tmp_path: Path, script: FakeScript
-) -> None:
-    server = serve(script)
-    over_http = GeneratorConfig(
-        provider="openai-compatible", model="fake", base_url=server.base_url, max_retries=0
-    )
-    in_process = GeneratorConfig(
-        provider="fake", model="fake", options=script.model_dump(exclude_defaults=True), max_retries=0
-    )
-    with closing(Journal(tmp_path / "other.sqlite")) as journal:
-        found = []
-        for config, kept in (
-            (over_http, call_context),
-            (in_process, CallContext(journal, backoff=call_context.backoff)),
-        ):
-            client = open_client(config, kept)
-            async with client:
+async def test_a_script_gives_the_same_records_over_http_and_in_this_process(lab: Lab, script: FakeScript) -> None:
+    server = lab.serve(script)
+    fields: dict[str, Any] = {"model": "fake", "max_retries": 0}
+    over_http = GeneratorConfig(provider="openai-compatible", base_url=server.base_url, **fields)
+    in_process = GeneratorConfig(provider="fake", options=script.model_dump(exclude_defaults=True), **fields)
+    found = []
+    with closing(Journal(lab.tmp_path / "other.sqlite")) as journal:
+        other = CallContext(journal, backoff=lab.call_context.backoff)
+        for config, kept in ((over_http, lab.call_context), (in_process, other)):
+            async with open_client(config, kept) as client:
                 found.append(await outcomes(OpenAIChat(config, client), Meter("index")))
     assert found[0] == found[1]
 
@@ -83,26 +72,6 @@ async def test_the_same_script_gives_the_same_records_over_http_and_in_this_proc
 def test_the_first_reply_whose_pattern_is_found_wins_over_the_reply_to_everything() -> None:
     model = FakeModel(FakeScript(reply="else", replies={"Ada": "1", "A": "2"}))
     assert [answer(model, text) for text in ("Ada", "All", "none")] == ["1", "2", "else"]
-
-
-def test_a_fault_hits_only_the_prompts_that_match() -> None:
-    model = FakeModel(FakeScript(fault="http_500", fault_match="^bad$"))
-    assert [model.respond("/chat/completions", chat_request(text)).status for text in ("bad", "good")] == [
-        500,
-        200,
-    ]
-
-
-async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_context: CallContext) -> None:
-    transport = FakeTransport(FakeScript(fault="hang", fault_match="slow"))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://fake.invalid") as client:
-        slow = asyncio.create_task(client.post("/chat/completions", content=chat_request("slow")))
-        quick = await client.post("/chat/completions", content=chat_request("quick"))
-        assert quick.status_code == 200
-        assert not slow.done()
-        slow.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await slow
 
 
 def test_the_server_tells_what_it_served(serve: Serve) -> None:

@@ -74,7 +74,7 @@ async def ask(
             return await OpenAIChat(CONFIG, client).complete(QUESTION, json_schema=schema)
 
 
-async def test_it_answers_counts_tokens_and_is_replayed_from_the_journal(
+async def test_it_answers_counts_and_is_replayed_from_the_journal(
     server: LocalServer, call_context: CallContext
 ) -> None:
     first, again = Meter("index"), Meter("index")
@@ -95,9 +95,7 @@ async def test_a_json_schema_constrains_the_reply(server: LocalServer, call_cont
     assert isinstance(reply["sure"], bool)
 
 
-async def test_a_letter_is_its_reply_to_what_follows_from_a_sentence(
-    server: LocalServer, call_context: CallContext
-) -> None:
+async def test_a_letter_says_what_follows_from_a_sentence(server: LocalServer, call_context: CallContext) -> None:
     async with open_client(CONFIG, call_context, server.access) as client:
         with metered(Meter("index")):
             entailment = LogprobEntailment(OpenAIChat(CONFIG, client))
@@ -106,7 +104,7 @@ async def test_a_letter_is_its_reply_to_what_follows_from_a_sentence(
     assert 0 < share < 1
 
 
-async def test_tokens_of_the_chat_template_in_a_text_begin_and_end_no_turn(
+async def test_template_tokens_in_a_text_begin_and_end_no_turn(
     server: LocalServer, call_context: CallContext
 ) -> None:
     """The engine finds them wherever they stand: a request past the call context has one token for each."""
@@ -178,9 +176,7 @@ def test_nobody_but_its_run_is_answered_and_no_page_of_a_browser(server: LocalSe
     assert status(server, "/")[0] == 404
 
 
-def test_its_key_is_in_no_log_no_journal_and_no_list_of_processes(
-    server: LocalServer, log: Path, tmp_path: Path
-) -> None:
+def test_its_key_is_in_no_log_journal_or_list_of_processes(server: LocalServer, log: Path, tmp_path: Path) -> None:
     journal = Journal(tmp_path / "own.sqlite")
     asyncio.run(ask(server, CallContext(journal), Meter("index")))
     journal.close()

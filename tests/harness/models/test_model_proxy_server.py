@@ -24,7 +24,7 @@ from harness.models.transport import CallContext
 from harness.protocols import ModelProxy
 from harness.runner.costs import cost_of
 
-from .conftest import OpenSeam, Serve
+from .conftest import Lab, OpenSeam
 
 ASKED = {"model": "generator", "messages": [{"role": "user", "content": "Is it?"}]}
 
@@ -97,9 +97,7 @@ async def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing
     assert [status for status, _ in refusals] == [401, 410, 410]
 
 
-async def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
-    open_seam: OpenSeam, serve: Serve
-) -> None:
+async def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(lab: Lab) -> None:
     arrived, over = threading.Event(), threading.Event()
 
     def hang(path: str, body: bytes) -> Reply:
@@ -107,9 +105,9 @@ async def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_
         over.wait()
         return Reply(200, b"{}")
 
-    slow = serve(respond=hang)
+    slow = lab.serve(respond=hang)
     config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
-    server = ModelProxyServer(build_chat(config, open_seam()), None, lambda _: None, lambda _: None)
+    server = ModelProxyServer(build_chat(config, lab.open_seam()), None, lambda _: None, lambda _: None)
 
     try:
         lent = server.open()

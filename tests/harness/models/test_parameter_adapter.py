@@ -21,7 +21,7 @@ from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
 
-from .conftest import Connect, OpenSeam, Serve
+from .conftest import Connect, Lab, Serve
 
 ANSWER = b'{"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}'
 REFUSES = FakeScript(refuses=("temperature", "max_tokens"))
@@ -57,13 +57,11 @@ def among(call_context: CallContext, results: Path) -> CallContext:
     return call_context
 
 
-async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails(
-    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
-) -> None:
-    server, lines = serve(REFUSES), list[str]()
-    call_context = among(call_context, tmp_path)
+async def test_of_64_calls_at_once_each_parameter_is_refused_once(lab: Lab, call_context: CallContext) -> None:
+    server, lines = lab.serve(REFUSES), list[str]()
+    call_context = among(call_context, lab.tmp_path)
     call_context.say = lines.append
-    chat = connect(server.base_url, call_context, max_concurrency=64)
+    chat = lab.connect(server.base_url, call_context, max_concurrency=64)
     meters = await asyncio.gather(*(answer(chat, f"Is it {n}?") for n in range(64)))
     assert (server.model.served["calls"], server.model.served["faults"]) == (64, 2)
     assert [meter.usage["generator"].calls for meter in meters] == [1] * 64
@@ -73,9 +71,7 @@ async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails
     ]
 
 
-async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others(
-    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
-) -> None:
+async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others(lab: Lab) -> None:
     under_way, most = 0, 0
     lock = threading.Lock()
 
@@ -89,40 +85,38 @@ async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others
             under_way -= 1
         return Reply(200, ANSWER)
 
-    chat = connect(serve(respond=answered_late).base_url, among(call_context, tmp_path), max_concurrency=8)
+    chat = lab.connect(
+        lab.serve(respond=answered_late).base_url, among(lab.call_context, lab.tmp_path), max_concurrency=8
+    )
     await asyncio.gather(*(answer(chat, f"Is it {n}?", json_schema=SCHEMA) for n in range(8)))
     assert most > 3
 
 
-async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
-) -> None:
-    server = serve(REFUSES)
+async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(lab: Lab) -> None:
+    server = lab.serve(REFUSES)
     for process in range(3):
-        await answer(connect(server.base_url, among(open_seam(), tmp_path)), f"Is it {process}?")
+        await answer(lab.connect(server.base_url, among(lab.open_seam(), lab.tmp_path)), f"Is it {process}?")
     assert (server.model.served["calls"], server.model.served["faults"]) == (3, 2)
 
 
-async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
-) -> None:
-    took, refused = serve(), serve(REFUSES)
-    await answer(connect(took.base_url, open_seam()), "Is it so?")
-    call_context = among(open_seam(), tmp_path)
-    chat = connect(refused.base_url, call_context)
+async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later(lab: Lab) -> None:
+    took, refused = lab.serve(), lab.serve(REFUSES)
+    await answer(lab.connect(took.base_url, lab.open_seam()), "Is it so?")
+    call_context = among(lab.open_seam(), lab.tmp_path)
+    chat = lab.connect(refused.base_url, call_context)
     await answer(chat, "Is it another?")
     assert (await answer(chat, "Is it so?")).replayed_calls == 1
     assert refused.model.served["calls"] == 1
 
 
-async def test_what_is_omitted_is_never_sent_by_us_or_by_a_pipeline_that_is_lent_the_model(
-    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
+async def test_what_is_omitted_is_sent_neither_by_us_nor_by_a_pipeline(
+    lab: Lab, call_context: CallContext
 ) -> None:
     server, noted = Server(lambda _request: None), []
-    call_context = among(call_context, tmp_path)
+    call_context = among(call_context, lab.tmp_path)
     call_context.noted = lambda _role, dialect: noted.extend(dialect.left_out)
     omit = ("seed", "temperature", "response_format", "user")
-    chat = connect(serve(respond=server).base_url, call_context, omit=omit)
+    chat = lab.connect(lab.serve(respond=server).base_url, call_context, omit=omit)
     await answer(chat, "Is it so?", json_schema=SCHEMA)
     with metered(Meter("answer/q/1/1")):
         await chat.forward({"messages": [{"role": "user", "content": "So?"}], "user": "me", "stop": ["."]})
@@ -142,42 +136,32 @@ THINKS = {"reasoning_effort": "high"}
     ids=["at one value", "beside another parameter"],
 )
 async def test_a_temperature_is_left_out_only_where_it_is_refused(
-    serve: Serve,
-    connect: Connect,
-    tmp_path: Path,
-    open_seam: OpenSeam,
-    when: dict[str, Any],
-    configs: list[dict[str, Any]],
-    sent: list[float | None],
+    lab: Lab, when: dict[str, Any], configs: list[dict[str, Any]], sent: list[float | None]
 ) -> None:
     def refuse(request: dict[str, Any]) -> Reply | None:
         return refusal_of("temperature") if "temperature" in request and {**request, **when} == request else None
 
     server = Server(refuse)
-    url = serve(respond=server).base_url
+    url = lab.serve(respond=server).base_url
     for number, config in enumerate(configs):
-        await answer(connect(url, among(open_seam(), tmp_path), **config), f"Is it {number}?")
+        await answer(lab.connect(url, among(lab.open_seam(), lab.tmp_path), **config), f"Is it {number}?")
     assert [request.get("temperature") for request in server.sent] == sent
 
 
-async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(
-    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
-) -> None:
+async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(lab: Lab) -> None:
     server = Server(lambda request: refusal_of("response_format") if "response_format" in request else None)
-    chat = connect(serve(respond=server).base_url, among(call_context, tmp_path))
+    chat = lab.connect(lab.serve(respond=server).base_url, among(lab.call_context, lab.tmp_path))
     for n in range(3):
         await answer(chat, f"Is it {n}?", json_schema=SCHEMA)
     assert ["response_format" in sent for sent in server.sent] == [True, False, False, False]
 
 
-async def test_what_does_not_help_is_not_remembered(
-    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
-) -> None:
+async def test_what_does_not_help_is_not_remembered(lab: Lab, call_context: CallContext) -> None:
     # Such as a refusal that quotes its prompt, in which the name of a parameter stands.
-    call_context = among(call_context, tmp_path)
+    call_context = among(call_context, lab.tmp_path)
     quoted = b'{"error": {"message": "not supported: What is the temperature of the sea?"}}'
     server = Server(lambda _request: Reply(400, quoted))
-    chat = connect(serve(respond=server).base_url, call_context)
+    chat = lab.connect(lab.serve(respond=server).base_url, call_context)
     with pytest.raises(Exception, match="not supported: What"):
         await answer(chat, "What is the temperature of the sea?")
     server.refuse = lambda _request: None
@@ -185,51 +169,40 @@ async def test_what_does_not_help_is_not_remembered(
     assert ["temperature" in sent for sent in server.sent] == [True, False, True]
 
 
-async def test_what_a_run_was_begun_with_it_keeps_though_the_folder_forgot_it(
-    serve: Serve, connect: Connect, call_context: CallContext
-) -> None:
+async def test_what_a_run_was_begun_with_it_keeps_though_the_folder_forgot_it(lab: Lab) -> None:
     server = Server(lambda _request: None)
-    call_context.begun_in = {"generator": Dialect(sent_as={"temperature=0.0": None})}
-    await answer(connect(serve(respond=server).base_url, call_context), "Is it so?")
+    lab.call_context.begun_in = {"generator": Dialect(sent_as={"temperature=0.0": None})}
+    await answer(lab.connect(lab.serve(respond=server).base_url, lab.call_context), "Is it so?")
     assert ["temperature" in sent for sent in server.sent] == [False]
 
 
-async def test_a_refusal_that_comes_late_stops_the_run_which_would_have_two_ways_of_decoding(
-    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
-) -> None:
+async def test_a_refusal_that_comes_late_stops_the_run_which_would_have_two_ways_of_decoding(lab: Lab) -> None:
     server = Server(lambda _request: None)
-    chat = connect(serve(respond=server).base_url, among(call_context, tmp_path))
+    chat = lab.connect(lab.serve(respond=server).base_url, among(lab.call_context, lab.tmp_path))
     await answer(chat, "Is it so?")
     server.refuse = lambda request: refusal_of("temperature") if "temperature" in request else None
     with pytest.raises(
         ModelUnavailable, match=r"refuses temperature=0\.0 now.*models\.generator\.temperature=null"
     ):
         await answer(chat, "Is it another?")
-    assert isinstance(call_context.fatal, ModelUnavailable)
+    assert isinstance(lab.call_context.fatal, ModelUnavailable)
 
 
-async def test_room_for_reasoning_is_added_to_what_any_call_asks_for_and_to_no_call_of_the_journal(
-    serve: Serve, connect: Connect, open_seam: OpenSeam
+async def test_room_for_reasoning_is_added_to_calls_and_budget_but_not_to_the_journal(
+    lab: Lab,
 ) -> None:
-    server = serve(FakeScript(reply="yes", reasoning_tokens=500))
+    server = lab.serve(FakeScript(reply="yes", reasoning_tokens=500))
     for _ in range(2):
-        chat = connect(
-            server.base_url, open_seam(), reasoning_tokens=1000, send_as={"max_tokens": "max_completion_tokens"}
-        )
+        sends = {"reasoning_tokens": 1000, "send_as": {"max_tokens": "max_completion_tokens"}}
+        chat = lab.connect(server.base_url, lab.open_seam(), **sends)
         meter = await answer(chat, "Is it so?", max_tokens=20)
     assert meter.replayed_calls == 1
     assert meter.usage["generator"].output_tokens == 501
-
-
-async def test_room_for_reasoning_counts_against_a_budget(
-    serve: Serve, connect: Connect, call_context: CallContext
-) -> None:
-    server = serve()
-    call_context.budget = Budget(Allowance(tokens=1000))
-    chat = connect(server.base_url, call_context, reasoning_tokens=5000)
+    limited = lab.open_seam()
+    limited.budget = Budget(Allowance(tokens=1000))
     with pytest.raises(BudgetExhausted):
-        await answer(chat, "Is it so?", max_tokens=20)
-    assert server.model.served["calls"] == 0
+        await answer(lab.connect(server.base_url, limited, reasoning_tokens=5000), "Is it another?", max_tokens=20)
+    assert server.model.served["calls"] == 1
 
 
 async def test_a_reply_that_is_all_reasoning_fails_and_names_the_limit(serve: Serve, connect: Connect) -> None:

@@ -15,7 +15,7 @@ from harness.models.probe import ask_once, is_asked
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import CallContext
 
-from .conftest import OpenSeam, Serve
+from .conftest import Lab, OpenSeam, Serve
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 
@@ -26,11 +26,9 @@ def generator(server: FakeServer, **more: Any) -> GeneratorConfig:
 
 
 @pytest.mark.parametrize("fault", ["http_500", "http_529", "usage_huge", "no_usage", "list_content"])
-async def test_a_server_that_falters_is_left_to_who_calls_it_next(
-    serve: Serve, call_context: CallContext, fault: str
-) -> None:
-    await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
-    assert call_context.fatal is None
+async def test_a_server_that_falters_is_left_to_who_calls_it_next(lab: Lab, fault: str) -> None:
+    await ask_once(generator(lab.serve(FakeScript(fault=fault))), lab.call_context, "preflight/today")
+    assert lab.call_context.fatal is None
 
 
 @pytest.mark.parametrize(
@@ -43,24 +41,20 @@ async def test_a_server_that_falters_is_left_to_who_calls_it_next(
         ("http_511", r"HTTP 511.*models\.generator\.base_url"),
     ],
 )
-async def test_what_every_call_would_fail_of_is_one_line_before_anything_is_paid(
-    serve: Serve, call_context: CallContext, fault: str, said: str
-) -> None:
+async def test_what_every_call_would_fail_of_is_one_line_at_first(lab: Lab, fault: str, said: str) -> None:
     with pytest.raises(ModelUnavailable, match=said):
-        await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
+        await ask_once(generator(lab.serve(FakeScript(fault=fault))), lab.call_context, "preflight/today")
 
 
-async def test_a_refusal_in_unknown_words_says_how_to_omit_a_parameter(
-    serve: Serve, call_context: CallContext
-) -> None:
+async def test_a_refusal_in_unknown_words_says_how_to_omit_a_parameter(lab: Lab) -> None:
     def respond(_path: str, body: bytes) -> Reply:
         answer = {"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 9}}
         return Reply(400, b"no") if b"seed" in body else Reply(200, json.dumps(answer).encode())
 
-    server = serve(respond=respond)
+    server = lab.serve(respond=respond)
     with pytest.raises(ModelUnavailable, match=r"--set models\.generator\.omit=\[temperature,seed\]"):
-        await ask_once(generator(server), call_context, "preflight/today")
-    await ask_once(generator(server, omit=["seed"]), CallContext(call_context.journal), "preflight/today")
+        await ask_once(generator(server), lab.call_context, "preflight/today")
+    await ask_once(generator(server, omit=["seed"]), CallContext(lab.call_context.journal), "preflight/today")
 
 
 def answer(tokens: int, **more: Any) -> bytes:
@@ -68,24 +62,20 @@ def answer(tokens: int, **more: Any) -> bytes:
     return json.dumps({"choices": [{"message": {"content": "yes"}}], "usage": usage}).encode()
 
 
-async def test_a_server_that_reads_a_part_of_a_long_prompt_is_reported_with_both_numbers(
-    serve: Serve, call_context: CallContext
-) -> None:
-    server = serve(respond=lambda _path, body: Reply(200, answer(min(512, len(body.split())))))
-    warning = await ask_once(generator(server), call_context, "preflight/today")
+async def test_a_server_that_reads_a_part_of_a_long_prompt_is_reported_with_both_numbers(lab: Lab) -> None:
+    server = lab.serve(respond=lambda _path, body: Reply(200, answer(min(512, len(body.split())))))
+    warning = await ask_once(generator(server), lab.call_context, "preflight/today")
     assert "512" in warning and "2,400" in warning and server.base_url in warning
-    assert await ask_once(generator(server), call_context, "preflight/today") == warning
+    assert await ask_once(generator(server), lab.call_context, "preflight/today") == warning
 
 
-async def test_a_server_that_refuses_a_long_prompt_is_reported_and_may_be_used(
-    serve: Serve, call_context: CallContext
-) -> None:
+async def test_a_server_that_refuses_a_long_prompt_is_reported_and_may_be_used(lab: Lab) -> None:
     said = b'{"error": {"message": "the request exceeds the available context size"}}'
 
     def respond(_path: str, body: bytes) -> Reply:
         return Reply(400, said) if len(body) > 5_000 else Reply(200, answer(12))
 
-    warning = await ask_once(generator(serve(respond=respond)), call_context, "preflight/today")
+    warning = await ask_once(generator(lab.serve(respond=respond)), lab.call_context, "preflight/today")
     assert "exceeds the available context size" in warning
 
 
@@ -99,28 +89,24 @@ async def test_a_server_that_refuses_a_long_prompt_is_reported_and_may_be_used(
         b'{"choices": [{"message": {"content": "yes"}}]}',
     ],
 )
-async def test_a_server_that_reads_all_or_counts_it_otherwise_is_not_reported(
-    serve: Serve, call_context: CallContext, body: bytes
-) -> None:
-    server = serve(respond=lambda _path, _body: Reply(200, body))
-    assert await ask_once(generator(server), call_context, "preflight/today") == ""
+async def test_a_server_that_reads_all_or_counts_it_otherwise_is_not_reported(lab: Lab, body: bytes) -> None:
+    server = lab.serve(respond=lambda _path, _body: Reply(200, body))
+    assert await ask_once(generator(server), lab.call_context, "preflight/today") == ""
 
 
-async def test_a_long_prompt_is_not_sent_under_a_budget_or_to_a_provider_that_never_cuts(
-    serve: Serve, call_context: CallContext
-) -> None:
+async def test_a_long_prompt_is_not_sent_under_a_budget_or_to_a_provider_that_never_cuts(lab: Lab) -> None:
     lengths: list[int] = []
 
     def respond(_path: str, body: bytes) -> Reply:
         lengths.append(len(body))
         return Reply(200, answer(12))
 
-    server = serve(respond=respond)
-    call_context.budget = Budget(Allowance(tokens=10_000))
-    await ask_once(generator(server), call_context, "preflight/today")
-    call_context.budget = Budget()
+    server = lab.serve(respond=respond)
+    lab.call_context.budget = Budget(Allowance(tokens=10_000))
+    await ask_once(generator(server), lab.call_context, "preflight/today")
+    lab.call_context.budget = Budget()
     own = GeneratorConfig(provider="vllm", model="m", base_url=server.base_url, seed=1)
-    await ask_once(resolve_generator(own), call_context, "preflight/today")
+    await ask_once(resolve_generator(own), lab.call_context, "preflight/today")
     assert len(lengths) == 2 and max(lengths) < 1_000
 
 
@@ -131,16 +117,14 @@ async def test_a_redirect_is_one_line(serve: Serve, call_context: CallContext, s
         await ask_once(generator(server), call_context, "preflight/today")
 
 
-async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(
-    serve: Serve, call_context: CallContext
-) -> None:
-    server = serve(FakeScript(refuses=("dimensions",)))
+async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(lab: Lab) -> None:
+    server = lab.serve(FakeScript(refuses=("dimensions",)))
     fields = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url}
     plain = EmbedderConfig.model_validate(fields)
-    await ask_once(resolve_embedder(plain), call_context, "preflight/today")
+    await ask_once(resolve_embedder(plain), lab.call_context, "preflight/today")
     short = EmbedderConfig.model_validate({**fields, "extra": {"dimensions": 8}})
     with pytest.raises(ModelUnavailable, match=r"the embedder m at .*'dimensions'.*\(it is sent dimensions\)"):
-        await ask_once(resolve_embedder(short), call_context, "preflight/today")
+        await ask_once(resolve_embedder(short), lab.call_context, "preflight/today")
 
 
 async def test_it_is_made_once_a_day(serve: Serve, open_seam: OpenSeam) -> None:

@@ -84,7 +84,7 @@ def ask(text: str = "Which river?") -> list[Message]:
     return [Message("user", text)]
 
 
-async def test_the_same_request_twice_in_a_query_is_two_calls_and_in_its_second_try_the_same_two(
+async def test_the_same_request_twice_is_two_calls_and_in_a_second_try_the_same_two(
     serve: Serve, afar: OpenFar
 ) -> None:
     server = serve()
@@ -97,9 +97,7 @@ async def test_the_same_request_twice_in_a_query_is_two_calls_and_in_its_second_
         assert server.model.served["calls"] == n_paid
 
 
-async def test_a_call_that_a_time_limit_cuts_off_is_withdrawn_and_counts_as_made(
-    serve: Serve, afar: OpenFar
-) -> None:
+async def test_a_call_that_a_time_limit_ends_is_withdrawn_and_counts_as_made(serve: Serve, afar: OpenFar) -> None:
     far = afar(serve(FakeScript(fault="hang")))
     chat, _ = far.worker()
     with metered(Meter("answer/q/0/1")) as meter, pytest.raises(TimeoutError):
@@ -109,9 +107,7 @@ async def test_a_call_that_a_time_limit_cuts_off_is_withdrawn_and_counts_as_made
     assert far.heard[-1].kind == "failed"
 
 
-async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_said_itself(
-    serve: Serve, afar: OpenFar
-) -> None:
+async def test_a_refused_key_stops_the_worker_with_the_line_of_any_run(serve: Serve, afar: OpenFar) -> None:
     far = afar(serve(key="another"))
     chat, call_context = far.worker()
     with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match="refused the key"):
@@ -133,9 +129,7 @@ class Failing:
         """Nothing is open."""
 
 
-async def test_of_two_errors_the_first_stops_the_worker_and_the_budget_is_remembered(
-    serve: Serve, afar: OpenFar
-) -> None:
+async def test_the_first_of_two_errors_stops_the_worker_and_a_budget_is_kept(serve: Serve, afar: OpenFar) -> None:
     far = afar(serve())
     far.desk.serve(
         "generator", Failing(ModelUnavailable("gone", "start it"), BudgetExhausted("no room", tokens=7))

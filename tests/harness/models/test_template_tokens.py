@@ -49,9 +49,7 @@ def test_ordinary_text_and_delimiters_of_libraries_stay_as_they_are() -> None:
     assert plain_text(text) is text or plain_text(text) == text
 
 
-async def test_no_call_carries_such_a_token_and_the_same_call_is_replayed(
-    chat: OpenAIChat, sent: list[dict[str, Any]]
-) -> None:
+async def test_no_call_carries_a_token_and_it_is_replayed(chat: OpenAIChat, sent: list[dict[str, Any]]) -> None:
     messages = [Message("system", "Grade."), Message("user", FORGED)]
     first, again = Meter("index"), Meter("index")
     for meter in (first, again):

@@ -27,7 +27,7 @@ from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
-from .conftest import Connect, OpenSeam, Serve
+from .conftest import Connect, Lab, Serve
 
 SECRET = "sk-proj-hunter2hunter2hunter2"
 GENERATOR = "generator"
@@ -70,9 +70,7 @@ def files_holding(folder: Path, secret: str) -> list[str]:
 # What is sent
 
 
-async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
-    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lengths_in_a_schema_are_kept_from_openai(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     schema = {"type": "object", "properties": {"names": {"type": "array", "maxItems": 3, "items": NAME}}}
     for provider, sent in (("openai", {"type": "string"}), ("openai-compatible", NAME)):
@@ -82,7 +80,7 @@ async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
             bodies.append(body)
             return Reply(200, json.dumps({"choices": [{"message": {"content": "{}"}}]}).encode())
 
-        chat = connect(serve(respond=respond).base_url, provider=provider, api_key_env="OPENAI_API_KEY")
+        chat = lab.connect(lab.serve(respond=respond).base_url, provider=provider, api_key_env="OPENAI_API_KEY")
         with metered(Meter(f"answer/{provider}/0/1")):
             await chat.complete(ask("Who?"), json_schema=schema)
         asked = json.loads(bodies[0])["response_format"]["json_schema"]["schema"]
@@ -92,51 +90,45 @@ async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
 # The journal
 
 
-async def test_in_a_shared_journal_the_same_request_to_another_server_is_another_call(
-    serve: Serve, connect: Connect, open_seam: OpenSeam
-) -> None:
-    server = serve()
+async def test_in_a_shared_journal_the_same_request_to_another_server_is_another_call(lab: Lab) -> None:
+    server = lab.serve()
     for weights, calls in (("7b", 1), ("70b", 2), ("7b", 2)):
-        call_context = open_seam()
+        call_context = lab.open_seam()
         call_context.servers = {GENERATOR: weights, "embedder": "of no matter"}
         with metered(Meter("index")) as meter:
-            await connect(server.base_url, call_context).complete(ask("Who was Ada?"))
+            await lab.connect(server.base_url, call_context).complete(ask("Who was Ada?"))
         assert server.model.served["calls"] == calls
     assert meter.replayed_calls == 1
     assert meter.replayed_from == {"": meter.usage}
 
 
-async def test_a_resumed_run_is_answered_from_the_journal_without_any_server(
-    serve: Serve, connect: Connect, open_seam: OpenSeam
-) -> None:
-    server = serve()
+async def test_a_resumed_run_is_answered_from_the_journal_without_any_server(lab: Lab) -> None:
+    server = lab.serve()
     questions = ["Who was Ada?", "Who was Grace?"]
     with metered(Meter("index")) as first:
-        chat = connect(server.base_url, open_seam())
+        chat = lab.connect(server.base_url, lab.open_seam())
         answers = [await chat.complete(ask(text)) for text in questions]
     served = dict(server.model.served)
     with metered(Meter("index")) as second:
-        chat = connect(f"http://127.0.0.1:{free_port()}/v1", open_seam())
+        chat = lab.connect(f"http://127.0.0.1:{free_port()}/v1", lab.open_seam())
         assert [await chat.complete(ask(text)) for text in questions] == answers
     with metered(Meter("index")), pytest.raises(ModelUnavailable):
-        await connect(f"http://127.0.0.1:{free_port()}/v1").complete(ask("never asked before"))
+        await lab.connect(f"http://127.0.0.1:{free_port()}/v1").complete(ask("never asked before"))
     assert server.model.served == served
     assert (first.replayed_calls, second.replayed_calls) == (0, 2)
     assert second.usage == first.usage, "the query needed these tokens, whoever paid"
     assert second.throttled_s == 0.0
 
 
-async def test_a_replay_knows_how_long_its_calls_took_side_by_side(
-    serve: Serve, connect: Connect, open_seam: OpenSeam
-) -> None:
+async def test_a_replay_knows_how_long_its_calls_took_side_by_side(lab: Lab) -> None:
     """Six calls of 0.1 s, three at a time, once took two tenths of a second and not six."""
-    chat = connect(serve(FakeScript(latency_s=0.1)).base_url, open_seam(), max_concurrency=3)
+    chat = lab.connect(lab.serve(FakeScript(latency_s=0.1)).base_url, lab.open_seam(), max_concurrency=3)
     began = time.monotonic()
     with metered(Meter("index")) as first:
         await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(6)))
     took_s = time.monotonic() - began
     with metered(Meter("index")) as second:
-        chat = connect(f"http://127.0.0.1:{free_port()}/v1", open_seam())
+        chat = lab.connect(f"http://127.0.0.1:{free_port()}/v1", lab.open_seam())
         for n in range(6):
             await chat.complete(ask(str(n)))
     assert first.saved_s is None
@@ -144,64 +136,56 @@ async def test_a_replay_knows_how_long_its_calls_took_side_by_side(
     assert 0.2 <= second.saved_s <= took_s + 0.01
 
 
-async def test_the_same_request_twice_in_one_scope_is_two_calls_and_both_are_replayed(
-    serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
-) -> None:
+async def test_the_same_request_twice_in_one_scope_is_two_calls_and_both_are_replayed(lab: Lab) -> None:
     counter = iter(range(99))
 
     def respond(path: str, body: bytes) -> Reply:
         message = {"choices": [{"message": {"content": f"answer {next(counter)}"}}]}
         return Reply(200, json.dumps(message).encode())
 
-    server = serve(respond=respond)
+    server = lab.serve(respond=respond)
     for _ in range(2):
-        chat = connect(server.base_url, open_seam())
+        chat = lab.connect(server.base_url, lab.open_seam())
         with metered(Meter("answer/q1/0/1")):
             assert [await chat.complete(ask("Who?")) for _ in range(2)] == ["answer 0", "answer 1"]
-    assert journaled(tmp_path) == [("answer/q1/0/1", GENERATOR, 0), ("answer/q1/0/1", GENERATOR, 1)]
+    assert journaled(lab.tmp_path) == [("answer/q1/0/1", GENERATOR, 0), ("answer/q1/0/1", GENERATOR, 1)]
 
 
-async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_resume(
-    serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
-) -> None:
+async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_resume(lab: Lab) -> None:
     """Graph libraries retry on their own: the second try takes the place of the first."""
-    server = serve(FakeScript(fault="http_500", fault_times=1))
+    server = lab.serve(FakeScript(fault="http_500", fault_times=1))
     with metered(Meter("index")):
-        chat = connect(server.base_url, open_seam())
+        chat = lab.connect(server.base_url, lab.open_seam())
         with pytest.raises(openai.InternalServerError):
             await chat.complete(ask("Who?"))
         answer = await chat.complete(ask("Who?"))
-    assert journaled(tmp_path) == [("index", GENERATOR, 0)]
+    assert journaled(lab.tmp_path) == [("index", GENERATOR, 0)]
     with metered(Meter("index")) as resumed:
-        assert await connect(server.base_url, open_seam()).complete(ask("Who?")) == answer
+        assert await lab.connect(server.base_url, lab.open_seam()).complete(ask("Who?")) == answer
     assert (server.model.served["calls"], resumed.replayed_calls) == (1, 1)
 
 
-async def test_a_call_that_a_time_limit_cuts_off_was_made_is_not_journaled_and_frees_its_place(
-    serve: Serve, connect: Connect, tmp_path: Path
-) -> None:
-    chat = connect(serve(FakeScript(fault="hang", fault_match="slow")).base_url, max_concurrency=1)
+async def test_a_call_that_a_time_limit_cuts_off_was_made_is_not_journaled_and_frees_its_place(lab: Lab) -> None:
+    chat = lab.connect(lab.serve(FakeScript(fault="hang", fault_match="slow")).base_url, max_concurrency=1)
     with metered(Meter("answer/q1/0/1")) as meter:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 # The second never gets the only place: it was not made.
                 await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("waiting")))
         assert (meter.usage, meter.throttled_s) == ({GENERATOR: Usage(calls=1, unmetered_calls=1)}, 0.0)
-        assert journaled(tmp_path) == []
+        assert journaled(lab.tmp_path) == []
         assert await chat.complete(ask("Who?"))
-    assert journaled(tmp_path) == [("answer/q1/0/1", GENERATOR, 0)]
+    assert journaled(lab.tmp_path) == [("answer/q1/0/1", GENERATOR, 0)]
 
 
-async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(
-    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
-) -> None:
+async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(lab: Lab) -> None:
     """The client wraps what its transport raises; a full disk must not become one failed query after another."""
-    chat = connect(serve().base_url)
-    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+    chat = lab.connect(lab.serve().base_url)
+    with closing(sqlite3.connect(lab.tmp_path / "calls.sqlite")) as db:
         db.execute("DROP TABLE calls")
     with metered(Meter("index")), pytest.raises(StoreError, match=r"calls\.sqlite is damaged"):
         await chat.complete(ask("Who?"))
-    assert isinstance(call_context.fatal, StoreError)
+    assert isinstance(lab.call_context.fatal, StoreError)
 
 
 # What passes and what does not
@@ -234,17 +218,6 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
     assert constrained["response_format"]["json_schema"]["schema"] == schema
 
 
-async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
-    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port()}/v1")
-    with metered(Meter("index")) as meter:
-        await connect(serve().base_url).complete(ask("Who?"))
-    assert meter.usage[GENERATOR].calls == 1
-
-
 async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, connect: Connect) -> None:
     body = b'{"choices": [{"message": {"content": "\\ud83d\\ude00 and \\ud83d"}}]}'
     chat = connect(serve(respond=lambda path, request: Reply(200, body)).base_url)
@@ -255,35 +228,14 @@ async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, con
 # Retries
 
 
-async def test_a_call_that_waits_beside_one_that_gets_on_is_latency(serve: Serve, connect: Connect) -> None:
-    def respond(path: str, body: bytes) -> Reply:
-        if b"slow" in body:
-            time.sleep(0.4)
-        elif b"quick" in body and refused.pop():
-            return Reply(429, b"{}", {"retry-after": "0.2"})
-        return Reply(200, b'{"choices": [{"message": {"content": "yes"}}]}')
-
-    refused = [False, True]
-    chat = connect(serve(respond=respond).base_url, max_retries=1)
-    with metered(Meter("answer/q0/0/1")):
-        # It is then known what the model takes: nobody waits for the first to find out.
-        await chat.complete(ask("first"))
-    with metered(Meter("answer/q1/0/1")) as meter:
-        await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("quick")))
-    assert refused == []
-    assert meter.throttled_s < 0.1
-
-
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 498, 500, 502, 503, 504, 520, 524, 529])
-async def test_a_passing_fault_is_retried_until_the_server_answers(
-    serve: Serve, connect: Connect, tmp_path: Path, status: int
-) -> None:
-    server = serve(FakeScript(fault=f"http_{status}", fault_times=2))
+@pytest.mark.parametrize("status", [408, 425, 429, 498, 503, 529])
+async def test_a_passing_fault_is_retried_until_the_server_answers(lab: Lab, status: int) -> None:
+    server = lab.serve(FakeScript(fault=f"http_{status}", fault_times=2))
     with metered(Meter("index")) as meter:
-        assert await connect(server.base_url, max_retries=2).complete(ask("Who?"))
+        assert await lab.connect(server.base_url, max_retries=2).complete(ask("Who?"))
     assert meter.usage == {GENERATOR: served_usage(server)}
     assert server.model.served["faults"] == 2
-    assert [reason for _, _, reason, _ in faults(tmp_path)] == [f"HTTP {status}"] * 2
+    assert [reason for _, _, reason, _ in faults(lab.tmp_path)] == [f"HTTP {status}"] * 2
 
 
 @pytest.mark.parametrize("status", [422, 501, 505])
@@ -294,32 +246,28 @@ async def test_another_status_is_not_tried_again(serve: Serve, connect: Connect,
     assert server.model.served["faults"] == 1
 
 
-async def test_a_garbled_body_is_an_exception_and_is_asked_again_on_resume(
-    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
-) -> None:
-    server = serve(FakeScript(fault="malformed", fault_times=1))
+async def test_a_garbled_body_is_an_exception_and_is_asked_again_on_resume(lab: Lab) -> None:
+    server = lab.serve(FakeScript(fault="malformed", fault_times=1))
     with metered(Meter("index")) as meter, pytest.raises(UnreadableReply):
-        await connect(server.base_url).complete(ask("Who?"))
+        await lab.connect(server.base_url).complete(ask("Who?"))
     assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
-    assert (journaled(tmp_path), call_context.fatal) == ([], None)
+    assert (journaled(lab.tmp_path), lab.call_context.fatal) == ([], None)
     with metered(Meter("index")) as resumed:
-        assert await connect(server.base_url).complete(ask("Who?"))
+        assert await lab.connect(server.base_url).complete(ask("Who?"))
     assert resumed.replayed_calls == 0
 
 
-async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
-    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
-) -> None:
-    server = serve(FakeScript(fault="hang", fault_match="slow"))
-    chat = connect(server.base_url, timeout_s=0.3, max_retries=1)
+async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(lab: Lab) -> None:
+    server = lab.serve(FakeScript(fault="hang", fault_match="slow"))
+    chat = lab.connect(server.base_url, timeout_s=0.3, max_retries=1)
     with metered(Meter("index")) as meter:
         with pytest.raises(openai.APITimeoutError):
             await chat.complete(ask("slow"))
         assert await chat.complete(ask("quick"))
-    assert call_context.fatal is None
+    assert lab.call_context.fatal is None
     assert meter.usage[GENERATOR].calls == 1
     assert meter.throttled_s == 0.0, "the first try took the time of a user who waits"
-    assert [reason for _, _, reason, _ in faults(tmp_path)] == ["ReadTimeout"]
+    assert [reason for _, _, reason, _ in faults(lab.tmp_path)] == ["ReadTimeout"]
 
 
 # Where no query can succeed
@@ -343,9 +291,7 @@ async def unavailable(chat: OpenAIChat, call_context: CallContext) -> str:
     return line
 
 
-async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(
-    connect: Connect, call_context: CallContext
-) -> None:
+async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(lab: Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def hang_up() -> None:
@@ -355,28 +301,25 @@ async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(
 
         thread = threading.Thread(target=hang_up)
         thread.start()
-        line = await unavailable(connect(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"), call_context)
+        line = await unavailable(
+            lab.connect(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"), lab.call_context
+        )
         thread.join()
     assert line.startswith("cannot reach the generator at ")
 
 
 @pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
 async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
-    serve: Serve,
-    connect: Connect,
-    call_context: CallContext,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    status: HTTPStatus,
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, status: HTTPStatus
 ) -> None:
     """Also where the server quotes the key it refuses."""
     monkeypatch.setenv("MY_KEY", f"{SECRET}\n")
-    server = serve(respond=refusing(status, f"Incorrect API key provided: {SECRET}."))
-    line = await unavailable(connect(server.base_url, api_key_env="MY_KEY", max_retries=3), call_context)
+    server = lab.serve(respond=refusing(status, f"Incorrect API key provided: {SECRET}."))
+    line = await unavailable(lab.connect(server.base_url, api_key_env="MY_KEY", max_retries=3), lab.call_context)
     assert f"generator at {server.base_url} refused the key (HTTP {status.value}: Incorrect API key" in line
     assert line.endswith("set a valid key")
     assert SECRET not in line
-    assert files_holding(tmp_path, SECRET) == []
+    assert files_holding(lab.tmp_path, SECRET) == []
 
 
 @pytest.mark.parametrize(
@@ -384,21 +327,13 @@ async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
     [
         (404, "model 'fake-1' not found", None, "has no such model or path (HTTP 404: model 'fake-1' not found)"),
         (429, "You exceeded it", "insufficient_quota", "the quota is used up (You exceeded it): add credit"),
-        (429, "You exceeded it", "billing_hard_limit_reached", "the quota is used up (You exceeded it): add"),
     ],
 )
 async def test_an_unknown_model_or_a_quota_that_is_used_up_stops_the_run_without_a_retry(
-    serve: Serve,
-    connect: Connect,
-    call_context: CallContext,
-    tmp_path: Path,
-    status: int,
-    message: str,
-    code: str | None,
-    line: str,
+    lab: Lab, status: int, message: str, code: str | None, line: str
 ) -> None:
-    server = serve(respond=refusing(status, message, code))
-    said = await unavailable(connect(server.base_url, provider="ollama", max_retries=3), call_context)
+    server = lab.serve(respond=refusing(status, message, code))
+    said = await unavailable(lab.connect(server.base_url, provider="ollama", max_retries=3), lab.call_context)
     assert line in said
     assert ("ollama pull" in said) == (status == 404)
-    assert faults(tmp_path) == []
+    assert faults(lab.tmp_path) == []

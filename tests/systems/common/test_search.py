@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import asked, indexed
 from graph_samples import Edge, chunks_of, graph
 from hypothesis import given
 from hypothesis import strategies as st
 from runtimes import BareRuntime
 
-from harness.core.records import Context, Document, Places, Query, Span
+from harness.core.records import Context, Document, Places, Span
 from harness.models.fake_model import bag_of_words
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.passages import PassageParams
 from systems.common.search import best_passages, fuse
 from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex
-from systems.naive.system import AnswerParams, NaiveSystem
+from systems.naive.system import SPEC, AnswerParams
 
 Build = Callable[..., WordIndex]
 
@@ -65,16 +65,12 @@ def test_a_corpus_without_a_word_is_an_index_that_finds_nothing(build: Build, te
     ("text", "question"),
     [
         ("港口由林晓梅管理", "谁管理港口？"),
-        ("苹果公司发布iPhone15手机", "iphone15的价格"),
         ("ＩＰＨＯＮＥ１５", "iPhone15"),
         ("ﾄｰｷｮｰﾀﾜｰ", "トーキョータワー"),
-        ("서울은 수도이다", "서울에 사는 사람"),
         ("दिल्ली में बारिश", "दिल्ली"),
         ("\u0130stanbul liman\u0131", "istanbul"),
-        ("กรุง\u200bเทพ", "กรุงเทพ"),
         ("القَاهِرَة كبيرة", "القاهرة"),
         ("تأسست عام ٢٠٢١", "2021"),
-        ("Ha\u0300 No\u0323\u0302i", "Hà Nội"),
     ],
 )
 def test_a_word_is_found_in_any_script(build: Build, text: str, question: str) -> None:
@@ -95,9 +91,7 @@ def fused(lists: list[str], k: int = 10) -> str:
 
 
 @pytest.mark.parametrize(("lists", "order"), [(["abc", "xyc"], "caxby"), (["ab", "ba"], "ab"), (["a", "x"], "ax")])
-def test_what_both_lists_hold_comes_first_and_equal_scores_as_in_the_first_list(
-    lists: list[str], order: str
-) -> None:
+def test_what_both_lists_hold_comes_first_and_ties_as_in_the_first_list(lists: list[str], order: str) -> None:
     assert fused(lists) == order
 
 
@@ -129,23 +123,17 @@ def said(stated: StatedGraph) -> dict[str, str]:
 
 
 def test_each_triplet_stands_in_the_sentence_that_holds_most_of_its_ends() -> None:
-    assert said(sentences_of_triplets(kept())) == {
+    stated = sentences_of_triplets(kept(source="The Post", published_at="2023-10-05T08:00:00Z"))
+    assert said(stated) == {
         "LEADS": "Ada Byl leads Ferrum.",
         "OWNS": "Ferrum owns Tidewright.",
         "BOUGHT": "Byl bought the Tidewright yard!",
         "KNOWS": "Ada Byl leads Ferrum.",
     }
-
-
-def test_a_sentence_says_who_published_it_and_when() -> None:
-    stated = sentences_of_triplets(kept(source="The Post", published_at="2023-10-05T08:00:00Z"))
+    assert len(stated.sentences) == 3
     assert stated.texts[0] == "Ada Byl leads Ferrum. (The Post, 2023-10-05)"
     assert sentences_of_triplets(kept(source="The Post")).texts[0] == "Ada Byl leads Ferrum. (The Post)"
     assert sentences_of_triplets(kept()).texts[0] == "Ada Byl leads Ferrum."
-
-
-def test_a_sentence_of_several_triplets_is_kept_once() -> None:
-    assert len(sentences_of_triplets(kept()).sentences) == 3
 
 
 @given(st.text(max_size=300))
@@ -216,7 +204,7 @@ def runtime(tmp_path: Path) -> BareRuntime:
     return BareRuntime(tmp_path, reranker=ByLength())
 
 
-async def test_the_best_come_first_with_the_reranker_s_score_and_equal_ones_as_they_were(
+async def test_the_best_come_first_with_the_reranker_s_score_and_ties_as_they_were(
     runtime: BareRuntime,
 ) -> None:
     found = [passage(name) for name in ("ccc", "bb", "a", "dd")]
@@ -236,18 +224,12 @@ async def test_without_one_the_search_s_order_stands(runtime: BareRuntime) -> No
     assert runtime.stages == []
 
 
-async def test_it_reads_fetch_k_passages_with_their_headings_and_top_k_are_handed_over(
+async def test_it_reads_fetch_k_passages_with_headings_and_top_k_are_handed_over(
     runtime: BareRuntime,
 ) -> None:
     corpus = [Document(doc_id=f"d{n}", title=f"Title {n}", text="otter " * (9 - n)) for n in range(8)]
-    indexing = NaiveSystem(PassageParams(vectors=False), AnswerParams(), runtime)
-    await indexing.index(corpus)
-    indexing.close()
-    params = AnswerParams(search="bm25", rerank="x", fetch_k=5, top_k=2)
-    system = NaiveSystem(PassageParams(vectors=False), params, runtime)
-    await system.load()
-    contexts = (await system.answer(Query(query_id="q", text="otter"))).contexts
-    system.close()
+    await indexed(SPEC, runtime, corpus, {"vectors": False})
+    contexts = (await asked(SPEC, runtime, "otter", search="bm25", rerank="x", fetch_k=5, top_k=2)).contexts
     assert isinstance(runtime.reranker, ByLength)
     assert len(runtime.reranker.read) == 5
     assert all(text.startswith("Title ") for text in runtime.reranker.read)

@@ -5,58 +5,42 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
 import pytest
 
 from harness.core.records import Context, Document, Span
+from harness.protocols import Vectors
 from systems.common.chunking import Chunk
 from systems.common.headings import document_heading
 from systems.common.vector_index import PassageIndex
 
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
-
 N, DIM = 2000, 64
-Build = Callable[[Sequence[Chunk], "Vectors"], PassageIndex]
+Build = Callable[[Sequence[Chunk], Vectors], PassageIndex]
 
 
-def unit(vectors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> "Vectors":
+def unit(vectors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Vectors:
     rows: Vectors = (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
     return rows
 
 
-def chunk(number: int, text: str = "text", source: Document | None = None) -> Chunk:
-    source = source or Document(doc_id=f"d{number}", text=text)
-    return Chunk(f"{number:06d}-00000", text, Span(doc_id=source.doc_id, start=0, end=len(text)), source)
+def chunk(number: int, source: Document | None = None) -> Chunk:
+    source = source or Document(doc_id=f"d{number}", text="text")
+    return Chunk(f"{number:06d}-00000", "text", Span(doc_id=source.doc_id, start=0, end=4), source)
 
 
-def search(index: PassageIndex, vector: "Vectors", k: int) -> list[Context]:
+def search(index: PassageIndex, vector: Vectors, k: int) -> list[Context]:
     return asyncio.run(index.search(vector, k))
 
 
-def found(index: PassageIndex, vector: "Vectors", k: int) -> list[int]:
-    return [int(context.doc_ids[0].removeprefix("d")) for context in search(index, vector, k)]
-
-
-def brute_force(vectors: "Vectors", query: "Vectors", k: int) -> list[int]:
-    return np.argsort(-(vectors @ query), kind="stable")[:k].tolist()  # type: ignore[no-any-return]
-
-
 @pytest.fixture(scope="module")
-def vectors() -> "Vectors":
+def vectors() -> Vectors:
     return unit(np.random.default_rng(7).normal(size=(N, DIM)))
 
 
 @pytest.fixture(scope="module")
-def queries() -> "Vectors":
-    return unit(np.random.default_rng(8).normal(size=(25, DIM)))
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory, vectors: "Vectors") -> Path:
+def stored(tmp_path_factory: pytest.TempPathFactory, vectors: Vectors) -> Path:
     """2,000 random vectors, built and closed."""
     folder = tmp_path_factory.mktemp("stored")
     PassageIndex.create(folder, [chunk(number) for number in range(N)], vectors).close()
@@ -74,7 +58,7 @@ def index(stored: Path) -> Iterator[PassageIndex]:
 def build(tmp_path: Path) -> Iterator[Build]:
     built: list[PassageIndex] = []
 
-    def create(chunks: Sequence[Chunk], rows: "Vectors") -> PassageIndex:
+    def create(chunks: Sequence[Chunk], rows: Vectors) -> PassageIndex:
         folder = tmp_path / f"index{len(built)}"
         folder.mkdir()
         built.append(PassageIndex.create(folder, chunks, rows))
@@ -85,11 +69,10 @@ def build(tmp_path: Path) -> Iterator[Build]:
         one.close()
 
 
-@pytest.mark.parametrize("k", [N, 3 * N])
-def test_where_k_is_larger_than_the_collection_all_come_in_order(
-    index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
-) -> None:
-    assert found(index, queries[0], k) == brute_force(vectors, queries[0], N)
+def test_where_k_is_larger_than_the_collection_all_come_in_order(index: PassageIndex, vectors: Vectors) -> None:
+    query = unit(np.random.default_rng(8).normal(size=DIM))
+    found = [int(context.doc_ids[0].removeprefix("d")) for context in search(index, query, 3 * N)]
+    assert found == np.argsort(-(vectors @ query), kind="stable").tolist()
 
 
 def test_opening_reads_the_graph_so_that_the_first_query_does_not_pay_for_it(stored: Path, tmp_path: Path) -> None:
@@ -114,32 +97,20 @@ def test_an_empty_index_finds_nothing_also_when_opened_again(build: Build, tmp_p
     ("title", "metadata", "expected"),
     [
         ("", {}, ""),
-        ("A title", {}, "A title"),
-        ("", {"source": "The Post"}, "The Post"),
         ("A\n title ", {"source": "S", "published_at": "2031-03-14T08:30:00+00:00"}, "A title | S | 2031-03-14"),
-        ("T", {"published_at": "November 12, 2023"}, "T | November 12, 2023"),
         ("T", {"published_at": "12/11/2023\n10:30"}, "T | 12/11/2023 10:30"),
-        ("T", {"published_at": "2024-03-05 (updated)"}, "T | 2024-03-05 (updated)"),
         ("T", {"published_at": "2024-03-05 23:30:00-08:00"}, "T | 2024-03-05"),
-        ("T", {"published_at": "20240305"}, "T | 2024-03-05"),
         ("T", {"published_at": "spring " * 1000}, f"T | {('spring ' * 6)[:39]}…"),
         ("T", {"author": "nobody", "url": "https://x.example", "published_at": ""}, "T"),
     ],
 )
-def test_a_heading_is_title_source_and_day_on_one_line(
-    title: str, metadata: dict[str, str], expected: str
-) -> None:
+def test_a_heading_is_title_source_and_day_in_a_line(title: str, metadata: dict[str, str], expected: str) -> None:
     source = Document(doc_id="d", text="text", title=title, metadata=metadata)
     assert document_heading(chunk(0, source=source).document) == expected
 
 
 def open_below(folder: Path) -> list[str]:
     return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]
-
-
-def test_opening_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"does not exist"):
-        PassageIndex.open(tmp_path)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from asking import indexed
 from harbour_corpus import CORPUS, NAME, QUERY, STATEMENT, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
@@ -17,7 +18,7 @@ from harness.core.records import Document
 from systems.common.prompts import reports as prompts
 from systems.community import library
 from systems.community.params import AnswerParams, IndexParams
-from systems.community.system import CommunitySystem
+from systems.community.system import SPEC, CommunitySystem
 
 ENTITIES = sorted({name for text in TEXTS.values() for name in re.findall(NAME, text) if " " in name})
 
@@ -91,11 +92,7 @@ class Failing:
 
 async def build(runtime: BareRuntime, corpus: list[Document] | None = None, **params: Any) -> Any:
     """Index the corpus, CORPUS unless given; its stats."""
-    system = CommunitySystem(IndexParams.model_validate(params), AnswerParams(), runtime)
-    try:
-        return await system.index(CORPUS if corpus is None else corpus)
-    finally:
-        system.close()
+    return await indexed(SPEC, runtime, CORPUS if corpus is None else corpus, params)
 
 
 async def opened(runtime: BareRuntime, **params: Any) -> CommunitySystem:

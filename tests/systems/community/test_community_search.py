@@ -31,9 +31,7 @@ def of_kind(contexts: tuple[Context, ...], kind: str) -> list[Context]:
     return [context for context in contexts if context.kind == kind]
 
 
-async def test_global_search_maps_the_reports_and_answers_from_the_points(
-    runtime: BareRuntime, chat: Chat
-) -> None:
+async def test_global_search_maps_reports_and_answers_from_the_points(runtime: BareRuntime, chat: Chat) -> None:
     prediction = await (await opened(runtime)).answer(QUERY)
     assert runtime.stages == ["map", "generate"]
     reports = sorted(stored(runtime, "kv_store_community_reports").values(), key=lambda one: -one["occurrence"])
@@ -151,9 +149,7 @@ async def test_where_no_point_helps_one_map_reply_that_cannot_be_read_fails_the_
 
 
 @pytest.mark.parametrize("mode", ["global", "local"])
-async def test_where_nothing_is_found_it_abstains_without_a_final_call(
-    runtime: BareRuntime, chat: Chat, mode: str
-) -> None:
+async def test_where_nothing_is_found_it_abstains_at_once(runtime: BareRuntime, chat: Chat, mode: str) -> None:
     prediction = await (await opened(runtime, mode=mode)).answer(NOWHERE)
     assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
     assert len(chat.calls) == (1 if mode == "global" else 0)
@@ -171,9 +167,7 @@ async def test_without_a_generator_global_search_ranks_the_reports(runtime: Bare
     assert runtime.stages == ["retrieve"]
 
 
-async def test_local_search_gives_reports_entities_relations_and_passages_in_this_order(
-    runtime: BareRuntime, chat: Chat
-) -> None:
+async def test_local_search_gives_reports_entities_relations_passages(runtime: BareRuntime, chat: Chat) -> None:
     prediction = await (await opened(runtime, mode="local")).answer(QUERY)
     kinds = [context.kind for context in prediction.contexts]
     assert list(dict.fromkeys(kinds)) == ["summary", "triplet", "passage"]

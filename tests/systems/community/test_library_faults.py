@@ -132,9 +132,7 @@ async def test_communities_are_those_of_the_librarys_own_clustering(bare: BareRu
 # `index.extractor=nano`: the library's own extraction.
 
 
-async def test_the_librarys_own_extraction_asks_as_it_does_and_once_more_for_what_was_missed(
-    bare: BareRuntime, chat: Chat
-) -> None:
+async def test_the_librarys_extraction_asks_again_for_what_was_missed(bare: BareRuntime, chat: Chat) -> None:
     stats = await build(bare, extractor="nano")
     assert (stats.nodes, stats.edges, stats.failed_chunks) == (9, 8, 0)
     first = [
@@ -149,9 +147,7 @@ async def test_the_librarys_own_extraction_asks_as_it_does_and_once_more_for_wha
 
 
 @pytest.mark.parametrize("failure", ["I cannot do that.", RuntimeError("refused")])
-async def test_a_chunk_without_records_is_a_failed_chunk_and_is_not_asked_on(
-    bare: BareRuntime, failure: Exception | str
-) -> None:
+async def test_a_chunk_without_records_fails_and_is_left(bare: BareRuntime, failure: Exception | str) -> None:
     chat = Chat(Failing("Salt Opera", failure=failure))
     stats = await build(BareRuntime(bare.index_dir, chat), extractor="nano")
     assert (stats.failed_chunks, stats.nodes) == (1, 6)
@@ -159,9 +155,7 @@ async def test_a_chunk_without_records_is_a_failed_chunk_and_is_not_asked_on(
 
 
 @pytest.mark.parametrize("reply", ["A summary.", ""])
-async def test_a_long_description_is_summarised_and_a_summary_that_fails_is_counted(
-    bare: BareRuntime, reply: str
-) -> None:
+async def test_a_long_description_is_summarised_or_counted_as_lost(bare: BareRuntime, reply: str) -> None:
     def verbose(asked: Asked) -> str:
         if "Description List" in asked.text:
             return reply

@@ -1,14 +1,14 @@
 from pathlib import Path
 from typing import Any
 
+import asking
 import pytest
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
-from harness.core.records import Document, IndexStats, Prediction, Query
+from harness.core.records import Document, IndexStats, Prediction
 from harness.protocols import EMBEDS, GENERATES, Roles
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.contextual.contexts import excerpt, heading_contexts
-from systems.contextual.system import SPEC, AnswerParams, ContextualSystem, IndexParams
+from systems.contextual.system import SPEC, AnswerParams, IndexParams, excerpt, heading_contexts
 
 MANUAL = """Opening words, before any heading, about pumps in general.
 
@@ -29,18 +29,11 @@ SMALL = {"chunk_size": 80, "chunk_overlap": 0}
 
 
 async def indexed(runtime: BareRuntime, **index: Any) -> IndexStats:
-    system = ContextualSystem(IndexParams.model_validate({**SMALL, **index}), AnswerParams(), runtime)
-    stats = await system.index(CORPUS)
-    system.close()
-    return stats
+    return await asking.indexed(SPEC, runtime, CORPUS, {**SMALL, **index})
 
 
 async def answered(runtime: BareRuntime, question: str, **answer: Any) -> Prediction:
-    system = ContextualSystem(IndexParams.model_validate(SMALL), AnswerParams.model_validate(answer), runtime)
-    await system.load()
-    prediction = await system.answer(Query(query_id="q", text=question))
-    system.close()
-    return prediction
+    return await asking.asked(SPEC, runtime, question, SMALL, **answer)
 
 
 def chunks() -> list[Chunk]:

@@ -3,20 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from asking import asked, indexed
 from pydantic import ValidationError
 from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ConfigError
-from harness.core.records import Document, Prediction, Query
-from systems.common.passages import PassageParams
-from systems.crag.system import AnswerParams, CragSystem
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from harness.core.records import Document, Prediction
+from harness.protocols import Vectors
+from systems.crag.system import SPEC, AnswerParams
 
 TEXTS = {
     "d0": "Ingrid Solvane runs Tidewright Power. Lunch is at noon. Ask Tidewright Power for a table.",
@@ -33,10 +31,10 @@ class Cosines:
     def __init__(self, of: Mapping[str, float]) -> None:
         self.of = of
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         raise AssertionError("a vector from the cache takes no time, which is no latency of a query")
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         cosine = 1.0 if text == QUESTION else self.of[text]
         return np.array([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32)
 
@@ -44,15 +42,8 @@ class Cosines:
 async def ask(folder: Path, chat: Chat | None, cosines: Mapping[str, float], **answer: Any) -> Prediction:
     """By keywords alone, strips of one sentence."""
     runtime = BareRuntime(folder, chat, Cosines(cosines))
-    given = AnswerParams.model_validate({"search": "bm25", "strip_sentences": 1, **answer})
-    builder, system = (CragSystem(PassageParams(vectors=False), given, runtime) for _ in range(2))
-    await builder.index(CORPUS)
-    builder.close()
-    try:
-        await system.load()
-        return await system.answer(Query(query_id="q", text=QUESTION))
-    finally:
-        system.close()
+    await indexed(SPEC, runtime, CORPUS, {"vectors": False})
+    return await asked(SPEC, runtime, QUESTION, **{"search": "bm25", "strip_sentences": 1, **answer})
 
 
 def strips(prediction: Prediction) -> list[str]:
@@ -116,9 +107,7 @@ def judging(*grades: str, query: str = "Gull Sound") -> Chat:
         ("incorrect", ["Gull Sound lies off Port Aldery."], 4),
     ],
 )
-async def test_a_second_search_joins_or_replaces_the_first(
-    tmp_path: Path, grade: str, seen: list[str], calls: int
-) -> None:
+async def test_a_second_search_joins_or_replaces(tmp_path: Path, grade: str, seen: list[str], calls: int) -> None:
     chat = judging(grade, "correct")
     prediction = await ask(tmp_path, chat, {}, grader="model", top_k=1)
     assert (strips(prediction), len(chat.calls), prediction.answer) == (seen, calls, "Ingrid Solvane")

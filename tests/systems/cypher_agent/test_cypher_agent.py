@@ -1,21 +1,23 @@
 """cypher-agent: the model's statement, a repair, passages, or a plain no; a schema of one's own; its own agent."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import asked, indexed, told
 from kg_corpus import CORPUS, scripted
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import ConfigError
-from harness.core.records import Document, Prediction, Query
+from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from systems.common.prompts.agent import decision_in
 from systems.cypher_agent.graph_query import never_true
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import read_schema
-from systems.cypher_agent.system import SPEC, CypherAgentSystem
+from systems.cypher_agent.system import SPEC
 
 RUNS = (
     "MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE toLower(b.name) CONTAINS 'tidewright' "
@@ -40,30 +42,30 @@ class Model:
         return "Ingrid Solvane"
 
 
-async def ask(
-    folder: Path, model: Model | None, corpus: list[Document] | None = None, **answer: Any
-) -> tuple[Prediction, list[str]]:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """kg's corpus, indexed."""
+    folder = tmp_path_factory.mktemp("stored")
+    asyncio.run(indexed(SPEC, BareRuntime(folder, Chat(Model())), CORPUS))
+    return folder
+
+
+async def ask(stored: Path, model: Model, **answer: Any) -> tuple[Prediction, list[str]]:
     """The prediction, and the stages of answering."""
-    runtime = BareRuntime(folder, Chat(Model()))
-    index = CypherAgentSystem(AgentIndexParams(), AnswerParams(), runtime)
-    await index.index(CORPUS if corpus is None else corpus)
-    index.close()
-    runtime.chat = Chat(model) if model else None
-    runtime.stages.clear()
-    system = CypherAgentSystem(AgentIndexParams(), AnswerParams.model_validate(answer), runtime)
-    try:
-        await system.load()
-        return await system.answer(Query(query_id="q", text="Who runs Tidewright Power?")), runtime.stages
-    finally:
-        system.close()
+    runtime = BareRuntime(stored, Chat(model))
+    return await asked(SPEC, runtime, "Who runs Tidewright Power?", **answer), runtime.stages
 
 
-def told(prediction: Prediction, name: str) -> list[str]:
-    return [step.content for step in prediction.trace if step.name == name]
+async def ask_of(
+    folder: Path, corpus: list[Document], model: Model, **answer: Any
+) -> tuple[Prediction, list[str]]:
+    """The same over another corpus."""
+    await indexed(SPEC, BareRuntime(folder, Chat(Model())), corpus)
+    return await ask(folder, model, **answer)
 
 
-async def test_rows_of_the_graph_are_its_contexts_and_name_their_documents(tmp_path: Path) -> None:
-    prediction, stages = await ask(tmp_path, Model(RUNS))
+async def test_rows_of_the_graph_are_its_contexts_and_name_their_documents(stored: Path) -> None:
+    prediction, stages = await ask(stored, Model(RUNS))
     (row,) = prediction.contexts
     assert (
         row.text == "a.name: Ingrid Solvane; r.relation: RUNS; b.name: Tidewright Power; r.chunk_ids: 000000-00000"
@@ -76,17 +78,17 @@ async def test_rows_of_the_graph_are_its_contexts_and_name_their_documents(tmp_p
     assert "retrieve" not in stages
 
 
-async def test_sources_are_named_with_the_day_they_were_published_whichever_way_they_were_found(
+async def test_sources_are_named_with_their_day_whichever_way_they_were_found(
     tmp_path: Path,
 ) -> None:
     dated = [
         document.model_copy(update={"metadata": {"published_at": f"2024-03-0{day}T08:00:00+00:00"}})
         for day, document in enumerate(CORPUS, start=1)
     ]
-    prediction, stages = await ask(tmp_path / "rows", Model(RUNS), dated)
+    prediction, stages = await ask_of(tmp_path, dated, Model(RUNS))
     assert told(prediction, "sources") == ["d0 (2024-03-01)"]
     assert "sources" in stages
-    prediction, _ = await ask(tmp_path / "passages", Model(EMPTY, EMPTY), dated)
+    prediction, _ = await ask(tmp_path, Model(EMPTY, EMPTY))
     days = {document.doc_id: document.metadata["published_at"][:10] for document in dated}
     found = [doc_id for context in prediction.contexts for doc_id in context.doc_ids]
     assert told(prediction, "sources")[0].split("; ") == [f"{one} ({days[one]})" for one in dict.fromkeys(found)]
@@ -106,19 +108,17 @@ async def test_sources_are_named_with_the_day_they_were_published_whichever_way_
         ),
     ],
 )
-async def test_a_statement_that_gave_nothing_is_repaired_once_with_the_reason_shown(
-    tmp_path: Path, first: str, trouble: str
-) -> None:
+async def test_a_statement_that_gave_nothing_is_repaired_once(stored: Path, first: str, trouble: str) -> None:
     model = Model(first, RUNS)
-    prediction, _ = await ask(tmp_path, model)
+    prediction, _ = await ask(stored, model)
     assert told(prediction, "way") == ["repair"]
     assert len(told(prediction, "cypher")) == 2
     assert trouble in model.prompts[1]
     assert first in model.prompts[1]
 
 
-async def test_where_the_graph_gives_nothing_passages_are_searched(tmp_path: Path) -> None:
-    prediction, stages = await ask(tmp_path, Model(NOBODY, NOBODY), top_k=2)
+async def test_where_the_graph_gives_nothing_passages_are_searched(stored: Path) -> None:
+    prediction, stages = await ask(stored, Model(NOBODY, NOBODY), top_k=2)
     assert told(prediction, "way") == ["fallback"]
     assert [context.kind for context in prediction.contexts] == ["passage", "passage"]
     assert prediction.retrieved
@@ -127,21 +127,21 @@ async def test_where_the_graph_gives_nothing_passages_are_searched(tmp_path: Pat
 
 
 async def test_without_a_passage_it_says_that_nothing_was_found_and_asks_nobody(tmp_path: Path) -> None:
-    prediction, stages = await ask(tmp_path, Model(NOBODY), corpus=[Document(doc_id="d", text="")], repairs=0)
+    prediction, stages = await ask_of(tmp_path, [Document(doc_id="d", text="")], Model(NOBODY), repairs=0)
     assert prediction.answer == ABSTENTION
     assert told(prediction, "way") == ["not found"]
     assert "generate" not in stages
 
 
-async def test_what_a_statement_only_calls_a_document_is_no_source(tmp_path: Path) -> None:
+async def test_what_a_statement_only_calls_a_document_is_no_source(stored: Path) -> None:
     made_up = "MATCH (d:Document) RETURN CASE WHEN d.doc_id = 'd0' THEN 'the Pope' ELSE 'x' END AS doc_id"
-    prediction, _ = await ask(tmp_path, Model(made_up), repairs=0)
+    prediction, _ = await ask(stored, Model(made_up), repairs=0)
     assert told(prediction, "way") == ["fallback"]
 
 
-async def test_rows_and_their_length_are_bounded(tmp_path: Path) -> None:
+async def test_rows_and_their_length_are_bounded(stored: Path) -> None:
     everything = "MATCH (c:Chunk) RETURN c.text, c.chunk_id ORDER BY c.chunk_id"
-    prediction, _ = await ask(tmp_path, Model(everything), rows=2, row_characters=10)
+    prediction, _ = await ask(stored, Model(everything), rows=2, row_characters=10)
     assert [context.text for context in prediction.contexts] == ["c.text: In", "c.text: On"]
 
 
@@ -149,14 +149,11 @@ async def test_rows_and_their_length_are_bounded(tmp_path: Path) -> None:
     ("compared", "is_never_true"),
     [
         ("toLower(d.source) = 'The Gull'", True),
-        ('tolower( d.source )  CONTAINS "The Gull"', True),
-        ("toLower(d.source) STARTS WITH 'Mira\\'s'", True),
+        ("tolower( d.source )  STARTS WITH 'Mira\\'s'", True),
         ("toLower(d.source) IN ['the heron', 'The Gull']", True),
         ("d.source = 'The Gull'", False),
-        ("toLower(d.source) = 'the gull'", False),
         ("toLower(d.source) IN ['the gull'] AND d.title = 'Strike'", False),
         ("d.text CONTAINS 'toLower(x) = the'", False),
-        ("", False),
     ],
 )
 def test_small_letters_are_never_like_capitals(compared: str, is_never_true: bool) -> None:
@@ -195,20 +192,24 @@ class Agent:
         return self.left.pop(0)
 
 
-async def ask_mails(folder: Path, chat: Chat, **answer: Any) -> Prediction:
-    index, runtime = AgentIndexParams(schema="emails.yaml"), BareRuntime(folder, chat)
-    system = CypherAgentSystem(index, AnswerParams.model_validate(answer), runtime)
-    try:
-        await system.index(MAILS)
-        await system.load()
-        return await system.answer(Query(query_id="q", text="Who wants to repeat the pump test?"))
-    finally:
-        system.close()
+EMAILS = {"schema": "emails.yaml"}
 
 
-async def test_a_schema_of_ones_own_makes_people_and_conversations_of_mails(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MAILS, indexed with that schema."""
+    folder = tmp_path_factory.mktemp("mails")
+    asyncio.run(indexed(SPEC, BareRuntime(folder, Chat()), MAILS, EMAILS))
+    return folder
+
+
+async def ask_mails(mails: Path, chat: Chat, **answer: Any) -> Prediction:
+    return await asked(SPEC, BareRuntime(mails, chat), "Who wants to repeat the pump test?", EMAILS, **answer)
+
+
+async def test_a_schema_of_ones_own_makes_people_and_conversations_of_mails(mails: Path) -> None:
     chat = Chat(Agent(SENT, "Cy"))
-    prediction = await ask_mails(tmp_path, chat)
+    prediction = await ask_mails(mails, chat)
     (row,) = prediction.contexts
     assert row.text == ("s.name: Cy; e.email_id: 2.eml; c.conversation_id: pump test; c.subject: Pump test")
     assert row.doc_ids == ("2.eml",)
@@ -221,10 +222,8 @@ async def test_a_schema_of_ones_own_makes_people_and_conversations_of_mails(tmp_
     "statement",
     ["MATCH (d:Document) RETURN d.doc_id", "MATCH (p:Person) RETURN p.name", "MATCH (e:Email) DELETE e"],
 )
-async def test_statements_about_another_schema_or_without_a_source_find_passages(
-    tmp_path: Path, statement: str
-) -> None:
-    prediction = await ask_mails(tmp_path, Chat(Agent(statement, "Cy")), repairs=0)
+async def test_statements_of_another_schema_or_without_source_find_passages(mails: Path, statement: str) -> None:
+    prediction = await ask_mails(mails, Chat(Agent(statement, "Cy")), repairs=0)
     assert told(prediction, "way") == ["fallback"]
     assert prediction.contexts[0].kind == "passage"
 
@@ -236,9 +235,9 @@ def thought(tool: str, said: str) -> str:
 FINAL = "Thought: Do I need a tool? No\nFinal Answer: Cy wrote it (2.eml)."
 
 
-async def test_as_published_the_agent_asks_the_graph_then_searches_then_answers(tmp_path: Path) -> None:
+async def test_as_published_the_agent_asks_the_graph_then_searches_then_answers(mails: Path) -> None:
     chat = Chat(Agent(thought("graph", "who?"), SENT.replace("repeat", "x"), thought("search", "repeat"), FINAL))
-    prediction = await ask_mails(tmp_path, chat, agent="react", repairs=0)
+    prediction = await ask_mails(mails, chat, agent="react", repairs=0)
     decide, statement, again, last = chat.calls
     assert [[message.role for message in asked.messages] for asked in (decide, again, last)] == [
         ["system", "user"]
@@ -253,22 +252,22 @@ async def test_as_published_the_agent_asks_the_graph_then_searches_then_answers(
     assert told(prediction, "agent") == ["graph: who?", "search: repeat", "answers"]
 
 
-async def test_a_greeting_goes_to_general_chat_and_reads_nothing(tmp_path: Path) -> None:
+async def test_a_greeting_goes_to_general_chat_and_reads_nothing(mails: Path) -> None:
     chat = Chat(Agent(thought("chat", "Hello"), "Hello! Ask me about the mails."))
-    prediction = await ask_mails(tmp_path, chat, agent="react")
+    prediction = await ask_mails(mails, chat, agent="react")
     assert (prediction.answer, prediction.contexts) == ("Hello! Ask me about the mails.", ())
     assert len(chat.calls) == 2
 
 
-async def test_an_agent_that_never_answers_is_stopped_and_the_shared_prompt_answers(tmp_path: Path) -> None:
+async def test_an_agent_that_never_answers_is_stopped_and_the_shared_prompt_answers(mails: Path) -> None:
     chat = Chat(Agent("Well, well.", thought("search", "repeat"), thought("search", "repeat"), "Cy"))
-    prediction = await ask_mails(tmp_path, chat, agent="react", rounds=3)
+    prediction = await ask_mails(mails, chat, agent="react", rounds=3)
     assert (prediction.answer, len(chat.calls)) == ("Cy", 4)
     empty = Chat(Agent("Well.", thought("graph", "who?"), SENT.replace("repeat", "x")))
-    silent = await ask_mails(tmp_path / "b", empty, agent="react", rounds=2, repairs=0)
+    silent = await ask_mails(mails, empty, agent="react", rounds=2, repairs=0)
     assert (silent.answer, silent.contexts) == (ABSTENTION, ())
     with pytest.raises(Unreadable, match="Well"):
-        await ask_mails(tmp_path / "c", Chat(lambda _: "Well."), agent="react", rounds=2)
+        await ask_mails(mails, Chat(lambda _: "Well."), agent="react", rounds=2)
 
 
 @pytest.mark.parametrize(
@@ -301,18 +300,14 @@ SENDS = "relationships: {SENT: {from: Person, to: Email, fields: [from]"
         (NODES.replace("key: id", "key: 'id) DROP'"), "pattern"),
         (f"{NODES}examples: [{{question: q, statement: 'MATCH (n:Mail) RETURN n.id'}}]", "no label 'Mail'"),
         (NODES.replace("Person:", "EMAIL:"), "ignores case"),
-        (f"{NODES}{SENDS.replace('SENT', 'person')}}}}}", "ignores case"),
         (NODES.replace("key: id", "key: id, properties: {ID: title}"), "ignores case"),
-        ("[1, 2", "no YAML"),
         ("nodes: {", "no YAML"),
         ("[" * 50, "nested"),
         ("x" * 70_000, "longer"),
         ("", "valid"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_one_line_before_anything_is_paid(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_an_unusable_schema_is_one_line_before_anything_is_paid(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "own.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=said) as error:
@@ -333,13 +328,10 @@ def test_a_schema_is_stored_in_ladybug_alone_and_a_missing_file_names_the_shippe
     assert "schema" not in AgentIndexParams().model_dump()
 
 
-async def test_a_schema_about_fields_that_no_document_has_is_refused_before_anything_is_built(
+async def test_a_schema_of_fields_that_no_document_has_is_refused_before_the_build(
     tmp_path: Path,
 ) -> None:
-    runtime = BareRuntime(tmp_path, Chat(Agent()))
-    system = CypherAgentSystem(AgentIndexParams(schema="emails.yaml"), AnswerParams(), runtime)
     articles = [mail.model_copy(update={"metadata": {"author": "Cy"}}) for mail in MAILS]
     with pytest.raises(ConfigError, match="from") as error:
-        await system.index(articles)
+        await indexed(SPEC, BareRuntime(tmp_path, Chat()), articles, EMAILS)
     assert "author" in str(error.value)
-    system.close()

@@ -5,6 +5,7 @@ Aldery, and Ondrevik - Coastal Line - Norrand Rail.
 from pathlib import Path
 from typing import Any
 
+import asking
 import igraph
 import numpy as np
 import pytest
@@ -12,27 +13,20 @@ from kg_corpus import CORPUS, scripted
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import ConfigError
-from harness.core.records import Prediction, Query
+from harness.core.records import Prediction
 from systems.common.graph_search.entity_graph import EntityGraph, synonyms
-from systems.hipporag.system import AnswerParams, HippoRagSystem, IndexParams
+from systems.hipporag.system import SPEC
 
 
 @pytest.fixture
 async def runtime(tmp_path: Path) -> BareRuntime:
     runtime = BareRuntime(tmp_path, Chat(scripted))
-    system = HippoRagSystem(IndexParams(), AnswerParams(), runtime)
-    await system.index(CORPUS)
-    system.close()
+    await asking.indexed(SPEC, runtime, CORPUS)
     return runtime
 
 
 async def ask(runtime: BareRuntime, question: str, **answer: Any) -> Prediction:
-    system = HippoRagSystem(IndexParams(), AnswerParams.model_validate(answer), runtime)
-    try:
-        await system.load()
-        return await system.answer(Query(query_id="q", text=question))
-    finally:
-        system.close()
+    return await asking.asked(SPEC, runtime, question, **answer)
 
 
 def ranked(prediction: Prediction) -> dict[str, float | None]:
@@ -100,10 +94,7 @@ async def test_the_model_may_list_the_names(runtime: BareRuntime) -> None:
     assert (prediction.answer, list(ranked(prediction))) == ("an answer", ["d1"])
 
 
-async def test_without_a_generator_it_retrieves_by_rules_only(runtime: BareRuntime) -> None:
+async def test_names_by_a_model_need_a_generator(runtime: BareRuntime) -> None:
     runtime.chat = None
-    prediction = await ask(runtime, "Who is Ingrid Solvane?")
-    assert prediction.answer is None
-    assert prediction.contexts
     with pytest.raises(ConfigError, match="needs a generator"):
         await ask(runtime, "Who is Ingrid Solvane?", names_by="model")

@@ -1,20 +1,17 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from asking import asked, indexed
 from runtimes import BareRuntime, Chat
 
-from harness.core.records import Document, Prediction, Query
+from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import answer_messages
-from systems.common.passages import PassageParams
-from systems.hyde.system import AnswerParams, HydeSystem
+from harness.protocols import Vectors
+from systems.hyde.system import SPEC
 from systems.naive import system as naive
-from systems.naive.system import AnswerParams as NaiveAnswerParams
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
 
 QUESTION = "Who swims?"
 VECTORS = {QUESTION: (1, 0), "An otter swims.": (0, 1), "asks": (1, 0), "otter": (0, 1), "both": (0.6, 0.8)}
@@ -27,10 +24,10 @@ class Embedder:
     def __init__(self, vectors: Mapping[str, tuple[float, float]] = VECTORS) -> None:
         self._vectors = vectors
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return np.array([self._vectors[text] for text in texts], dtype=np.float32)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         return np.array(self._vectors[text], dtype=np.float32)
 
 
@@ -43,19 +40,12 @@ def writing(*passages: str) -> Chat:
 @pytest.fixture
 async def stored(tmp_path: Path) -> Path:
     """The corpus as naive stores it."""
-    system = naive.NaiveSystem(PassageParams(), NaiveAnswerParams(), BareRuntime(tmp_path, embedder=Embedder()))
-    await system.index(CORPUS)
-    system.close()
+    await indexed(naive.SPEC, BareRuntime(tmp_path, embedder=Embedder()), CORPUS)
     return tmp_path
 
 
 async def answered(stored: Path, chat: Chat | None, **answer: Any) -> Prediction:
-    params = AnswerParams.model_validate(answer)
-    system = HydeSystem(PassageParams(), params, BareRuntime(stored, chat, Embedder()))
-    await system.load()
-    prediction = await system.answer(Query(query_id="q", text=QUESTION))
-    system.close()
-    return prediction
+    return await asked(SPEC, BareRuntime(stored, chat, Embedder()), QUESTION, **answer)
 
 
 async def test_the_mean_of_the_question_and_the_hypothetical_passage_is_searched(stored: Path) -> None:
@@ -66,7 +56,7 @@ async def test_the_mean_of_the_question_and_the_hypothetical_passage_is_searched
     assert [context.score for context in found] == pytest.approx([0.98995, 0.70711, 0.70711], abs=1e-4)
 
 
-async def test_the_answer_is_generated_from_real_passages_and_the_trace_has_the_hypothetical_ones(
+async def test_the_answer_is_from_real_passages_and_the_trace_has_the_hypothetical_ones(
     stored: Path,
 ) -> None:
     chat = writing("An otter swims.", "asks", "An otter swims.")
@@ -80,10 +70,7 @@ async def test_the_answer_is_generated_from_real_passages_and_the_trace_has_the_
 
 
 async def test_without_a_generator_or_a_reply_the_question_is_searched_as_naive_does(stored: Path) -> None:
-    system = naive.NaiveSystem(PassageParams(), NaiveAnswerParams(), BareRuntime(stored, None, Embedder()))
-    await system.load()
-    expected = (await system.answer(Query(query_id="q", text=QUESTION))).contexts
-    system.close()
+    expected = (await asked(naive.SPEC, BareRuntime(stored, None, Embedder()), QUESTION)).contexts
     for chat in (None, writing(" \n")):
         prediction = await answered(stored, chat)
         assert prediction.contexts == expected

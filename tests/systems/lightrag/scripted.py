@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from asking import indexed
 from harbour_corpus import CORPUS, NAME, QUERY, STATEMENT
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document, IndexStats
 from systems.lightrag.params import AnswerParams, IndexParams
-from systems.lightrag.system import LightRAGSystem
+from systems.lightrag.system import SPEC, LightRAGSystem
 
 REPEATED = [Document(doc_id=f"yard{n}", text=f"Yard{n} Alpha joined Tidewright Power.") for n in range(10)]
 """Each describes one company in other words: more than the library keeps without joining them."""
@@ -57,11 +58,7 @@ def _records(prompt: str, as_json: bool) -> str:
 
 async def build(runtime: BareRuntime, corpus: Sequence[Document] | None = None, **params: Any) -> IndexStats:
     """Index the corpus, CORPUS unless given."""
-    system = LightRAGSystem(IndexParams.model_validate(params), AnswerParams(), runtime)
-    try:
-        return await system.index(CORPUS if corpus is None else corpus)
-    finally:
-        system.close()
+    return await indexed(SPEC, runtime, CORPUS if corpus is None else corpus, params)
 
 
 async def opened(runtime: BareRuntime, **params: Any) -> LightRAGSystem:

@@ -77,17 +77,13 @@ async def test_each_mode_finds_what_it_says(runtime: BareRuntime, chat: Chat) ->
             else:
                 assert "The Harbour Post" in context.text
         assert prediction.answer == "Ingrid Solvane"
+        if mode == "hybrid":
+            found = {context.text: context.doc_ids for context in prediction.contexts}
+            assert found["Tidewright Power built Gull Sound. (The Harbour Post)"] == ("array", "again")
+            assert found["Ingrid Solvane leads Tidewright Power. (The Harbour Post)"] == ("array",)
     assert kinds == {mode: {"passage"} if mode == "naive" else {"triplet", "passage"} for mode in MODES}
     # Keywords are a call, an answer is one; nothing else is asked.
     assert calls == {mode: 1 if mode == "naive" else 2 for mode in MODES}
-
-
-@pytest.mark.slow
-async def test_relations_and_entities_name_the_documents_that_state_them(runtime: BareRuntime) -> None:
-    prediction = await answered(runtime, mode="hybrid")
-    found = {context.text: context.doc_ids for context in prediction.contexts}
-    assert found["Tidewright Power built Gull Sound. (The Harbour Post)"] == ("array", "again")
-    assert found["Ingrid Solvane leads Tidewright Power. (The Harbour Post)"] == ("array",)
 
 
 @pytest.mark.slow
@@ -112,14 +108,6 @@ async def test_questions_that_are_under_way_at_once_are_counted_each_for_itself(
     await asyncio.gather(*(ask(name) for name in ("a", "b", "c")))
     system.close()
     assert sorted(charged) == [(name, what) for name in ("a", "b", "c") for what in ("answer", "keywords")]
-
-
-@pytest.mark.slow
-async def test_without_a_generator_the_question_stands_in_for_its_keywords(runtime: BareRuntime) -> None:
-    runtime.chat = None
-    prediction = await answered(runtime, mode="hybrid")
-    assert prediction.answer is None
-    assert {context.kind for context in prediction.contexts} == {"triplet", "passage"}
 
 
 @pytest.mark.slow
@@ -157,9 +145,7 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extraction", ["text", "json"])
-async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counted(
-    bare: BareRuntime, extraction: str
-) -> None:
+async def test_what_a_cut_off_reply_holds_is_in_the_graph_and_counted(bare: BareRuntime, extraction: str) -> None:
     def begun(asked: Asked) -> str:
         return answer_by_rule(asked).partition("relation")[0]
 
@@ -170,7 +156,7 @@ async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", ["[" * 100_000, '{"a":' * 100_000, '{"entities":' * 50_000, '"', "\x00{"])
+@pytest.mark.parametrize("broken", ["[" * 100_000, '{"entities":' * 50_000, "\x00{"])
 async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, broken: str) -> None:
     bare.chat = except_for("Marten Oake runs", lambda _: broken)
     stats = await build(bare, extraction="json", max_gleaning=0)
@@ -179,7 +165,7 @@ async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, br
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
-async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
+async def test_many_descriptions_are_joined_by_the_model_or_counted_as_lost(
     bare: BareRuntime, fails: bool
 ) -> None:
     failing = raising(OSError("the line is dead"))

@@ -2,11 +2,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import asked, indexed
 from runtimes import BareRuntime
 
-from harness.core.records import Document, Prediction, Query
+from harness.core.records import Document, Prediction
 from systems.common.token_estimate import count_tokens
-from systems.long_context.system import AnswerParams, IndexParams, LongContextSystem
+from systems.long_context.system import SPEC
 
 
 def document(doc_id: str, word: str, title: str = "") -> Document:
@@ -19,15 +20,9 @@ CORPUS = [document("a", "aa"), Document(doc_id="empty", text=" "), document("b",
 
 async def answered(folder: Path, corpus: list[Document], **answer: Any) -> tuple[Prediction, list[str]]:
     """The answer to a question with the word of document c, and the warnings."""
-    params, runtime = AnswerParams.model_validate(answer), BareRuntime(folder)
-    building = LongContextSystem(IndexParams(), params, runtime)
-    assert (await building.index(corpus)).documents == len(corpus)
-    building.close()
-    system = LongContextSystem(IndexParams(), params, runtime)
-    await system.load()
-    prediction = await system.answer(Query(query_id="q", text="cc?"))
-    system.close()
-    return prediction, runtime.warned
+    runtime = BareRuntime(folder)
+    await indexed(SPEC, runtime, corpus)
+    return await asked(SPEC, runtime, "cc?", **answer), runtime.warned
 
 
 async def test_documents_fill_the_window_in_corpus_order_and_the_last_one_is_cut(tmp_path: Path) -> None:

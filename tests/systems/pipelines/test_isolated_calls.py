@@ -24,23 +24,17 @@ async def slept(seconds: float) -> str:
     return "awake"
 
 
-def test_it_may_be_a_function_or_give_something_to_await() -> None:
-    async def both() -> list[Any]:
-        caller = Caller()
-        return [await caller.call(lambda: "at once"), await caller.call(lambda: slept(0.01))]
-
-    assert asyncio.run(both()) == ["at once", "awake"]
-
-
-def test_everything_that_is_awaited_shares_one_loop_that_is_not_ours() -> None:
+def test_functions_run_at_once_and_everything_that_is_awaited_shares_one_loop_that_is_not_ours() -> None:
     async def loop() -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
 
-    async def loops() -> list[asyncio.AbstractEventLoop]:
+    async def called() -> tuple[str, list[asyncio.AbstractEventLoop]]:
         caller = Caller()
-        return [await caller.call(loop), await caller.call(loop), asyncio.get_running_loop()]
+        said = await caller.call(lambda: "at once")
+        return said, [await caller.call(loop), await caller.call(loop), asyncio.get_running_loop()]
 
-    first, second, ours = asyncio.run(loops())
+    said, (first, second, ours) = asyncio.run(called())
+    assert said == "at once"
     assert first is second
     assert first is not ours
 
@@ -125,16 +119,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_module_is_found_in_the_folder_of_the_command_and_not_run(folder: Path) -> None:
+def test_a_module_is_found_in_the_folder_of_the_command_without_running_it_or_its_package(folder: Path) -> None:
     (folder / "mine.py").write_text("raise SystemExit(3)\ndef answer(question): ...\n")
-    assert find_target("python", "mine:answer").as_text == "mine:answer"
-
-
-def test_a_module_in_a_package_is_found_without_running_the_package(folder: Path) -> None:
     (folder / "kitchen").mkdir()
     (folder / "kitchen" / "__init__.py").write_text("raise SystemExit(3)")
     (folder / "kitchen" / "oven.py").write_text("answer = print")
-    assert find_target("python", "kitchen.oven:answer").module == "kitchen.oven"
+    for target in ("mine:answer", "kitchen.oven:answer"):
+        assert find_target("python", target).as_text == target
 
 
 def test_another_file_is_another_version_and_the_same_file_is_the_same(folder: Path) -> None:
@@ -153,7 +144,6 @@ def test_another_file_is_another_version_and_the_same_file_is_the_same(folder: P
         ("mine:anser", "mine.py has no 'anser': did you mean 'answer'?"),
         ("json:answer", "comes before the json of this folder, has no 'answer': give yours another name"),
         ("mine", "'python:mine' names no function: write python:module:name"),
-        ("mine:a-b", "names no function"),
         ("../mine:answer", "names no function"),
         ("broken:answer", "broken.py, line 1 is not Python"),
         ("folder:answer", "is a folder without __init__.py"),
@@ -198,14 +188,9 @@ def test_usage_goes_by_our_names_or_by_those_of_openai() -> None:
     ("said", "line"),
     [
         (42, "the reply must be a text or an object with 'answer', not a number"),
-        (b"bytes", "not a bytes"),
-        (None, "not null"),
         ({}, "the reply has no 'answer'; it has: nothing"),
         ({"anser": "x"}, "it has: anser"),
-        ({"answer": float("nan")}, "'answer' must be a text or null, not a number"),
         ({"answer": "x" * 5_000_000}, "'answer' has 5,000,000 characters; at most 100,000 are kept"),
-        ({"answer": "x", "contexts": "a text"}, "'contexts' must be a list, not a text"),
-        ({"answer": "x", "contexts": {"a": 1}}, "'contexts' must be a list, not an object"),
         ({"answer": "x", "contexts": [3]}, "'contexts.0' must be a text or an object with 'text', not a number"),
         ({"answer": "x", "contexts": ["a", {"text": 5}]}, "'contexts.1.text' must be a text, not a number"),
         ({"answer": "x", "contexts": [{"text": "a", "doc_id": {}}]}, "'contexts.0.doc_id' must be a text"),
@@ -213,7 +198,6 @@ def test_usage_goes_by_our_names_or_by_those_of_openai() -> None:
         ({"answer": "x", "contexts": ["a"] * 10_001}, "'contexts' has 10,001 entries"),
         ({"answer": "x", "usage": 5}, "'usage' must be an object, not a number"),
         ({"answer": "x", "usage": {"input_tokens": -3}}, "'usage.input_tokens' must be a count, not -3"),
-        ({"answer": "x", "usage": {"calls": True}}, "'usage.calls' must be a count"),
         ({"answer": "x", "usage": {"cached_tokens": 5}}, "'usage.cached_tokens' is more than"),
     ],
 )

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import asking
 import pytest
 from runtimes import BareRuntime
 
 from harness.core.errors import ConfigError, HarnessError
-from harness.core.records import Document, Prediction, Query, Usage
+from harness.core.records import Document, Prediction, Usage
 from harness.models.fake_faults import Reply
 from harness.protocols import SystemSpec
 from harness.registry import SYSTEMS
@@ -18,17 +19,14 @@ from systems.pipelines.replies import WrongShape
 
 from .conftest import Service
 
+Module = Callable[[str], str]
 CORPUS = [Document(doc_id="tea", text="Tea is at four."), Document(doc_id="bread", text="Bread is at five.")]
-QUERY = Query(query_id="q", text="When is tea?")
 
 
 async def asked(spec: SystemSpec, runtime: BareRuntime, **answer: Any) -> Prediction:
     """What the system answers, indexed and loaded as by two processes."""
-    params = spec.index_params(), spec.answer_params(**answer)
-    await spec.build(*params, runtime).index(CORPUS)
-    system = spec.build(*params, runtime)
-    await system.load()
-    return await system.answer(QUERY)
+    await asking.indexed(spec, runtime, CORPUS)
+    return await asking.asked(spec, runtime, "When is tea?", **answer)
 
 
 def answered(name: str, folder: Path, **answer: Any) -> tuple[Prediction, BareRuntime]:
@@ -38,7 +36,7 @@ def answered(name: str, folder: Path, **answer: Any) -> tuple[Prediction, BareRu
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
     """module(code) -> its name; in the folder of the command."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -63,43 +61,42 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
         "def f(question, base_url): return 'four' if '/own/' in base_url else ''",
     ],
 )
-def test_a_function_is_asked_by_what_it_takes(module: Callable[[str], str], tmp_path: Path, code: str) -> None:
+def test_a_function_is_asked_by_what_it_takes(module: Module, tmp_path: Path, code: str) -> None:
     assert answered(f"python:{module(code)}:f", tmp_path)[0].answer == "four"
 
 
-def test_what_is_not_metered_is_unknown_before_it_is_reported(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_what_is_not_metered_is_unknown_before_it_is_reported(module: Module, tmp_path: Path) -> None:
     code = "def f(question): return {'answer': 'a', 'usage': {'input_tokens': 9, 'output_tokens': 1}}"
     _, runtime = answered(f"python:{module(code)}:f", tmp_path)
     # The index; the question before it is asked, should it fail; what it said.
     assert runtime.own == [None, None, Usage(input_tokens=9, output_tokens=1)]
 
 
-def test_documents_that_the_corpus_does_not_hold_are_said(module: Callable[[str], str], tmp_path: Path) -> None:
-    code = (
-        "def f(question): return {'answer': 'a', 'contexts': [{'text': 't', 'doc_id': d} for d in ('tea', 'gin')]}"
-    )
-    prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
-    assert [(step.name, step.content) for step in prediction.trace] == [("not in the corpus", "gin")]
-    assert "such as 'gin': each counts as a wrong one" in runtime.warned[0]
-
-
-def test_contexts_that_name_no_document_are_said_and_no_wrong_ones(
-    module: Callable[[str], str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("contexts", "ids", "trace", "warning"),
+    [
+        (
+            "[{'text': 't', 'doc_id': d} for d in ('tea', 'gin')]",
+            [("tea",), ("gin",)],
+            [("not in the corpus", "gin")],
+            "such as 'gin': each counts as a wrong one",
+        ),
+        ("['t']", [()], [], "measures by document do not apply"),
+    ],
+)
+def test_contexts_of_unknown_documents_or_of_none_are_reported(
+    module: Module, tmp_path: Path, contexts: str, ids: Any, trace: Any, warning: str
 ) -> None:
-    code = "def f(question): return {'answer': 'a', 'contexts': ['t']}"
+    code = f"def f(question): return {{'answer': 'a', 'contexts': {contexts}}}"
     prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
-    assert (prediction.contexts[0].doc_ids, prediction.trace) == ((), ())
-    assert "measures by document do not apply" in runtime.warned[0]
+    assert [context.doc_ids for context in prediction.contexts] == ids
+    assert [(step.name, step.content) for step in prediction.trace] == trace
+    assert warning in runtime.warned[0]
 
 
-def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(module: Module, tmp_path: Path) -> None:
     spec = SYSTEMS.load(f"python:{module('def f(question): return question')}:f")
-    system = spec.build(spec.index_params(), spec.answer_params(), BareRuntime(tmp_path))
-    stats = asyncio.run(system.index(CORPUS))
+    stats = asyncio.run(asking.indexed(spec, BareRuntime(tmp_path), CORPUS))
     assert stats.is_elsewhere
     assert "what that took is not known" in stats.notes[0]
 
@@ -113,17 +110,15 @@ def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(
         ("import no_such_thing\ndef f(q): ...", "cannot be imported (ModuleNotFoundError"),
     ],
 )
-def test_what_is_no_pipeline_is_one_line_before_a_question_is_asked(
-    module: Callable[[str], str], tmp_path: Path, code: str, line: str
+def test_what_is_no_pipeline_is_one_line_before_asking(
+    module: Module, tmp_path: Path, code: str, line: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         answered(f"python:{module(code)}:f", tmp_path)
     assert line in str(refused.value)
 
 
-def test_no_answer_is_a_failure_where_the_run_has_a_generator_and_none_where_it_retrieves(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_no_answer_is_a_failure_unless_the_run_only_retrieves(module: Module, tmp_path: Path) -> None:
     name = f"python:{module('def f(question): return dict(answer=None, contexts=[question])')}:f"
     with pytest.raises(WrongShape, match="'answer' is null"):
         answered(name, tmp_path)
@@ -147,9 +142,7 @@ wrong = RunnableLambda(lambda asked: 5)
 
 
 @pytest.mark.slow  # LangChain takes seconds to import.
-def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(
-    module: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(module: Module, tmp_path: Path) -> None:
     prediction, runtime = answered(f"langchain:{module(CHAIN)}:make", tmp_path, input="input")
     assert prediction.answer == "When is tea?"
     assert [(one.text, one.doc_ids) for one in prediction.contexts] == [
@@ -160,7 +153,7 @@ def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(
 
 
 @pytest.mark.slow
-def test_a_chain_may_say_a_message_or_end_with_one(module: Callable[[str], str], tmp_path: Path) -> None:
+def test_a_chain_may_say_a_message_or_end_with_one(module: Module, tmp_path: Path) -> None:
     name = module(CHAIN)
     prediction, runtime = answered(f"langchain:{name}:text", tmp_path)
     assert (prediction.answer, runtime.own[-1]) == (
@@ -220,9 +213,7 @@ def test_a_service_that_is_not_there_is_one_line_before_anything_is_paid() -> No
         spec.preflight(spec.index_params(), spec.answer_params())
 
 
-def test_a_service_elsewhere_is_asked_through_the_proxy(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_a_proxy_is_used(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As a proxy, the service sees the whole URL.
     monkeypatch.setenv("HTTP_PROXY", service.url)
     for name in ("no_proxy", "NO_PROXY"):

@@ -50,12 +50,7 @@ def dify() -> dict[str, Any]:
         "mode": "chat",
         "answer": "<think>The bakery.</think>Marta Lind",
         "metadata": {
-            "usage": {
-                "prompt_tokens": 1033,
-                "completion_tokens": 128,
-                "total_price": "0.00128",
-                "currency": "USD",
-            },
+            "usage": {"prompt_tokens": 1033, "completion_tokens": 128, "total_price": "0.00128"},
             "retriever_resources": [
                 {"position": 1, "dataset_name": "d", "document_name": file, "score": score, "content": text}
                 for text, file, score in named
@@ -138,7 +133,7 @@ def run(village: CommandLineHere, config: str, *words: str) -> RunDir:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", REPLIES)
-def test_a_shipped_config_compares_a_product_by_its_documented_format(
+def test_a_shipped_config_reads_its_documented_format(
     village: CommandLineHere, service: Service, config: str
 ) -> None:
     service.says(REPLIES[config]())
@@ -188,7 +183,7 @@ def answered(
     """The last of `n` answers by a system with these parameters."""
     spec = SYSTEMS.load(service.at())
     folder = folder / "index"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     runtime = BareRuntime(folder, has_answers=has_answers)
     given = {"request": {"q": "{query}"}, "reply": PATHS, **answer}
 
@@ -211,25 +206,11 @@ def answered(
             {"cited": ["https://x/bakery.md", "Ferry"]},
             [("", ("bakery.md",)), ("", ("a/ferry.md",))],
         ),
-        (
-            {"items": "cited[]", "text": "t"},
-            {"cited": [[{"t": "a"}], [{"t": ""}, {"t": None}]]},
-            [("a", ()), ("", ()), ("", ())],
-        ),
-        (
-            {"items": "cited.*", "text": "t"},
-            {"cited": {"20": {"t": "a"}, "3": {"t": "b"}}},
-            [("a", ()), ("b", ())],
-        ),
+        ({"items": "cited[]", "text": "t"}, {"cited": [[{"t": "a"}], [{"t": None}]]}, [("a", ()), ("", ())]),
         (
             {"items": "cited", "text": "t", "document": "d"},
             {"cited": [{"t": ["a", "b"], "d": "bakery"}]},
             [("a", ("bakery.md",)), ("b", ("bakery.md",))],
-        ),
-        (
-            {"items": "cited", "text": "t", "document": "d"},
-            {"cited": [{"t": "a", "d": "ferry.md"}]},
-            [("a", ("ferry.md",))],
         ),
         (
             {"items": "cited", "text": "t", "document": "d"},
@@ -239,11 +220,7 @@ def answered(
     ],
 )
 def test_contexts_are_read_wherever_a_path_finds_them(
-    service: Service,
-    tmp_path: Path,
-    contexts: Any,
-    reply: dict[str, Any],
-    found: list[tuple[str, tuple[str, ...]]],
+    service: Service, tmp_path: Path, contexts: Any, reply: dict[str, Any], found: list[Any]
 ) -> None:
     service.says({"a": "x", **reply})
     asked = {"q": "{query}", "filter": {"key": "author", "value": "{query_id}{answer_style}"}}
@@ -262,7 +239,6 @@ def test_a_question_with_quotes_is_sent_whole_within_a_text_that_is_json(service
     ("reply", "has_contexts", "usage"),
     [
         (chat({"content": "x"}, citations=[]), True, Usage(input_tokens=1033, output_tokens=128)),
-        (chat({"content": "x"}), False, Usage(input_tokens=1033, output_tokens=128)),
         (chat({"content": "x"}, citations=None), False, Usage(input_tokens=1033, output_tokens=128)),
         (chat({"content": "x"}, citations=[], usage=None), True, None),
         (chat({"content": "x"}, citations=[], usage={"prompt_tokens": 0, "completion_tokens": 0}), True, None),
@@ -283,22 +259,10 @@ ERROR = {"code": "provider_quota_exceeded", "message": "The quota is used up", "
 @pytest.mark.parametrize(
     ("reply", "named"),
     [
-        (
-            json_reply(ERROR),
-            ["answer", "choices[0].message.content", "status", "The quota is used up"],
-        ),
-        (
-            json_reply(chat({"content": "x"})),
-            ["contexts.items", "'citations'", "choices[0].message.role"],
-        ),
-        (
-            json_reply(chat({"content": "x"}, citations=[{"quote": "t"}])),
-            ["contexts.text", "quote"],
-        ),
-        (
-            json_reply({"choices": [{"message": {"content": "x"}}], "citations": []}),
-            ["usage.input_tokens"],
-        ),
+        (json_reply(ERROR), ["answer", "choices[0].message.content", "status", "The quota is used up"]),
+        (json_reply(chat({"content": "x"})), ["contexts.items", "'citations'", "choices[0].message.role"]),
+        (json_reply(chat({"content": "x"}, citations=[{"quote": "t"}])), ["contexts.text", "quote"]),
+        (json_reply({"choices": [{"message": {"content": "x"}}], "citations": []}), ["usage.input_tokens"]),
         (Reply(200, b"<html>Sign in</html>", {"content-type": "text/html"}), ["text/html", "Sign in"]),
         (
             Reply(200, b'data: {"answer": "x"}', {"content-type": "text/event-stream; charset=utf-8"}),
@@ -317,16 +281,13 @@ def test_a_path_that_finds_nothing_in_the_first_reply_stops_the_run(
     assert len(service.asked) == 1
 
 
-def test_an_error_in_a_later_reply_fails_its_query_alone(service: Service, tmp_path: Path) -> None:
+def test_a_later_error_or_a_null_answer_fails_its_query_alone(service: Service, tmp_path: Path) -> None:
     service.says(openai_citations(), ERROR)
     with pytest.raises(WrongShape, match="The quota is used up"):
-        answered(service, tmp_path, n=2)
-
-
-def test_a_query_that_a_filter_left_without_an_answer_fails_alone(service: Service, tmp_path: Path) -> None:
+        answered(service, tmp_path / "later", n=2)
     service.says(chat({"content": None}, citations=[]))
     with pytest.raises(WrongShape, match="'answer' is null"):
-        answered(service, tmp_path)
+        answered(service, tmp_path / "filtered")
 
 
 def test_a_busy_service_is_asked_again_and_its_limit_is_no_latency(service: Service, tmp_path: Path) -> None:
@@ -346,17 +307,15 @@ def test_a_busy_service_is_asked_again_and_its_limit_is_no_latency(service: Serv
         ("answer.request={q: '{question}'}", "{question}"),
         ("answer.request={q: hello}", "{query}"),
         ("answer.request={q: '{query}', stream: true}", "stream: false"),
-        ("answer.request={query: '{query}', response_mode: streaming}", "blocking"),
         ("answer.request={q: '{query}', auth: {key: sk-secret-word-123}}", "${ITS_NAME}"),
         ("answer.request={q: '{query}', auth: '${not a name}'}", "environment variable"),
         ("answer.headers={Authorization: Bearer sk-secret-word-123}", "${ITS_NAME}"),
-        ("answer.headers={api-key: sk-secret-word-123}", "${ITS_NAME}"),
         ("answer.url_parameters={code: '${SOME_KEY}'}", "headers"),
         ("answer.reply={answer: 'choices[0'}", "JMESPath"),
         ("answer.reply={contexts: citations}", "answer.reply.answer"),
     ],
 )
-def test_a_wrong_template_is_one_line_when_it_is_planned(
+def test_a_wrong_template_is_one_line(
     village: CommandLineHere, service: Service, setting: str, named: str
 ) -> None:
     line = village.refused("plan", "-s", service.at(), "--set", setting)

@@ -1,19 +1,18 @@
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import asking
 import numpy as np
 import pytest
 from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ConfigError
-from harness.core.records import Document, IndexStats, Prediction, Query
-from systems.common.soft_clusters import SoftClusters
+from harness.core.records import Document, IndexStats, Prediction
+from harness.protocols import Vectors
 from systems.common.summaries import frequent_sentences
-from systems.raptor.system import SPEC, AnswerParams, IndexParams, RaptorSystem
-
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
+from systems.common.summary_tree import SoftClusters
+from systems.raptor.system import SPEC, AnswerParams, IndexParams
 
 CORPUS = [
     Document(doc_id=f"{animal} {number}", text=f"The {animal} of chapter {number} lives in the {place}.")
@@ -25,10 +24,10 @@ CORPUS = [
 class Embedder:
     """Otters lie near (1, 0), herons near (0, 1), each chapter a little further away."""
 
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return np.array([await self.embed_query(text) for text in texts], dtype=np.float32)
 
-    async def embed_query(self, text: str) -> "Vectors":
+    async def embed_query(self, text: str) -> Vectors:
         angle = 0.01 * sum(int(word) for word in text.split() if word.isdigit())
         pair = (np.cos(angle), np.sin(angle)) if "otter" in text else (np.sin(angle), np.cos(angle))
         return np.array(pair, dtype=np.float32)
@@ -37,21 +36,12 @@ class Embedder:
 async def indexed(
     folder: Path, chat: Chat | None = None, corpus: Sequence[Document] = CORPUS, **index: Any
 ) -> IndexStats:
-    runtime = BareRuntime(folder, chat, Embedder())
-    system = RaptorSystem(IndexParams.model_validate(index), AnswerParams(), runtime)
-    stats = await system.index(corpus)
-    system.close()
-    return stats
+    return await asking.indexed(SPEC, BareRuntime(folder, chat, Embedder()), corpus, index)
 
 
 async def answered(folder: Path, **answer: Any) -> Prediction:
-    system = RaptorSystem(
-        IndexParams(), AnswerParams.model_validate(answer), BareRuntime(folder, None, Embedder())
-    )
-    await system.load()
-    prediction = await system.answer(Query(query_id="q", text="Where do otters of chapter 0 live?"))
-    system.close()
-    return prediction
+    runtime = BareRuntime(folder, None, Embedder())
+    return await asking.asked(SPEC, runtime, "Where do otters of chapter 0 live?", **answer)
 
 
 async def test_each_cluster_has_a_summary_that_is_retrieved_with_the_passages(tmp_path: Path) -> None:

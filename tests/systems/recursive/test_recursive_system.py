@@ -1,18 +1,15 @@
 import asyncio
-import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import asked, indexed
 from runtimes import BareRuntime, Chat, Embedder
 
-from harness.core.records import Context, Prediction, Query
+from harness.core.records import Context, Prediction
 from harness.datasets import demo
 from harness.protocols import Roles
-from systems.common.passages import PassageParams
 from systems.common.prompts.sub_questions import (
     LONGEST_QUESTION,
     read_questions,
@@ -20,10 +17,9 @@ from systems.common.prompts.sub_questions import (
     sub_question_messages,
 )
 from systems.naive import system as naive
-from systems.naive.system import AnswerParams as NaiveAnswerParams
-from systems.recursive.system import SPEC, AnswerParams, RecursiveSystem
+from systems.recursive.system import SPEC
 
-INDEX = PassageParams(chunk_size=300, chunk_overlap=30)
+INDEX = {"chunk_size": 300, "chunk_overlap": 30}
 QUESTION = "Which company supplied the equipment at Hallin Junction?"
 ELSEWHERE = [
     "Why did Qvistgaard win the Tour of the Sounds by 48 seconds in the last stage through the hills?",
@@ -38,9 +34,7 @@ ELSEWHERE = [
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's passages as naive stores them."""
     folder = tmp_path_factory.mktemp("stored")
-    system = naive.NaiveSystem(INDEX, NaiveAnswerParams(), BareRuntime(folder))
-    asyncio.run(system.index(demo.load("default").documents))
-    system.close()
+    asyncio.run(indexed(naive.SPEC, BareRuntime(folder), demo.load("default").documents, INDEX))
     return folder
 
 
@@ -59,58 +53,33 @@ def listing(*questions: str) -> str:
     return '{"questions": [' + ", ".join(f'"{question}"' for question in questions) + "]}"
 
 
-@contextmanager
-def loaded(runtime: BareRuntime, **answer: Any) -> Iterator[RecursiveSystem]:
-    system = RecursiveSystem(INDEX, AnswerParams.model_validate(answer), runtime)
-    asyncio.run(system.load())
-    try:
-        yield system
-    finally:
-        system.close()
+def answered(runtime: BareRuntime, **answer: Any) -> Prediction:
+    return asyncio.run(asked(SPEC, runtime, QUESTION, INDEX, **answer))
 
 
-def answered(runtime: BareRuntime, question: str = QUESTION, **answer: Any) -> Prediction:
-    with loaded(runtime, **answer) as system:
-        return asyncio.run(system.answer(Query(query_id="q", text=question)))
-
-
-def naive_contexts(stored: Path, text: str, k: int = 7) -> list[Context]:
+def naive_contexts(stored: Path, text: str) -> list[Context]:
     """What one retrieval with `text` finds."""
     runtime = BareRuntime(stored, chat=None)
-    system = naive.NaiveSystem(INDEX, NaiveAnswerParams(top_k=k), runtime)
-    asyncio.run(system.load())
-    try:
-        return list(asyncio.run(system.answer(Query(query_id="q", text=text))).contexts)
-    finally:
-        system.close()
+    return list(asyncio.run(asked(naive.SPEC, runtime, text, INDEX, top_k=7)).contexts)
 
 
 def test_naives_stored_index_is_its_own_and_gives_the_same_first_round(stored: Path) -> None:
     assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind == "passages/3"
     assert SPEC.index_params is naive.SPEC.index_params
-    roles = SPEC.roles(INDEX, AnswerParams())
-    assert roles == naive.SPEC.roles(INDEX, NaiveAnswerParams())
+    roles = SPEC.roles(SPEC.index_params(), SPEC.answer_params())
+    assert roles == naive.SPEC.roles(naive.SPEC.index_params(), naive.SPEC.answer_params())
     assert roles == Roles(index=frozenset({"embedder"}), answer=frozenset({"embedder", "generator"}))
     assert list(answered(BareRuntime(stored, chat=None)).contexts) == naive_contexts(stored, QUESTION)
 
 
-def test_each_round_searches_for_the_question_and_its_own_sub_questions(stored: Path, embedder: Embedder) -> None:
-    chat = asking(listing(*ELSEWHERE[:2]), listing(ELSEWHERE[2]), listing())
-    answered(BareRuntime(stored, chat, embedder))
-    assert embedder.queries == [
-        QUESTION,
-        f"{QUESTION}\n{ELSEWHERE[0]}\n{ELSEWHERE[1]}",
-        f"{QUESTION}\n{ELSEWHERE[2]}",
-    ]
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 4])
-def test_there_are_no_more_rounds_than_allowed_and_then_one_generation(
+@pytest.mark.parametrize("rounds", [1, 4])
+def test_each_round_searches_for_the_question_and_its_own_sub_questions_up_to_the_maximum(
     stored: Path, embedder: Embedder, rounds: int
 ) -> None:
-    chat = asking(*map(listing, ELSEWHERE))
+    chat = asking(listing(*ELSEWHERE[:2]), listing(ELSEWHERE[2]), listing(ELSEWHERE[3]))
     prediction = answered(BareRuntime(stored, chat, embedder), rounds=rounds)
-    assert len(embedder.queries) == rounds
+    asked_later = ["\n".join(ELSEWHERE[:2]), *ELSEWHERE[2:]]
+    assert embedder.queries == [QUESTION, *(f"{QUESTION}\n{more}" for more in asked_later)][:rounds]
     assert [call.json_schema is not None for call in chat.calls] == [True] * (rounds - 1) + [False]
     assert [step.name for step in prediction.trace] == [f"round {n + 1}" for n in range(rounds)] + ["stop"]
     assert prediction.trace[-1].content == "maximum of rounds"
@@ -170,7 +139,7 @@ def passages(*texts: str) -> list[Context]:
     return [Context(text=text, doc_ids=("d",)) for text in texts]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+@pytest.mark.parametrize("limit", [1, 3])
 def test_the_instruction_stands_before_and_after_the_passages_and_names_the_limit(limit: int) -> None:
     system, user = sub_question_messages(ASKED_QUESTION, passages("PASSAGE"), limit)
     instruction = user.content.split(ASKED_QUESTION)[1].removesuffix("JSON:").strip()
@@ -186,30 +155,19 @@ def test_the_schema_bounds_the_list_and_each_question() -> None:
     assert schema["properties"]["questions"]["maxItems"] == 3
     assert schema["properties"]["questions"]["items"]["maxLength"] == LONGEST_QUESTION
     assert schema["additionalProperties"] is False
-    json.dumps(schema)
 
 
 READABLE = {
     "what was asked for": ('{"questions": ["Who?", "When?"]}', ["Who?", "When?"]),
     "a question without its mark": ('{"questions": ["the founder of Tidewright"]}', ["the founder of Tidewright"]),
-    "fenced": ('```json\n{"questions": ["Who?"]}\n```', ["Who?"]),
     "after a sentence": ('Here they are:\n{"questions": ["Who?"]}', ["Who?"]),
-    "a bare list": ('["Who?", "When?"]', ["Who?", "When?"]),
-    "another key": ('{"sub_questions": ["Who?"]}', ["Who?"]),
     "objects": ('{"questions": [{"q": "Who?"}, "When?"]}', ["Who?", "When?"]),
     "cut off": ('{"questions": ["Who \\"leads\\" it?", "When did', ['Who "leads" it?']),
-    "cut off within the first": ('{"questions": ["Who', None),
     "a numbered list": ("Missing:\n1. Who?\n2) When?\n(3) Where?", ["Who?", "When?", "Where?"]),
     "bullets and bold": ("- Who?\n* **When?**\n• Q1: Where?", ["Who?", "When?", "Q1: Where?"]),
-    "a year is no bullet": ("2031 budget: who signed?", ["2031 budget: who signed?"]),
     "other scripts": ("¿Quién?\n谁\uff1f\nمن\u061f", ["¿Quién?", "谁\uff1f", "من\u061f"]),
     "an empty list": ('{"questions": []}', []),
-    "blank questions alone": ('{"questions": ["", " \\n"]}', None),
-    "numbers": ('{"questions": [1, 2]}', None),
-    "no list": ('{"questions": "all"}', None),
     "prose without a question": ("Nothing is missing.", None),
-    "nothing": ("", None),
-    "null": ("null", None),
     "a repeated one": ('{"questions": ["Who?", "Who?", " Who? "]}', ["Who?"]),
     "more than the limit": ('{"questions": ["A?", "B?", "C?", "D?"]}', ["A?", "B?", "C?"]),
     "several lines": ('{"questions": ["Who\\n\\nled\\tit?"]}', ["Who led it?"]),

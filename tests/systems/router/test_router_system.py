@@ -63,38 +63,28 @@ async def answers(router: RouterSystem, *questions: str) -> list[Prediction]:
 POLICY = AnswerParams(routes={"comparison": FIRST, "temporal": SECOND}, otherwise=FIRST)
 
 
-async def test_each_question_goes_to_the_system_of_its_type_and_others_to_the_last(tmp_path: Path) -> None:
-    router, _ = opened(tmp_path, POLICY)
-    said = await answers(router, COMPARES, ASKS_NAME, OF_TIME)
-    assert [one.answer for one in said] == ["first", "first", "second"]
-
-
-async def test_a_system_that_is_named_twice_is_loaded_once_and_closed_by_who_lent_it(tmp_path: Path) -> None:
+async def test_each_question_goes_to_the_system_of_its_type_which_is_loaded_once(tmp_path: Path) -> None:
     router, systems = opened(tmp_path, POLICY)
-    await answers(router, COMPARES)
+    said = await answers(router, COMPARES, ASKS_NAME, OF_TIME)
     router.close()
+    assert [one.answer for one in said] == ["first", "first", "second"]
     assert [one.loads for one in systems.values()] == [1, 1]
+    assert said[2].trace[0] == Step(name="route", content="temporal (rules) -> second top_k=3")
+    assert said[2].trace[1] == Step(name="own", content="step")
 
 
-async def test_the_trace_begins_with_who_was_asked_and_keeps_what_that_one_says(tmp_path: Path) -> None:
-    router, _ = opened(tmp_path, POLICY)
-    (said,) = await answers(router, OF_TIME)
-    assert said.trace[0] == Step(name="route", content="temporal (rules) -> second top_k=3")
-    assert said.trace[1] == Step(name="own", content="step")
-
-
-async def test_a_model_may_tell_the_type(tmp_path: Path) -> None:
-    router, _ = opened(tmp_path, POLICY.model_copy(update={"classifier": "model"}), '{"type": "temporal"}')
+@pytest.mark.parametrize(
+    ("replies", "answer", "route"),
+    [
+        (('{"type": "temporal"}',), "second", "temporal (model)"),
+        (("hm", "I cannot say"), "first", "no type"),
+    ],
+)
+async def test_models_may_tell_the_type(tmp_path: Path, replies: tuple[str, ...], answer: str, route: str) -> None:
+    router, _ = opened(tmp_path, POLICY.model_copy(update={"classifier": "model"}), *replies)
     (said,) = await answers(router, COMPARES)
-    assert said.answer == "second"
-    assert said.trace[0].content.startswith("temporal (model)")
-
-
-async def test_where_the_model_names_no_type_the_question_goes_to_who_answers_all_others(tmp_path: Path) -> None:
-    router, _ = opened(tmp_path, POLICY.model_copy(update={"classifier": "model"}), "hm", "I cannot say")
-    (said,) = await answers(router, OF_TIME)
-    assert said.answer == "first"
-    assert said.trace[0].content.startswith("no type")
+    assert said.answer == answer
+    assert said.trace[0].content.startswith(route)
 
 
 async def test_without_a_generator_rules_tell_the_type_and_it_is_said(tmp_path: Path) -> None:

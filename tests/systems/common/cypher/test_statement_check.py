@@ -15,7 +15,7 @@ from hostile_cypher import (
     WRITES,
 )
 
-from systems.common.cypher.statement import ReadStatement, StatementPiece
+from systems.common.cypher.graph_schema import ReadStatement, StatementPiece
 from systems.common.cypher.statement_check import Refused, read_statement
 from systems.common.prompts.cypher import statement_in
 

@@ -1,4 +1,3 @@
-import asyncio
 import json
 import random
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from harness.extraction.entity_names import entity_id
 from harness.extraction.types import FoundEntity, TextGraph
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
 from systems.common.extraction.bounded import BoundedExtractor
-from systems.common.extraction.extractor import Focus, NlpOfChunks
+from systems.common.extraction.extractor import Focus
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, assemble
 from systems.common.prompts.triplets import MAX_TRIPLETS
 
@@ -96,7 +95,7 @@ async def test_a_model_that_is_gone_ends_the_extraction() -> None:
     ],
     ids=["none", "twice", "too many", "half a triplet", "empty field", "too long"],
 )
-async def test_what_a_server_without_schemas_may_send_is_bounded(
+async def test_what_servers_without_schemas_send_is_bounded(
     text: str, triplets: tuple[Triplet, ...] | int
 ) -> None:
     (found,) = await extract(Chat(lambda _: text), "text")
@@ -108,22 +107,6 @@ async def test_what_a_server_without_schemas_may_send_is_bounded(
 async def test_json_without_a_single_triplet_of_that_form_is_a_failure(text: str) -> None:
     (found,) = await extract(Chat(lambda _: text), "text")
     assert found.failure
-
-
-async def test_calls_go_side_by_side_within_bounds() -> None:
-    under_way, most = 0, 0
-
-    class Slow(Chat):
-        async def complete(self, *args: object, **options: object) -> str:
-            nonlocal under_way, most
-            under_way += 1
-            most = max(most, under_way)
-            await asyncio.sleep(0.002)
-            under_way -= 1
-            return reply()
-
-    await BoundedExtractor(Slow(), lambda _done, _total: None).extract(chunks(*map(str, range(40))))
-    assert 1 < most <= 8
 
 
 DOCUMENT = Document(doc_id="d", text="text")
@@ -168,11 +151,6 @@ def test_a_triplet_with_an_end_that_can_be_no_entity_leaves_the_other_end() -> N
 
     assert graph.relations == ()
     assert [entity.entity_id for entity in graph.entities] == ["apple"]
-
-
-def test_a_found_graph_too_few_is_refused() -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        assemble(chunks_of(2), [TextGraph()])
 
 
 def test_a_name_that_no_file_could_hold_is_cleaned() -> None:
@@ -230,16 +208,3 @@ def test_the_order_of_triplets_within_a_chunk_decides_nothing_but_equally_freque
     assert [(entity.entity_id, entity.kind) for entity in one.entities] == [
         (entity.entity_id, entity.kind) for entity in other.entities
     ]
-
-
-@pytest.mark.slow
-async def test_real_articles_give_names_as_hubs_and_no_common_words(articles: tuple[Document, ...]) -> None:
-    some = list(iter_chunks(articles[:3], ChunkParams()))
-    found = await NlpOfChunks(None, lambda _done, _total: None).extract(some)
-    graph = assemble(some, found)
-
-    assert len(found) == len(some)
-    assert graph.failed_chunks == 0
-    assert len(graph.relations) > len(some)
-    ends = {end for relation in graph.relations for end in (relation.head_id, relation.tail_id)}
-    assert not ends & {"lot", "time", "way", "year", "thing", "people", "today", "monday", "2023", "one", "first"}

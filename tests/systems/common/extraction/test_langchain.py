@@ -66,14 +66,6 @@ async def test_a_focus_keeps_the_kinds_and_relations_it_names_and_reads_dates() 
     assert "WORKS_FOR" in json.dumps(chat.calls[0].json_schema)
 
 
-@pytest.mark.slow
-async def test_nodes_and_relationships_become_entities_and_triplets() -> None:
-    graph, chat = await extract(GRAPH)
-
-    assert graph == READ
-    assert len(chat.calls) == 1
-
-
 async def test_the_model_sees_the_passage_under_its_heading_and_is_held_to_a_strict_schema() -> None:
     _, chat = await extract(GRAPH)
     asked = chat.calls[0]

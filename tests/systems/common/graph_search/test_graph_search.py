@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtimes import Chat
 
-from systems.common.graph_search.entity_lookup import entities_named
 from systems.common.graph_search.passage_search import passages_mentioning
-from systems.common.graph_search.question_entities import ask_for_names, names_in
-from systems.common.graph_search.triplet_ranking import rank_triplets
+from systems.common.graph_search.question_entities import ask_for_names, entities_named, names_in
+from systems.common.graph_search.retrieval import rank_triplets
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.prompts.names import MAX_NAMES
@@ -54,9 +53,7 @@ async def named(store: GraphStore, question: str, publishers: frozenset[str] = f
         ("?!", []),
     ],
 )
-async def test_names_are_the_graph_s_own_the_longest_first(
-    store: GraphStore, question: str, names: list[str]
-) -> None:
+async def test_names_are_the_graph_s_longest_first(store: GraphStore, question: str, names: list[str]) -> None:
     assert await named(store, question) == names
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import graph_samples
@@ -12,14 +11,13 @@ import pytest
 from graph_samples import EDGES, directions, expected, graph, random_graph, texts, written
 
 from harness.core.errors import MissingDependency
+from systems.common.graph_index import StoreKind, open_store
 from systems.common.graph_stores.contract import GraphSize, GraphStore
-from systems.common.graph_stores.open_store import StoreKind, open_store
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention
 
-NewStore = Callable[[Path], GraphStore]
+from .conftest import NewStore
 
-
-# --- processes, folders, interruptions
+# processes, folders, interruptions
 
 
 def start(code: str, *words: str) -> "subprocess.Popen[str]":
@@ -55,8 +53,8 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from graph_samples import directions, random_graph, texts
-from systems.common.graph_stores import threaded_calls as calls
-from systems.common.graph_stores.open_store import open_store
+from systems.common.graph_stores import contract as calls
+from systems.common.graph_index import open_store
 
 checks = 0
 check = calls.Calls.check
@@ -73,9 +71,7 @@ asyncio.run(open_store(sys.argv[1], Path(sys.argv[2])).write(random_graph(texts(
 
 
 @pytest.mark.slow
-async def test_a_killed_write_is_replaced_by_the_next(
-    kind: StoreKind, new_store: NewStore, tmp_path: Path
-) -> None:
+async def test_the_next_write_replaces_a_killed_one(kind: StoreKind, new_store: NewStore, tmp_path: Path) -> None:
     store = new_store(tmp_path / "index")
     killed = start(KILLED, kind, str(tmp_path / "index"))
     assert (*killed.communicate(timeout=60), killed.returncode) == ("", "", -9)
@@ -99,7 +95,7 @@ async def test_a_cancelled_write_stops_when_the_store_is_closed(new_store: NewSt
     assert await again.triplets_of(["openai"]) == expected(kept, ["openai"])
 
 
-# --- many at once, and the end
+# many at once, and the end
 
 
 @pytest.mark.slow
@@ -128,22 +124,16 @@ async def test_cancelled_questions_disturb_no_other_and_not_the_end(store: Graph
     store.close()
 
 
-async def test_a_closed_store_answers_nothing_and_may_be_closed_again(store: GraphStore) -> None:
-    await written(store, graph(texts(4), EDGES))
-    await store.size()
-    store.close()
-    store.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        await store.size()
-
-
-async def test_close_leaves_no_file_and_no_connection_open(store: GraphStore, tmp_path: Path) -> None:
+async def test_a_closed_store_answers_nothing_and_holds_nothing(store: GraphStore, tmp_path: Path) -> None:
     before = len(psutil.Process().net_connections())
     await written(store, graph(texts(4), EDGES))
     await asyncio.gather(
         *(store.triplets_of(["openai"]) for _ in range(5)), store.nearest_chunks(directions(1)[0], 2)
     )
     store.close()
+    store.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await store.size()
     # Chroma closes its database from a thread of its own.
     for _ in range(500):
         below = [file.path for file in psutil.Process().open_files() if str(tmp_path) in file.path]
@@ -154,9 +144,7 @@ async def test_close_leaves_no_file_and_no_connection_open(store: GraphStore, tm
     assert len(psutil.Process().net_connections()) <= before
 
 
-def test_without_its_package_a_store_says_what_to_install(
-    kind: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named(kind: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.core.errors.find_spec", lambda name: None)
     with pytest.raises(MissingDependency, match=r"not installed: .*pip install 'rag-bench-harness\[system-kg\]'"):
         open_store(kind, tmp_path)

@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -17,24 +16,23 @@ from hypothesis import strategies as st
 
 from systems.common.chunking import Chunk
 from systems.common.cypher import graph_schema
-from systems.common.cypher.statement import ReadStatement
+from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed
-from systems.common.graph_stores.entity_name_search import query_words, words
+from systems.common.graph_stores.entity_name_search import words
 from systems.common.graph_stores.ladybug import LadybugStore
-from systems.common.graph_stores.threaded_calls import Calls
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["we[i]rd", "st*r", "wh?", "it's", 'dou"ble', "back\\slash", "#1 50%25 ü {a,b}"])
+@pytest.mark.parametrize("name", ["we[i]rd st*r wh?", "it's dou\"ble back\\slash #1 50%25 ü {a,b}"])
 async def test_any_name_of_a_folder_will_do(tmp_path: Path, name: str) -> None:
     kept = graph(texts(4), EDGES)
     # What a pattern would match too.
-    for other in ("star", "who", "weird"):
-        (tmp_path / other / "unfinished").mkdir(parents=True)
-        (tmp_path / other / "unfinished" / "Document.csv").write_text("x,x,x,x,x\n")
+    decoy = tmp_path / "weird star who" / "unfinished"
+    decoy.mkdir(parents=True)
+    (decoy / "Document.csv").write_text("x,x,x,x,x\n")
     folder = tmp_path / name
     folder.mkdir()
     store = await written(LadybugStore(folder), kept)
@@ -104,7 +102,7 @@ async def test_an_unfinished_index_is_no_index(tmp_path: Path, left: set[str]) -
     store.close()
 
 
-# --- statements of others
+# statements of others
 
 FIRST = "MATCH (d:Document) RETURN d.doc_id ORDER BY d.doc_id LIMIT 1"
 
@@ -124,7 +122,7 @@ def unplannable(monkeypatch: pytest.MonkeyPatch) -> ReadStatement:
 
 
 @pytest.mark.slow
-async def test_a_statement_that_is_never_planned_is_ended_and_the_next_is_answered(
+async def test_a_statement_never_planned_is_ended_and_the_next_answered(
     tmp_path: Path, unplannable: ReadStatement
 ) -> None:
     store = await written(LadybugStore(tmp_path), graph(texts(4), EDGES))
@@ -174,13 +172,10 @@ async def test_the_process_that_asks_has_no_key_and_imports_nothing_from_the_cur
     ("text", "expected"),
     [
         ("", []),
-        (" \t?!", []),
         ("U.S. Steel's Café", ["u", "s", "steel", "s", "cafe"]),
         ("ÅNGSTRÖM Straße \ufb01 \u2167", ["angstrom", "strasse", "fi", "viii"]),
-        ("snake_case x2 3.14", ["snake", "case", "x2", "3", "14"]),
         ("Йод ёлка", ["иод", "елка"]),
         ("हिन्दी", ["हिन्दी"]),
-        ("腾讯 控股", ["腾讯", "控股"]),
         ("a\x00b\x1bc", ["a", "b", "c"]),
         ("x" * 150, ["x" * 100]),
     ],
@@ -194,38 +189,3 @@ def test_words_hold_no_syntax_and_are_their_own_words(text: str) -> None:
     found = words(text)
     assert not any(set(word) & set("\"'\\*:()[]{}^~+-!&|/? \t\n\x00_") for word in found)
     assert [again for word in found for again in words(word)] == found or any(len(word) == 100 for word in found)
-
-
-def test_a_query_holds_each_word_once_and_256_at_most() -> None:
-    assert query_words("to be, or not TO BE") == ["to", "be", "or", "not"]
-    assert query_words(" ".join(map(str, range(3000)))) == [str(number) for number in range(256)]
-
-
-async def test_close_waits_for_what_a_cancelled_caller_left_running() -> None:
-    calls = Calls()
-    started, release, ended = threading.Event(), threading.Event(), threading.Event()
-
-    def work() -> None:
-        started.set()
-        release.wait(10)
-        ended.set()
-
-    task = asyncio.create_task(calls.run(work))
-    await asyncio.to_thread(started.wait, 10)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not calls.close(wait_s=0.05)
-    release.set()
-    assert calls.close()
-    assert ended.is_set()
-
-
-async def test_nothing_starts_after_close_and_long_work_is_told() -> None:
-    calls = Calls()
-    calls.check()
-    calls.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        calls.check()
-    with pytest.raises(RuntimeError, match="closed"):
-        await calls.run(lambda: None)
