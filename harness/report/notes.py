@@ -27,7 +27,7 @@ _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
 _DATA_SET, _UNUSED = "Data set: ", "Not applicable to any query: "
 _BASELINE, REPEATED = "Baseline: ", "Not repeated: "
 _MINOR = (
-    *(_INDEX_BUILT, _INDEX_SECONDS, _UNUSED, _BASELINE, REPEATED),
+    *(_INDEX_BUILT, _INDEX_SECONDS, _UNUSED, _BASELINE, REPEATED, "Imported from "),
     *(f"{_DATA_SET}{said}" for said in ("documents read from ", "languages of the documents: ")),
 )
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000

@@ -141,14 +141,16 @@ class Pace:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._begun_with: int | None = None
+        self._done = 0
         self._since: tuple[int, float] | None = None
         """The count at the first finished unit, and its time."""
 
     def time_left(self, done: int, total: int, most_s: float | None = None) -> str:
         """Such as `3 min`, at most `most_s`; empty before three units are done, and at the end."""
         now = self._clock()
-        if self._begun_with is None:
-            self._begun_with = done
+        if self._begun_with is None or done < self._done:
+            self._begun_with, self._since = done, None
+        self._done = done
         if self._since is None and done > self._begun_with:
             self._since = done, now
         if self._since is None or done >= total:

@@ -250,7 +250,7 @@ def _risk(verdict: Verdict) -> str:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
     if worst is not None and verdict.is_share and 100 * worst <= verdict.margin:
-        return f"{best} is hardly more than {amount(verdict, worst)} behind any other system."
+        return f"If {best} is not the best, it is hardly more than {amount(verdict, worst)} behind."
     if verdict.outcome == Outcome.INCONCLUSIVE or verdict.probability is None:
         return f"{best} may be as much as {amount(verdict, worst)} behind another system." if worst else ""
     # A limit beyond the margin leaves 2.5 % there.

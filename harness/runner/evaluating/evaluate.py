@@ -165,28 +165,32 @@ class _Evaluation:
         runs = [run for run in self.runs if not (self.keep_final and _is_final(run, planned))]
         if not runs:
             return []
-        with self._scoring(planned, models) as scoring:
-            return [await self._score(run, planned, scoring, models) for run in runs]
-
-    @contextmanager
-    def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
+        found: list[Evaluated] = []
         scoring: Scoring | None = None
         with self.reporter.bar(f"evaluate: {planned.spec.name}") as bar:
 
             def tell(done: int, total: int, doing: str) -> None:
                 usd = usage_usd(self.spending.prices, self.plan.models, scoring.paid) if scoring else None
-                note = self.spending.note(self.budget.spent, usd)
-                bar.update(done, total, f"{doing}, {note}" if note else doing, self.spending.seconds_left())
+                which = f"run {len(found) + 1} of {len(runs)}" if len(runs) > 1 else ""
+                note = ", ".join(filter(None, (doing, which, self.spending.note(self.budget.spent, usd))))
+                bar.update(done, total, note, self.spending.seconds_left())
 
-            if there := self.elsewhere(planned, models, tell):
-                with there as scoring:
-                    yield scoring
-                return
-            runtime = MeteredEvaluation(models, tell)
-            with closing(planned.spec.build(planned.params, runtime)) as evaluator:
-                scorer = Scorer(planned.spec.name, planned.measures, evaluator)
-                scoring = LocalScoring(scorer, runtime, self.budget)
+            with self._scoring(planned, models, tell) as scoring:
+                for run in runs:
+                    bar.update(len(found), len(runs), "runs scored")
+                    found.append(await self._score(run, planned, scoring, models))
+        return found
+
+    @contextmanager
+    def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
+        if there := self.elsewhere(planned, models, tell):
+            with there as scoring:
                 yield scoring
+            return
+        runtime = MeteredEvaluation(models, tell)
+        with closing(planned.spec.build(planned.params, runtime)) as evaluator:
+            scorer = Scorer(planned.spec.name, planned.measures, evaluator)
+            yield LocalScoring(scorer, runtime, self.budget)
 
     async def _score(
         self, run: RunDir, planned: PlannedEvaluator, scoring: Scoring, models: EvaluationModels

@@ -178,7 +178,8 @@ class ImportedRun:
         if self.file.is_ranking:
             yield f"Rankings imported from {named}: without texts, so only the documents are scored."
         else:
-            yield f"Answers imported from {named}: contexts, tokens and seconds are taken from that file."
+            yield "Imported answers: contexts, tokens and seconds are as the file says."
+            yield f"Imported from {named}."
         like, rows = self.request.like, self.matched.rows
         n_whole, n_answered = len(self.whole.queries), len(self.matched.query_ids)
         holder = f"run {like.run_id}" if like else f"data set {self.whole.name}"

@@ -98,8 +98,8 @@ def test_the_manifest_says_what_the_run_is(take: Import) -> None:
     assert said == {"primary_measure": "accuracy", "cluster_by": "document"}
     assert manifest.identity["dataset"]["digest"] == manifest.dataset["digest"] != DEMO.digest
     assert (manifest.index_id, manifest.machine) == ("", {})
-    assert manifest.notes[0].startswith("Answers imported from answers.jsonl (sha256 ")
-    assert f"The file answers 1 of {len(DEMO.queries)} queries of the data set demo" in manifest.notes[1]
+    assert manifest.notes[1].startswith("Imported from answers.jsonl (sha256 ")
+    assert f"The file answers 1 of {len(DEMO.queries)} queries of the data set demo" in manifest.notes[2]
     assert all(len(note) <= 160 for note in manifest.notes)
 
 
