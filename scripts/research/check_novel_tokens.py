@@ -28,8 +28,8 @@ from common import command_line, print_table, started
 from numpy.typing import NDArray
 
 from harness.core.errors import DataError
+from harness.display import Quantity, format_value
 from harness.extensions.meta_evaluation.card_output import read_values
-from harness.extensions.meta_evaluation.figures import formatted_value
 from harness.extensions.meta_evaluation.validity_card import LabelledRow, agreement
 
 PENALTIES = (0.01, 0.1, 1.0)
@@ -54,8 +54,8 @@ class Pairs:
     def shown(self, column: Numbers, rows: Sequence[int]) -> str:
         """The same with its interval."""
         each = [(column[row], label, self.questions[row]) for row in rows for label in self.labels[row]]
-        x, y, clusters = zip(*each, strict=True)
-        return formatted_value(agreement(x, y, clusters).pearson)
+        found = agreement(each).pearson
+        return format_value(Quantity(found.value, *found.interval))
 
     def means(self, rows: Sequence[int]) -> Numbers:
         return np.array([np.mean(self.labels[row]) for row in rows])

@@ -2,9 +2,8 @@
 verdict on the whole. The anchors are ours.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from harness.core.records import Dimension, Prediction
 
@@ -142,15 +141,14 @@ RAG_EVAL_SCALES = (
     ),
 )
 """Akindele et al.; the last one is what weights of the others are fitted to."""
-ScaleSet = Literal["kg-eval", "rag-eval"]
-SCALE_SETS: Mapping[ScaleSet, tuple[LabelScale, ...]] = {"kg-eval": SCALES, "rag-eval": RAG_EVAL_SCALES}
+SCALE_SETS = {"kg-eval": SCALES, "rag-eval": RAG_EVAL_SCALES}
 LOWEST, HIGHEST = 1, 5
 _OF_CONTEXTS: frozenset[Dimension] = frozenset(
     {"context_relevancy", "faithfulness", "factual_accuracy", "coverage"}
 )
 
 
-def asked_of(prediction: Prediction, scales: Sequence[LabelScale] = SCALES) -> list[LabelScale]:
+def asked_of(prediction: Prediction, scales: Sequence[LabelScale]) -> list[LabelScale]:
     """The dimensions that apply: contexts and answers must exist."""
     kept = [scale for scale in scales if prediction.contexts or scale.dimension not in _OF_CONTEXTS]
     # Of contexts alone only their relevance can be judged.

@@ -6,7 +6,7 @@ The page shows no run, no system and no score.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
@@ -126,7 +126,7 @@ class LabellingSession:
         return sum(map(self.is_complete, self.drawn.items))
 
     def label(
-        self, item: ShownAnswer, dimension: Dimension, label: int | None, *, cannot_tell: bool
+        self, item: ShownAnswer, dimension: Dimension, label: int | None, *, cannot_tell: bool = False
     ) -> Annotation:
         """The annotation to keep; without a label and `cannot_tell`, the earlier label is withdrawn.
 
@@ -201,20 +201,13 @@ def annotation_page(session: LabellingSession) -> LocalPage:
 
 
 def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
-    said, note = session.labels_of(item), session.labels_of(item).get(None)
+    said = session.labels_of(item)
+    note = said.get(None)
     scales = []
     for scale in session.drawn.asked_of(item):
         one = said.get(scale.dimension)
-        scales.append(
-            {
-                "dimension": scale.dimension,
-                "title": scale.title,
-                "asks": scale.asks,
-                "anchors": scale.anchors,
-                "label": one and one.label,
-                "cannot_tell": one is not None and one.cannot_tell,
-            }
-        )
+        given = {"label": one and one.label, "cannot_tell": one is not None and one.cannot_tell}
+        scales.append({**asdict(scale), **given})
     return {
         "id": item.item_id,
         "question": item.row.query.text,

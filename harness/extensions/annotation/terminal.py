@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.console import complain, open_console
-from harness.core.current_process import user_name
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Annotation
 from harness.datasets.annotation_csv import CANNOT_TELL, cells_of, label_in, labels_text
@@ -14,12 +13,11 @@ from harness.datasets.table_reading import read_table
 from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
-from harness.extensions.annotation.label_scales import SCALE_SETS, ScaleSet
 from harness.extensions.annotation.labelling_session import (
+    DrawnAnswers,
     LabellingSession,
     ShownAnswer,
     annotation_page,
-    draw_answers,
     open_session,
 )
 from harness.extensions.web import serve_page
@@ -40,8 +38,6 @@ class LabelsTaken:
     items: int
     labels: int
     cannot_tell: int
-    left: int
-    """Items that are not fully labelled."""
     replaced: int = 0
     """Labels that replace newer ones than the sheet's, such as from the page; the log has both."""
 
@@ -53,22 +49,13 @@ def write_label_sheet(session: LabellingSession, path: Path) -> int:
     if path.exists():
         fix = f"name another file, or take its labels first: --import {path}"
         raise ConfigError(f"{path} is there already", fix)
-    columns = (*_SHOWN, *_said(session), _BEFORE)
+    columns = (*_SHOWN, *_filled_in(session), _BEFORE)
     write_atomic(path, sheet_text(columns, [_cells(session, item) for item in session.drawn.items]))
     return len(session.drawn.items)
 
 
-def _said(session: LabellingSession) -> tuple[str, ...]:
+def _filled_in(session: LabellingSession) -> tuple[str, ...]:
     return (*(scale.dimension for scale in session.drawn.scales), "note")
-
-
-def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
-    """Write the labels of all annotators as a table that `correlate --labels` reads. Raises ConfigError if it
-    exists.
-    """
-    if path.exists():
-        raise ConfigError(f"{path} is there already", "name another file")
-    write_atomic(path, labels_text(annotations))
 
 
 def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
@@ -87,7 +74,6 @@ def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
         items=len({(one.run, one.query_id) for one in found}),
         labels=sum(one.label is not None for one in found),
         cannot_tell=sum(one.cannot_tell for one in found),
-        left=len(session.drawn.items) - session.n_complete,
         replaced=sum(is_replacing for _, is_replacing in taken),
     )
 
@@ -154,7 +140,7 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     for scale in session.drawn.scales:
         one = said.get(scale.dimension)
         cells[scale.dimension] = _NOT_ASKED if scale not in asked else _told(one) if one else ""
-    base = {name: cell for name in _said(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
+    base = {name: cell for name in _filled_in(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
     cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
     texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}
     return {
@@ -164,21 +150,9 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
 
 
 def label_answers(
-    runs: Sequence[RunDir],
-    annotator: str | None,
-    *,
-    fraction: float,
-    seed: int,
-    port: int,
-    to_csv: Path | None,
-    from_csv: Path | None,
-    scales: ScaleSet = "kg-eval",
+    drawn: DrawnAnswers, name: str, *, port: int, to_csv: Path | None, from_csv: Path | None
 ) -> None:
     """Write or read a sheet of the drawn answers, or serve their page."""
-    name = annotator or user_name()
-    if name is None:
-        raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
-    drawn = draw_answers(runs, fraction, seed, name, SCALE_SETS[scales])
     n_items = counted(len(drawn.items), "answer")
     with open_session(drawn, name) as session:
         failed = f"; {drawn.n_failed:,} more have no answer to label" if drawn.n_failed else ""
@@ -201,8 +175,11 @@ def label_answers(
 
 
 def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:
+    """Write the labels of all annotators as a table that `correlate --labels` reads. ConfigError: it exists."""
     annotations = _everybodys(runs)
-    write_labels(annotations, path)
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file")
+    write_atomic(path, labels_text(annotations))
     _say(f"{path}: {counted(len(annotations), 'row')}")
 
 

@@ -63,20 +63,29 @@ def correlate(
 
       rag-harness correlate trial1 -m rag_eval_coverage,rag_eval_fluency --labels labels.csv --weights quality
     """
-    from harness.extensions.meta_evaluation.correlation_output import correlate_runs
-
-    correlate_runs(
-        runs,
-        measures=words(measures),
-        labels=labels,
-        scale=scale,
-        by=by,
-        weights=weights,
-        out=out,
-        results=results,
-        as_json=as_json,
-        quiet=quiet,
+    from harness.core.errors import ConfigError
+    from harness.extensions.meta_evaluation.correlation_columns import (
+        measured_columns,
+        parse_scale,
+        read_labels,
+        with_labels,
     )
+    from harness.extensions.meta_evaluation.correlation_output import show_correlations
+    from harness.extensions.meta_evaluation.correlations import correlate_columns
+    from harness.extensions.meta_evaluation.fitted_weights import fit_weights
+    from harness.runner.progress import Reporter
+    from harness.store import find_runs
+
+    if weights and not labels:
+        raise ConfigError("--weights fits metrics to labels", "name the labels: --labels FILE")
+    span = parse_scale(scale) if scale else None
+    columns = measured_columns(find_runs(results, runs), words(measures))
+    if labels:
+        columns = with_labels(columns, read_labels(labels, span))
+    fitted = fit_weights(columns, weights, span) if weights else None
+    with Reporter(quiet=quiet).bar("correlate") as bar:
+        findings = correlate_columns(columns, by, bar.update)
+    show_correlations(findings, fitted, out=out, as_json=as_json)
 
 
 def sensitivity(
@@ -129,25 +138,30 @@ def sensitivity(
     """
     from harness.api.config_building import named_judge
     from harness.api.evaluating import EvaluateOptions
-    from harness.extensions.meta_evaluation.sensitivity import (
-        SensitivityOptions,
-        chosen_swaps,
-        parse_sweep,
-    )
-    from harness.extensions.meta_evaluation.sensitivity_output import run_sensitivity
+    from harness.cli.evaluate import conclude, resumable, say_stopped
+    from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
+    from harness.extensions.meta_evaluation.sensitivity import measure_sensitivity, parse_sweep, preset_named
+    from harness.extensions.meta_evaluation.sensitivity_output import show_sensitivity
+    from harness.store import find_runs
 
-    choice, paper = chosen_swaps(preset, base, words(swaps), number, seed)
-    named = words(evaluators) or (paper.evaluators if paper else ())
-    said = (*(paper.settings if paper else ()), *named_judge(judge), *(settings or ()))
-    sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
-    evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
-    optional = paper.optional - set(words(evaluators)) if paper else frozenset()
-    options = SensitivityOptions(choice, evaluate, not no_judge, sweeps, optional)
-    raise typer.Exit(run_sensitivity(run, options, out=out, as_json=as_json))
-
-
-CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")
-SENSITIVITY = CommandSpec("sensitivity", lambda _runtime: sensitivity, "understand")
+    paper = preset_named(preset)
+    choice = PerturbationChoice(base or paper.base, words(swaps) or paper.swaps, number, seed)
+    named = words(evaluators)
+    said = (*paper.settings, *named_judge(judge), *(settings or ()))
+    changed = find_runs(results, [run])[0]
+    with resumable("paid judgements are kept"):
+        sensed = measure_sensitivity(
+            changed,
+            choice,
+            EvaluateOptions(config, named or paper.evaluators, said, prices, results, quiet),
+            asks_judges=not no_judge,
+            optional=paper.optional - set(named),
+            sweeps=[one for text in (*(sweep or ()), *paper.sweeps) for one in parse_sweep(text)],
+        )
+    if stopped := sensed.evaluation.stopped:
+        raise typer.Exit(say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished"))
+    show_sensitivity(changed.run_id, sensed, out=out, as_json=as_json)
+    raise typer.Exit(conclude(sensed.evaluation.outcomes))
 
 
 def validate(
@@ -218,4 +232,6 @@ def validate(
     raise typer.Exit(code)
 
 
+CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")
+SENSITIVITY = CommandSpec("sensitivity", lambda _runtime: sensitivity, "understand")
 VALIDATE = CommandSpec("validate", lambda _runtime: validate, "understand")

@@ -1,40 +1,29 @@
-"""Runs `rag-harness correlate`: prints and writes correlation coefficients as tables, figures and JSON."""
+"""What `rag-harness correlate` prints and writes: correlation coefficients as tables, figures and JSON."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.core.errors import ConfigError
 from harness.display import Content, Entry, Quantity, Section, Table, printable
-from harness.extensions.meta_evaluation.correlation_columns import (
-    ValueColumn,
-    measured_columns,
-    parse_scale,
-    read_labels,
-    with_labels,
-)
+from harness.display.plotting import plotting
+from harness.extensions.meta_evaluation.correlation_columns import ValueColumn
 from harness.extensions.meta_evaluation.correlations import (
     ALL,
     HIGH,
     LOW,
-    By,
     CorrelatedPair,
     CorrelationFindings,
+    coefficient_data,
     column_spread,
-    correlate_columns,
     group_means,
 )
-from harness.extensions.meta_evaluation.fitted_weights import (
-    FittedWeights,
-    fit_weights,
-    weights_data,
-    weights_section,
-)
-from harness.runner.progress import Reporter
-from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
-from harness.store import find_runs
+from harness.extensions.meta_evaluation.figures import DrawnSection, draw_correlations, write_folder
+from harness.extensions.meta_evaluation.fitted_weights import FittedWeights, weights_section
+from harness.report.terminal import WIDTH, plain, print_table
+from harness.statistics.correlation import FEWEST_CLUSTERS
 
 _HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
 _READ = (
@@ -46,53 +35,27 @@ _READ = (
 _MANY = 20
 
 
-def correlate_runs(
-    names: Sequence[str],
-    *,
-    measures: Sequence[str],
-    labels: Path | None,
-    scale: str | None,
-    by: By | None,
-    weights: str | None,
-    out: Path | None,
-    results: Path,
-    as_json: bool,
-    quiet: bool,
+def show_correlations(
+    findings: CorrelationFindings, fitted: FittedWeights | None, *, out: Path | None, as_json: bool
 ) -> None:
-    """Correlate the scores of the named runs, print the result, and write it to `out` if given."""
-    if weights and not labels:
-        raise ConfigError("--weights fits metrics to labels", "name the labels: --labels FILE")
-    span = parse_scale(scale) if scale else None
-    columns = measured_columns(find_runs(results, names), measures)
-    if labels:
-        columns = with_labels(columns, read_labels(labels, span))
-    fitted = fit_weights(columns, weights, span) if weights else None
-    with Reporter(quiet=quiet).bar("correlate") as bar:
-        findings = correlate_columns(columns, by, bar.update)
-    written = _write(findings, fitted, out) if out else None
+    """Write the result to `out`, if there is one, and print it."""
+    sections, data, page = correlation_sections(findings, fitted), correlation_data(findings, fitted), None
+    if out:
+        with plotting() as new_figure:
+            drawn: list[DrawnSection] = [(section, ()) for section in sections]
+            drawn[0] = (sections[0], draw_correlations(findings, new_figure))
+            page = write_folder(out, "correlations", "Correlations", drawn, data)
     console = open_console()
     if as_json:
-        console.print(json.dumps(correlation_data(findings, fitted), indent=1, allow_nan=False), soft_wrap=True)
+        console.print(json.dumps(data, indent=1, allow_nan=False), soft_wrap=True)
         return
-    from harness.report.terminal import WIDTH, plain, print_table
-
-    for section in correlation_sections(findings, fitted):
+    for section in sections:
         for table in section.content.tables:
             print_table(table, console, min(console.width, WIDTH))
         for item in section.content.items:
             console.print(plain(f"- {printable(item, 400)}"), soft_wrap=True)
-    if written:
-        console.print(f"correlations: {written}", soft_wrap=True)
-
-
-def _write(findings: CorrelationFindings, fitted: FittedWeights | None, out: Path) -> Path:
-    from harness.display.plotting import plotting
-    from harness.extensions.meta_evaluation.figures import draw_correlations, write_folder
-
-    first, *others = correlation_sections(findings, fitted)
-    with plotting() as new_figure:
-        sections = [(first, draw_correlations(findings, new_figure)), *((one, ()) for one in others)]
-        return write_folder(out, "correlations", "Correlations", sections, correlation_data(findings, fitted))
+    if page:
+        console.print(f"correlations: {page}", soft_wrap=True)
 
 
 def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | None = None) -> list[Section]:
@@ -125,7 +88,7 @@ def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None
         ],
         "labels": list(findings.columns.labels),
         "notes": _remarks(findings),
-        **({"weights": weights_data(fitted)} if fitted else {}),
+        **({"weights": asdict(fitted)} if fitted else {}),
     }
 
 
@@ -222,8 +185,7 @@ def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
     names = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
     about: dict[str, Any] = {name: getattr(pair, name) for name in names}
     for name in ("pearson", "spearman", "kendall"):
-        one: Coefficient | None = getattr(pair.found, name, None)
-        about[name] = one and {"value": one.value, "low": one.interval.low, "high": one.interval.high}
+        about[name] = coefficient_data(getattr(pair.found, name)) if pair.found else None
     return about
 
 

@@ -11,7 +11,7 @@ from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
 from harness.extensions.meta_evaluation.correlation_columns import ValueColumn, ValueColumns
 from harness.llm_utils.concurrency import Progress
-from harness.statistics.correlation import Correlation, correlate
+from harness.statistics.correlation import Auc, Coefficient, Correlation, correlate
 
 FEWEST_PAIRS = 10
 """Answers with both values that a coefficient needs: with 9 uncorrelated answers, it exceeds .67 one time in
@@ -126,6 +126,10 @@ def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL
         found = correlate(values[one], values[other], clusters)
     counts = (len(shared), len(columns.answers), len(set(clusters)))
     return CorrelatedPair(one, other, part, *counts, found, why_not)
+
+
+def coefficient_data(found: Coefficient | Auc) -> dict[str, float | None]:
+    return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
 
 
 def _parts(columns: ValueColumns, by: By | None) -> Iterator[tuple[str, ValueColumns]]:

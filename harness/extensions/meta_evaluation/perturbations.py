@@ -14,7 +14,7 @@ from harness.core.scripts import renumbered
 from harness.evaluators.answer_normalisation import normalise
 from harness.evaluators.score_preconditions import stated_answers
 from harness.extraction.types import FoundEntity, TextGraph
-from harness.protocols import Side, Sides
+from harness.protocols import Side
 from harness.store import SampleRow
 
 GENERIC_ANSWER = (
@@ -129,21 +129,27 @@ class Perturbation:
     make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
     """The changed cases; cases that cannot be changed are left out."""
     is_parsed: bool = False
-
-    @property
-    def changes(self) -> Sides:
-        return frozenset({self.side})
+    """Whether it needs the entities and triplets of the answers."""
 
 
-def _edited(
+def _answer_edit(
+    name: str,
+    title: str,
     edit: Callable[[PerturbedCase, PerturbationMaterial], str | None],
-) -> Callable[[PerturbationMaterial], list[PerturbedCase]]:
+    *,
+    is_parsed: bool = False,
+) -> Perturbation:
     """Edits each answer by itself. A result that every comparison treats as equal is no edit."""
-    return lambda material: [
-        case.answering(text)
-        for case in material.cases
-        if (text := edit(case, material)) and normalise(text) not in {normalise(case.answer), ""}
-    ]
+
+    def make(material: PerturbationMaterial) -> list[PerturbedCase]:
+        edited = ((case, edit(case, material)) for case in material.cases)
+        return [
+            case.answering(text)
+            for case, text in edited
+            if text and normalise(text) not in {normalise(case.answer), ""}
+        ]
+
+    return Perturbation(name, title, "answer", make, is_parsed)
 
 
 def _name_swapped(case: PerturbedCase, material: PerturbationMaterial) -> str | None:
@@ -204,21 +210,19 @@ def deranged(
 
 SWAPS = (
     Perturbation("wrong_answer", "another query's answer", "answer", _wrong_answers),
-    Perturbation("name", "another name", "answer", _edited(_name_swapped), is_parsed=True),
-    Perturbation("negation", "negated", "answer", _edited(lambda case, _: negated(case.answer))),
-    Perturbation(
+    _answer_edit("name", "another name", _name_swapped, is_parsed=True),
+    _answer_edit("negation", "negated", lambda case, _: negated(case.answer)),
+    _answer_edit(
         "number",
         "another number",
-        "answer",
-        _edited(lambda case, material: renumbered(case.answer, material.rng("number", case.query_id))),
+        lambda case, material: renumbered(case.answer, material.rng("number", case.query_id)),
     ),
-    Perturbation("truncation", "the first half", "answer", _edited(lambda case, _: halved(case.answer))),
-    Perturbation("generic", "a generic answer", "answer", _edited(lambda _case, _material: GENERIC_ANSWER)),
-    Perturbation(
+    _answer_edit("truncation", "the first half", lambda case, _: halved(case.answer)),
+    _answer_edit("generic", "a generic answer", lambda _case, _material: GENERIC_ANSWER),
+    _answer_edit(
         "triplet",
         "head and tail exchanged",
-        "answer",
-        _edited(lambda case, material: turned_round(case.answer, material.graph(case))),
+        lambda case, material: turned_round(case.answer, material.graph(case)),
         is_parsed=True,
     ),
     Perturbation("query", "another query", "question", _other_queries),

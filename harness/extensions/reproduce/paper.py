@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api.evaluating import EvaluateOptions
@@ -15,11 +14,7 @@ from harness.display import Entry, Quantity, Table
 from harness.extensions.meta_evaluation.correlation_columns import ValueColumns
 from harness.extensions.meta_evaluation.correlations import correlated_pair
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
-from harness.extensions.meta_evaluation.sensitivity import (
-    SensitivityOptions,
-    SensitivityResult,
-    measure_sensitivity,
-)
+from harness.extensions.meta_evaluation.sensitivity import SensitivityResult, measure_sensitivity
 from harness.protocols import AnswerChoice
 from harness.report.published import is_run_of
 from harness.report.view import Group, RunView
@@ -66,15 +61,11 @@ class NotMade(Exception):
 class PaperRuns:
     groups: Sequence[Group]
     """The runs, those over the same queries together."""
-    work: Path
-    """A folder for further runs and experiments; kept, so that nothing is paid twice."""
     models: str
     """A key of `MODELS`."""
-    quiet: bool
-    config: Path
-    """The paper's config, which names evaluators and judges of experiments."""
-    settings: tuple[str, ...]
-    """Those on top of the config, each as `KEY=VALUE`."""
+    evaluation: EvaluateOptions
+    """For experiments: the paper's config with its settings, and the folder of runs, so that nothing is paid
+    twice."""
 
     def views_of(self, system: str, **parameters: object) -> list[RunView]:
         """The runs of a system with these parameters (`answer_mode="global"` is `answer.mode`)."""
@@ -91,7 +82,8 @@ class PaperRuns:
 
     def answer(self, run: RunDir, query: str, evaluator: str) -> AnswerChoice:
         """The first answer to a query, to examine it with an evaluator as the paper's config sets it."""
-        return AnswerChoice(str(run.path), query, evaluator, 0, self.config, self.settings, self.work, self.quiet)
+        own = self.evaluation
+        return AnswerChoice(str(run.path), query, evaluator, 0, own.config, own.settings, own.results, own.quiet)
 
 
 @cache
@@ -99,9 +91,8 @@ def changed_answers(
     runs: PaperRuns, run: RunDir, evaluators: tuple[str, ...], changes: PerturbationChoice
 ) -> SensitivityResult:
     """The scores of a run's answers after these changes. NotMade: too few can be changed, or it was stopped."""
-    evaluate = EvaluateOptions(runs.config, evaluators, runs.settings, None, runs.work, runs.quiet)
     try:
-        found = measure_sensitivity(run, SensitivityOptions(changes, evaluate))
+        found = measure_sensitivity(run, changes, replace(runs.evaluation, evaluators=evaluators))
     except ConfigError as error:
         raise NotMade(error.what) from error
     if found.evaluation.stopped:
@@ -146,9 +137,6 @@ class Paper:
     settings: Mapping[str, Settings] = field(default_factory=dict)
     """A key of `MODELS` -> settings beside those, such as a smaller sample."""
 
-    def settings_for(self, models: str) -> dict[str, object]:
-        return {**MODELS[models], **self.settings.get(models, {})}
-
 
 def load_paper(name: str) -> Paper:
     if name not in PAPERS:
@@ -162,6 +150,5 @@ def item_table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str
     return Table("", "", tuple(header), tuple(map(tuple, rows)), note)
 
 
-def numbers_of(table: Table) -> list[float]:
-    entries = (entry for row in table.rows for entry in row)
+def numbers_of(entries: Iterable[Entry]) -> list[float]:
     return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]

@@ -91,7 +91,7 @@ def _conversations(
 
 def _mails(runs: PaperRuns) -> list[Document]:
     digest = str(_view(runs).manifest.dataset.get("corpus_digest"))
-    found = Corpora(runs.work).documents(digest)
+    found = Corpora(runs.evaluation.results).documents(digest)
     if not found:
         raise NotMade("the documents of the run were not saved")
     return found

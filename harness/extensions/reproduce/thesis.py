@@ -125,7 +125,7 @@ def _community_graph(runs: PaperRuns) -> Graph:
         import networkx
     except ImportError as error:
         raise NotMade("reading the graph needs networkx: pip install networkx") from error
-    index = IndexDir(runs.work, runs.view("community").manifest.index_id)
+    index = IndexDir(runs.evaluation.results, runs.view("community").manifest.index_id)
     path = index.path / "store" / "graph_chunk_entity_relation.graphml"
     try:
         graph = networkx.parse_graphml(read_plain(path, _MOST_BYTES).decode("utf-8"))

@@ -1,4 +1,4 @@
-"""What a report says of runs that people have labelled: judges corrected where labels suffice, and why not."""
+"""The section of a report on labelled runs: judges corrected where there are enough labels, or why not."""
 
 from pathlib import Path
 from statistics import fmean
@@ -44,12 +44,9 @@ def values(n: int) -> list[Value]:
     return [number % 5 / 4 for number in range(n)]
 
 
-def test_without_labels_there_is_no_section(tmp_path: Path) -> None:
-    assert content(reported(judged_run(tmp_path, values(60)))) == Content()
-
-
 def test_a_judge_that_is_too_kind_is_corrected_by_fifty_labels(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(200))
+    assert content(reported(run)) == Content(), "without labels there is no section"
     # One less than the judge says, where there is one less; every fifth is the lowest in any case.
     labels = {f"q{number:03d}": max(1, number % 5) for number in range(60)}
     keep_labels(run, "ada", "faithfulness", labels)
@@ -60,7 +57,7 @@ def test_a_judge_that_is_too_kind_is_corrected_by_fifty_labels(tmp_path: Path) -
     assert both[2] < alone[2] < 0.5 < weight[0] <= 1
 
 
-def test_fewer_labels_stand_alone_and_it_is_said(tmp_path: Path) -> None:
+def test_the_mean_of_fewer_labels_is_shown_alone(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(200))
     keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(30)})
     said = content(reported(run))
@@ -85,7 +82,7 @@ def test_labelled_answers_without_a_score_are_counted(tmp_path: Path) -> None:
     assert any("10 labelled answers without a score" in line for line in said.items)
 
 
-def test_two_annotators_of_an_answer_are_one_label_between_them(tmp_path: Path) -> None:
+def test_labels_of_two_annotators_of_an_answer_are_averaged(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(100))
     for name, label in (("ada", 1), ("grace", 5)):
         keep_labels(run, name, "faithfulness", {f"q{number:03d}": label for number in range(60)})
