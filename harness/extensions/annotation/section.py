@@ -50,12 +50,15 @@ def content(reported: Reported) -> Content:
     people = ", ".join(sorted({one.annotator for one in labels}))
     answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
     found = {
-        scale: _corrected(reported.group, scale, said)
+        scale: list(_corrected(reported.group, scale, said))
         for scale in labelled_scales([one.dimension for one in labels])
     }
     few = [one for own in found.values() for one in own if one.both.why]
     items = list(dict.fromkeys(_why(one) for one in few))
-    items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]
+    for one in (one for own in found.values() for one in own if one.n_unscored):
+        unscored = f"{counted(one.n_unscored, 'labelled answer')} without a score, such as abstentions"
+        named = f"{printable(one.view.shown)}, {printable(one.measure)}"
+        items.append(f"{named}: {unscored}, left out, also from the labels alone.")
     tables = []
     for scale, own in found.items():
         if own:
@@ -64,32 +67,27 @@ def content(reported: Reported) -> Content:
     return Content(paragraphs=[f"{answers} labelled by {people}."], items=items, tables=tables)
 
 
-def _corrected(group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]) -> list[CorrectedMean]:
+def _corrected(
+    group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]
+) -> Iterator[CorrectedMean]:
     known = [one for name in group.measures if (one := group.known.get(name))]
     measures = [
         one for one in known if one.stands_for == scale.dimension and (one.is_share or one.range is not None)
     ]
-    return [
-        found
-        for view in group.views
-        if (labels := _labels(said[view.run.run_id], scale))
-        for found in _of_run(view, labels, measures)
-    ]
-
-
-def _of_run(view: RunView, labels: Mapping[str, float], measures: Sequence[Measure]) -> Iterator[CorrectedMean]:
-    for measure in measures:
-        values: Mapping[str, float] = view.values.get(measure.name, {})
-        scores = {query: _on_scale(measure, value) for query, value in values.items() if view.has_answer(query)}
-        n_failed = len(values) - len(scores)
-        own = {query: label for query, label in labels.items() if query in scores}
-        if not own:
-            continue
-        share = len(scores) / len(values)
-        both, alone = powered_mean(own, scores), powered_mean(own, dict.fromkeys(own, 0.0))
-        mean = fmean([*scores.values(), *[0.0] * n_failed])
-        alone, both = _with_failures(alone, share), _with_failures(both, share)
-        yield CorrectedMean(view, measure.name, mean, alone, both, len(labels) - len(own))
+    for view in group.views:
+        labels = _labels(said[view.run.run_id], scale)
+        for measure in measures if labels else ():
+            values: Mapping[str, float] = view.values.get(measure.name, {})
+            scores = {
+                query: _on_scale(measure, value) for query, value in values.items() if view.has_answer(query)
+            }
+            own = {query: label for query, label in labels.items() if query in scores}
+            if own:
+                mean = fmean([*scores.values(), *[0.0] * (len(values) - len(scores))])
+                share = len(scores) / len(values)
+                alone = _with_failures(powered_mean(own, dict.fromkeys(own, 0.0)), share)
+                both = _with_failures(powered_mean(own, scores), share)
+                yield CorrectedMean(view, measure.name, mean, alone, both, len(labels) - len(own))
 
 
 def _with_failures(found: PoweredMean, share: float) -> PoweredMean:
@@ -122,14 +120,6 @@ def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
     weight = Quantity(one.both.power, unit="coefficient")
     corrected = (None, None) if one.both.why else (both, weight)
     return printable(one.view.shown), group.display_name(one.measure), scored, labels, alone, *corrected
-
-
-def _left_out(one: CorrectedMean) -> str:
-    answers = counted(one.n_unscored, "labelled answer")
-    return (
-        f"{printable(one.view.shown)}, {printable(one.measure)}: {answers} without a score, such as abstentions, "
-        "left out, also from the labels alone."
-    )
 
 
 def _why(one: CorrectedMean) -> str:

@@ -41,7 +41,15 @@ def card_sentences(card: Card) -> Iterator[str]:
     constant = sorted({w.measure.name for one in card.dimensions for w in one.measures if w.is_constant})
     if constant:
         yield f"the same score for every row, so no correlation: {', '.join(constant)}"
-    if costs := [*_costs(card)]:
+    costs = []
+    for own in {own.evaluator: own for own in card.values.measures if own.evaluator}.values():
+        items = max(1, own.n_items)
+        parts = [] if own.evaluator_wall_s is None else [f"{number(own.evaluator_wall_s / items)} s"]
+        if own.is_judged:
+            parts.append(f"{own.evaluator_tokens / items:,.0f} tokens")
+            parts.append("no price" if own.evaluator_usd is None else f"${own.evaluator_usd / items:.5f}")
+        costs.append(f"{own.evaluator} {', '.join(parts)}")
+    if costs:
         yield f"cost per item: {'; '.join(costs)}"
     failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
     if failed:
@@ -49,16 +57,6 @@ def card_sentences(card: Card) -> Iterator[str]:
     if card.silent:
         yield f"without any score on this set: {len(card.silent)} measures"
     yield from card.values.notes
-
-
-def _costs(card: Card) -> Iterator[str]:
-    for one in {one.evaluator: one for one in card.values.measures if one.evaluator}.values():
-        items = max(1, one.n_items)
-        parts = [] if one.evaluator_wall_s is None else [f"{number(one.evaluator_wall_s / items)} s"]
-        if one.is_judged:
-            parts.append(f"{one.evaluator_tokens / items:,.0f} tokens")
-            parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
-        yield f"{one.evaluator} {', '.join(parts)}"
 
 
 def card_json(card: Card) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _READ = (
     "values are equal, or if all agree."
 )
 _MANY = 20
+_COUNTS = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
 
 
 def show_correlations(
@@ -77,7 +78,16 @@ def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | 
 def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None = None) -> dict[str, Any]:
     """The same for scripts; unknown values are null."""
     return {
-        "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
+        "pairs": [
+            {
+                **{name: getattr(pair, name) for name in _COUNTS},
+                **{
+                    name: coefficient_data(getattr(pair.found, name)) if pair.found else None
+                    for name in ("pearson", "spearman", "kendall")
+                },
+            }
+            for pair in (*findings.pairs, *findings.parts)
+        ],
         "columns": {
             name: column_spread([*findings.columns.values[name].values()])._asdict() for name in findings.names
         },
@@ -179,14 +189,6 @@ def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
         f"{'' if part == ALL else f' ({printable(part)})'}: {why}"
         for (part, why), named in reasons.items()
     ]
-
-
-def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
-    names = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
-    about: dict[str, Any] = {name: getattr(pair, name) for name in names}
-    for name in ("pearson", "spearman", "kendall"):
-        about[name] = coefficient_data(getattr(pair.found, name)) if pair.found else None
-    return about
 
 
 def _named(pair: CorrelatedPair) -> str:

@@ -1,7 +1,7 @@
 """Which measures agree with each other, and which with people: correlation coefficients of pairs of columns, over
 all answers and over parts of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
@@ -37,8 +37,8 @@ class CorrelatedPair:
 class CorrelationFindings:
     columns: ValueColumns
     pairs: tuple[CorrelatedPair, ...]
-    parts: tuple[CorrelatedPair, ...] = ()
-    notes: tuple[str, ...] = ()
+    parts: tuple[CorrelatedPair, ...]
+    notes: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,17 +64,32 @@ def correlate_columns(
     if not names:
         known = ", ".join(columns.values) or "none"
         raise ConfigError(f"two columns make a pair, and there is {known}", "name two measures, or --labels FILE")
-    wanted = [(part, *pair, name) for name, part in ((ALL, columns), *_parts(columns, by)) for pair in names]
+    parts = {ALL: columns}
+    if by:
+        of = {
+            answer: facts.query_type if by == "type" else answer.run_id
+            for answer, facts in columns.answers.items()
+        }
+        for part in sorted(set(of.values())):
+            parts[part] = columns.restricted(answer for answer, own in of.items() if own == part)
     found = []
-    for pair in wanted:
-        found.append(correlated_pair(*pair))
-        tell(len(found), len(wanted))
-    pairs, parts = tuple(found[: len(names)]), tuple(found[len(names) :])
+    for part, own in parts.items():
+        for one, other in names:
+            found.append(correlated_pair(own, one, other, part))
+            tell(len(found), len(parts) * len(names))
+    pairs = tuple(found[: len(names)])
     if not any(pair.found for pair in pairs):
         first = pairs[0]
         what = f"nothing to correlate: {first.one} and {first.other}: {first.why_not}"
         raise ConfigError(what, "choose other measures (--measure), or runs with more answers")
-    return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
+    notes = list(columns.notes)
+    for name, column in columns.values.items():
+        values = set(column.values())
+        if len(values) == 1:
+            answers = counted(len(column), "answer")
+            said = f"is {values.pop():g} for all {answers} with it, so it correlates with nothing"
+            notes.append(f"{printable(name)} {said}")
+    return CorrelationFindings(columns, pairs, tuple(found[len(names) :]), tuple(notes))
 
 
 HIGH, LOW = 0.6, 0.4
@@ -130,19 +145,3 @@ def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL
 
 def coefficient_data(found: Coefficient | Auc) -> dict[str, float | None]:
     return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
-
-
-def _parts(columns: ValueColumns, by: By | None) -> Iterator[tuple[str, ValueColumns]]:
-    if by is None:
-        return
-    of = {answer: facts.query_type if by == "type" else answer.run_id for answer, facts in columns.answers.items()}
-    for name in sorted(set(of.values())):
-        yield name, columns.restricted(answer for answer, part in of.items() if part == name)
-
-
-def _constants(columns: ValueColumns) -> Iterator[str]:
-    for name, column in columns.values.items():
-        values = set(column.values())
-        if len(values) == 1:
-            answers = counted(len(column), "answer")
-            yield f"{printable(name)} is {values.pop():g} for all {answers} with it, so it correlates with nothing"

@@ -14,7 +14,7 @@ from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
 from harness.core.errors import ConfigError, MissingDependency, nearest
 from harness.core.hashing import short_digest
 from harness.display.text_format import file_name
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.perturbations import Perturbation
 from harness.extensions.meta_evaluation.perturbed_runs import (
     FEWEST_CASES,
@@ -88,11 +88,11 @@ class PerturbationEffect:
 def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[PerturbationEffect]:
     """Of each measure with a better direction, for each perturbation; measures without any value are left out."""
     clusters = Frame.of(runs.base).clusters
-    before = scored_values(runs.base.scores())
+    before = computed_values(runs.base)
     known = [one for one in measures if one.failure_value is not None and before.get(one.name)]
     found = []
     for swap, run in runs.swapped:
-        after, n_swapped = scored_values(run.scores()), len(run.sample())
+        after, n_swapped = computed_values(run), len(run.sample())
         for measure in known:
             was, became = before[measure.name], after.get(measure.name, {})
             shared = sorted(was.keys() & became.keys())

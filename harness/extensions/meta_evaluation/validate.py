@@ -15,14 +15,10 @@ from harness.cli.console import complain, open_console
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.core.errors import HarnessError
-from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
-from harness.extensions.meta_evaluation.answers_as_run import answers_as_run, scored_values
-from harness.extensions.meta_evaluation.card_output import (
-    card_json,
-    card_sentences,
-    card_tables,
-    write_card,
-)
+from harness.core.records import Context, Prediction, Query, Reference, Usage
+from harness.extensions.meta_evaluation.answers_as_run import answers_as_run
+from harness.extensions.meta_evaluation.card_output import card_json, card_sentences, card_tables, write_card
+from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.labelled_sets import LabelledDimension, LabelledSet
 from harness.extensions.meta_evaluation.validity_card import (
     SHOWN,
@@ -69,9 +65,8 @@ def score_and_print(
         spending.check_prices(plan.models)
         left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
         outcome = evaluate_runs([run], left, results, reporter, spending)
-    scores = run.scores()
-    measures = list(_measured(run, plan, table, scores))
-    values = card_values(human, measures, scored_values(scores), plan.models)
+    measures = list(_measured(run, plan, table))
+    values = card_values(human, measures, computed_values(run), plan.models)
     if values.measures:
         write_and_print(build_card(values), out or results / "validity" / values.name, as_json=as_json)
     code = conclude(((outcome, config),))
@@ -146,11 +141,11 @@ def card_values(
     )
 
 
-def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequence[Score]) -> Iterator[MeasuredBy]:
+def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices) -> Iterator[MeasuredBy]:
     """Every metric of the plan's evaluators that scored the run, with its cost."""
     by_evaluator = {one.evaluator: one for one in run.evaluations()}
     n_items = len(run.sample())
-    failed = Counter(score.measure for score in scores if score.status == "failed")
+    failed = Counter(score.measure for score in run.scores() if score.status == "failed")
     for planned in plan.evaluators:
         record = by_evaluator.get(planned.spec.name)
         if record is None:

@@ -136,17 +136,16 @@ class Card:
 
 
 def build_card(values: CardValues) -> Card:
-    return Card(values, tuple(_dimension(values, name) for name in values.dimensions))
-
-
-def _dimension(values: CardValues, name: str) -> DimensionCard:
-    rows = values.of(name)
-    worths = [_worth(rows, measure, is_binary=name in values.binary) for measure in values.measures]
-    heard = sorted((one for one in worths if one.n), key=lambda one: (-one.strength, one.measure.name))
-    # All pairs of people who labelled the same row, the rows of all pairs together.
-    people = agreement([(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)])
-    questions = len({row.question_id for row in rows})
-    return DimensionCard(name, values.dimensions[name], len(rows), questions, people, tuple(heard))
+    dimensions = []
+    for name, asked in values.dimensions.items():
+        rows = values.of(name)
+        questions = len({row.question_id for row in rows})
+        # All pairs of people who labelled the same row, the rows of all pairs together.
+        people = agreement([(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)])
+        worths = [_worth(rows, measure, is_binary=name in values.binary) for measure in values.measures]
+        heard = sorted((one for one in worths if one.n), key=lambda one: (-one.strength, one.measure.name))
+        dimensions.append(DimensionCard(name, asked, len(rows), questions, people, tuple(heard)))
+    return Card(values, tuple(dimensions))
 
 
 def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureValidity:

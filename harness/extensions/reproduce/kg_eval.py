@@ -17,10 +17,10 @@ from harness.evaluators.kg.graph_files import QueryGraph, make_graph
 from harness.evaluators.kg.graphs.drawing import query_graph_figure
 from harness.evaluators.kg.graphs.graph import TRIPLET_WEIGHT
 from harness.evaluators.kg.measures import PAIRS, PairName
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.correlation_columns import (
     HumanLabel,
     LabelSheet,
+    computed_values,
     measured_columns,
     with_labels,
 )
@@ -122,7 +122,7 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
     changes = PerturbationChoice(swaps=("wrong_answer",))
     sensed = changed_answers(runs, _run(runs, data), ("kg", "ragas"), changes)
     ((_, wrong),) = sensed.runs.swapped
-    values = scored_values((wrong if is_wrong else sensed.runs.base).scores())
+    values = computed_values(wrong if is_wrong else sensed.runs.base)
     columns = {
         f"{title}, {_spoken(pair)}": values.get(name, {})
         for pair in ("answer_relevancy", "factual_correctness")
@@ -157,7 +157,7 @@ def _reaching(runs: PaperRuns) -> Iterator[tuple[RunDir, PairName, str]]:
     for pair in _GRAPH_PAIRS:
         for data in _DATA:
             run = _run(runs, data)
-            values = scored_values(run.scores()).get(f"kg_multi_hop_{pair}_published", {})
+            values = computed_values(run).get(f"kg_multi_hop_{pair}_published", {})
             yield from ((run, pair, query) for query, value in sorted(values.items()) if value > 0)
 
 

@@ -15,14 +15,8 @@ from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.triplet import TripletParams
 from harness.evaluators.triplet.published import PublishedJudging
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
-from harness.extensions.meta_evaluation.correlation_columns import ValueColumns, measured_columns
-from harness.extensions.meta_evaluation.correlations import (
-    HIGH,
-    LOW,
-    column_spread,
-    group_means,
-)
+from harness.extensions.meta_evaluation.correlation_columns import ValueColumns, computed_values, measured_columns
+from harness.extensions.meta_evaluation.correlations import HIGH, LOW, column_spread, group_means
 from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table, spearman
 from harness.llm_utils.structured_output import Unreadable
@@ -166,7 +160,7 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
 
 
 def _comparison(runs: PaperRuns) -> Table:
-    values = scored_values(_run(runs).scores())
+    values = computed_values(_run(runs))
     rows: list[tuple[Entry, ...]] = []
     for name, measures in _METRICS.items():
         own = [values.get(measure, {}) for measure in measures]

@@ -12,7 +12,7 @@ from harness.core.records import Document, Prediction
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.evaluator import band_of
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
 from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, changed_answers, item_table
@@ -50,7 +50,7 @@ def _weights(runs: PaperRuns) -> Table:
 def _summaries(runs: PaperRuns) -> Table:
     """The three scores of the first five answers with all of them."""
     columns = {**_BERTSCORE, **_G_EVAL, **_RAG_EVAL}
-    return _conversations(runs, scored_values(_view(runs).run.scores()), columns, _CONVERSATIONS)
+    return _conversations(runs, computed_values(_view(runs).run), columns, _CONVERSATIONS)
 
 
 def _changed(runs: PaperRuns, swap: str, names: Sequence[str]) -> Table:
@@ -61,7 +61,7 @@ def _changed(runs: PaperRuns, swap: str, names: Sequence[str]) -> Table:
     changed = next((run for own, run in sensed.runs.swapped if own.name == swap), None)
     if changed is None:
         raise NotMade("no answer could be changed in this way")
-    return _conversations(runs, scored_values(changed.scores()), _RAG_EVAL, names)
+    return _conversations(runs, computed_values(changed), _RAG_EVAL, names)
 
 
 def _conversations(
@@ -150,7 +150,7 @@ def _shown_answers(runs: PaperRuns) -> Table:
 
 def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
     view = _view(runs)
-    values = scored_values(view.run.scores()).get(_CONFIDENCE, {})
+    values = computed_values(view.run).get(_CONFIDENCE, {})
     questions = {row.query.query_id: row.query.text for row in view.run.sample()}
     records = [one for _, one in sorted(view.run.first_records().items()) if one.prediction]
     # Answers with a confidence first.
