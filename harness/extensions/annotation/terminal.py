@@ -59,15 +59,18 @@ def _filled_in(session: LabellingSession) -> tuple[str, ...]:
 
 
 def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
-    """Keep its labels, all or none; an empty cell is no label. Raises DataError or ConfigError, one line with the
-    row.
-    """
+    """Keep its labels, all or none; an empty cell is no label. DataError: one line with the row."""
     table = read_table(path)
     if "item" not in table.names:
         raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
     seen: set[str] = set()
-    rows = [(cells_of(row), f"{path} row {number}") for number, row in enumerate(table.rows, start=2)]
-    taken = [one for cells, where in rows for one in _taken(session, cells, where, seen)]
+    taken: list[tuple[Annotation, bool]] = []
+    for number, row in enumerate(table.rows, start=2):
+        where = f"{path} row {number}"
+        try:
+            taken += _taken(session, cells_of(row), where, seen)
+        except ConfigError as error:
+            raise DataError(f"{where}: {error.what}", error.fix) from error
     found = [one for one, _ in taken]
     session.keep(found)
     return LabelsTaken(
@@ -81,35 +84,27 @@ def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
 def _taken(
     session: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
 ) -> Iterator[tuple[Annotation, bool]]:
-    """The new labels of a row, and whether they replace labels made since the sheet was written. `where`: its
-    number in a spreadsheet.
+    """The new labels of a row, and whether they replace labels made since the sheet was written. ConfigError: it
+    is no item of the session, or occurs twice.
     """
-    item_id = cells.get("item", "")
-    try:
-        item = session.find(item_id)
-    except ConfigError as error:
-        raise DataError(f"{where}: {error.what}", error.fix) from error
-    if item_id in seen:
-        raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
-    seen.add(item_id)
+    item = session.find(cells.get("item", ""))
+    if item.item_id in seen:
+        raise ConfigError(f"the item '{item.item_id}' occurs twice", "leave one row for each item")
+    seen.add(item.item_id)
     said, base = session.labels_of(item), _said_before(cells)
-    for scale in session.drawn.scales:
-        cell, name = cells.get(scale.dimension, ""), scale.dimension
+    for name in (scale.dimension for scale in session.drawn.scales):
+        cell, now = cells.get(name, ""), said.get(name)
         if not cell or cell == _NOT_ASKED:
             continue
-        label, now = label_in(cell, f"{where}, {name}"), said.get(name)
+        label = label_in(cell, f"{where}, {name}")
         # Cells that were not changed in the sheet are ignored: the label may be newer.
         is_new = name not in base or label_in(base[name], where) != label
         if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
-            try:
-                kept = session.label(item, name, label, cannot_tell=label is None)
-            except ConfigError as error:
-                raise DataError(f"{where}: {error.what}", error.fix) from error
+            kept = session.label(item, name, label, cannot_tell=label is None)
             yield kept, now is not None and _told(now) != base.get(name, "")
-    note, noted = cells.get("note", "")[:4_000], said.get(None)
-    is_new = note.split() != base.get("note", "").split()
-    if note and is_new and (noted is None or noted.note != note):
-        yield session.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
+    note, noted, before = cells.get("note", "")[:4_000], said.get(None), base.get("note", "").split()
+    if note and note.split() != before and (noted is None or noted.note != note):
+        yield session.note(item, note), noted is not None and noted.note.split() != before
 
 
 def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:

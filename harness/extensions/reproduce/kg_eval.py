@@ -167,26 +167,20 @@ def _construction(runs: PaperRuns) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for name, side in (("input", found.graph.inputs), ("context", found.graph.contexts)):
         rows += [(name, *map(printable, triplet), Quantity(TRIPLET_WEIGHT)) for triplet in side.triplets]
-    rows += [
-        (
-            "both",
-            printable(edge.input_entity),
-            "SIMILAR",
-            printable(edge.context_entity),
-            Quantity(edge.similarity),
-        )
-        for edge in found.graph.similar_edges()
-    ]
+    for edge in found.graph.similar_edges():
+        ends = (printable(edge.input_entity), "SIMILAR", printable(edge.context_entity))
+        rows.append(("both", *ends, Quantity(edge.similarity)))
     return item_table(("text", "head", "relation", "tail", "weight"), rows, f"The graph of {title}.")
 
 
 def _matching(runs: PaperRuns) -> Table:
     """The input entities with the cost of their cheapest path to a context entity."""
     title, found = _graph(runs)
-    costs = {match.entity: match.cost for match in found.matches}
-    ends = {match.entity: match.similar.context_entity for match in found.matches}
+    matches = {match.entity: match for match in found.matches}
     rows = [
-        (printable(label), printable(ends.get(label, "none within reach")), Quantity(costs.get(label)))
+        (printable(label), printable(match.similar.context_entity), Quantity(match.cost))
+        if (match := matches.get(label))
+        else (printable(label), "none within reach", Quantity(None))
         for label in found.graph.inputs.labels
     ]
     said = f"multi-hop {found.scores.multi_hop:.2f}, community {found.scores.community:.2f}"

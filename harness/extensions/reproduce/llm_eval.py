@@ -63,11 +63,9 @@ def _decomposition(runs: PaperRuns) -> Table:
                 found = asyncio.run(_facts(answer, params))
             except (NotApplicable, Unreadable):
                 continue
-        text = printable(answer.case.prediction.answer or "", 400)
-        rows = [(f"fact {number}", printable(" ".join(fact), 200)) for number, fact in enumerate(found, start=1)]
-        return item_table(
-            ("part", "text"), [("answer", text), *rows], "Each fact is a triplet, here without its bars."
-        )
+        rows = [("answer", printable(answer.case.prediction.answer or "", 400))]
+        rows += [(f"fact {number}", printable(" ".join(fact), 200)) for number, fact in enumerate(found, start=1)]
+        return item_table(("part", "text"), rows, "Each fact is a triplet, here without its bars.")
     raise NotMade(f"none of the first {_MOST_TRIED} answers states a fact")
 
 
@@ -79,20 +77,14 @@ async def _facts(answer: OpenedAnswer, params: TripletParams) -> tuple[Triplet, 
 
 def _entry(runs: PaperRuns) -> Table:
     """The first query with its contexts, the answer and the reference."""
-    run = _run(runs)
-    rows = run.sample_by_id()
-    for (query, _), record in run.records().items():
+    rows = _run(runs).sample_by_id()
+    for (query, _), record in _run(runs).records().items():
         if record.prediction and record.prediction.answer:
+            asked, gold = rows[query].query.text, reference_answer(rows[query].reference)
             contexts = " ".join(context.text for context in record.prediction.contexts)
-            texts = (
-                rows[query].query.text,
-                contexts,
-                record.prediction.answer,
-                reference_answer(rows[query].reference),
-            )
-            return item_table(
-                ("question", "context", "answer", "reference"), [tuple(printable(one, 300) for one in texts)]
-            )
+            texts = (asked, contexts, record.prediction.answer, gold)
+            header = ("question", "context", "answer", "reference")
+            return item_table(header, [[printable(one, 300) for one in texts]])
     raise NotMade("no query was answered")
 
 
@@ -109,16 +101,15 @@ def _groups(name: str, runs: PaperRuns) -> Table:
     """The mean cosine score where the judge's score is high and where it is low."""
     columns, judged, cosine = _scored_twice(runs, name)
     found = group_means(columns.values[judged], columns.values[cosine])
+    if not (found.n_high and found.n_low):
+        counts = f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}"
+        raise NotMade(f"{counts}: both are needed")
+    if found.high == found.low:
+        raise NotMade(f"both groups have a mean of {found.high:.2f}")
     rows: list[tuple[Entry, ...]] = [
         (f"above {HIGH:g}", Quantity(found.high, unit="coefficient"), Quantity(found.n_high, unit="count")),
         (f"below {LOW:g}", Quantity(found.low, unit="coefficient"), Quantity(found.n_low, unit="count")),
     ]
-    if found.high is not None and found.high == found.low:
-        raise NotMade(f"both groups have a mean of {found.high:.2f}")
-    if not (found.n_high and found.n_low):
-        raise NotMade(
-            f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}: both are needed"
-        )
     return item_table(("score of the judge", "mean score by cosine", "answers"), rows)
 
 
@@ -152,7 +143,7 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
     ]
     figure = new_figure(figsize=(4.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.scatter([one for one, _ in points], [other for _, other in points], s=14, color=PALETTE[0], alpha=0.5)
+    axes.scatter(*zip(*points, strict=True), s=14, color=PALETTE[0], alpha=0.5)
     axes.set_xlabel(table.header[1])
     axes.set_ylabel(table.header[2])
     axes.grid(color=LIGHT, linewidth=0.6)
