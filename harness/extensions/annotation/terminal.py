@@ -122,7 +122,6 @@ def _told(one: Annotation) -> str:
 
 def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     said, prediction = session.labels_of(item), item.prediction
-    asked = session.drawn.asked_of(item)
     contexts = [context.text for context in prediction.contexts]
     cells = {
         "item": item.item_id,
@@ -134,7 +133,7 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     }
     for scale in session.drawn.scales:
         one = said.get(scale.dimension)
-        cells[scale.dimension] = _NOT_ASKED if scale not in asked else _told(one) if one else ""
+        cells[scale.dimension] = _NOT_ASKED if scale not in item.asked else _told(one) if one else ""
     base = {name: cell for name in _filled_in(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
     cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
     texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}

@@ -81,7 +81,7 @@ def test_a_later_session_finds_the_labels_of_its_annotator(runs: list[RunDir]) -
 def test_the_scales_of_rag_eval_are_asked_instead_and_in_the_sheet(runs: list[RunDir], tmp_path: Path) -> None:
     drawn = draw_answers(runs[:1], 0.1, 0, "ada", SCALE_SETS["rag-eval"])
     with open_session(drawn, "ada") as session:
-        asked = [scale.dimension for scale in drawn.asked_of(drawn.items[0])]
+        asked = [scale.dimension for scale in drawn.items[0].asked]
         assert len(asked) == 6
         session.keep([session.label(drawn.items[0], name, 4) for name in asked])
         assert session.n_complete == 1
@@ -95,7 +95,7 @@ def test_the_scales_of_rag_eval_are_asked_instead_and_in_the_sheet(runs: list[Ru
 
 def test_nothing_is_asked_about_missing_contexts(tmp_path: Path) -> None:
     drawn = draw_answers([write_run(tmp_path, ScoredRun(scores={"m": [1.0] * 4}))], 1.0, 0, "ada")
-    assert [scale.dimension for scale in drawn.asked_of(drawn.items[0])] == [
+    assert [scale.dimension for scale in drawn.items[0].asked] == [
         "factual_correctness",
         "response_relevancy",
     ]
