@@ -9,7 +9,6 @@ from typing import Any
 from harness.cli.console import open_console
 from harness.display import Content, Entry, Quantity, Section, Table, printable
 from harness.display.plotting import plotting
-from harness.extensions.meta_evaluation.correlation_columns import ValueColumn
 from harness.extensions.meta_evaluation.correlations import (
     ALL,
     HIGH,
@@ -18,7 +17,6 @@ from harness.extensions.meta_evaluation.correlations import (
     CorrelationFindings,
     coefficient_data,
     column_spread,
-    group_means,
 )
 from harness.extensions.meta_evaluation.figures import DrawnSection, draw_correlations, write_folder
 from harness.extensions.meta_evaluation.fitted_weights import FittedWeights, weights_section
@@ -66,7 +64,7 @@ def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | 
         findings.pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2
     )
     tables = [_table("correlations", "Correlations", by_strength), _spread_table(findings)]
-    groups = _group_table(findings, by_strength)
+    groups = _group_table(by_strength)
     tables += [groups] if groups.rows else []
     found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), tables))]
     if findings.parts:
@@ -92,9 +90,9 @@ def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None
             name: column_spread([*findings.columns.values[name].values()])._asdict() for name in findings.names
         },
         "groups": [
-            {"one": pair.one, "other": pair.other, **group_means(*_values(findings, pair))._asdict()}
+            {"one": pair.one, "other": pair.other, **pair.groups._asdict()}
             for pair in findings.pairs
-            if _has_groups(findings, pair)
+            if pair.groups
         ],
         "labels": list(findings.columns.labels),
         "notes": _remarks(findings),
@@ -153,28 +151,17 @@ def _spread_table(findings: CorrelationFindings) -> Table:
     return Table("columns", "Means and standard deviations", header, tuple(rows), is_long=len(rows) > _MANY)
 
 
-def _group_table(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair]) -> Table:
+def _group_table(pairs: Sequence[CorrelatedPair]) -> Table:
     """The mean of each pair's second column where the first is high and where it is low."""
     rows: list[tuple[Entry, ...]] = []
     for pair in pairs:
-        if _has_groups(findings, pair):
-            found = group_means(*_values(findings, pair))
+        if found := pair.groups:
             means = (Quantity(value, unit="coefficient") for value in (found.high, found.low))
             counts = (Quantity(count, unit="count") for count in (found.n_high, found.n_low))
             rows.append((printable(pair.other), printable(pair.one), *means, *counts))
     above, below = f"above {HIGH:g}", f"below {LOW:g}"
     header = ("mean of", "where this is", above, below, f"answers {above}", f"answers {below}")
     return Table("groups", "Means by group", header, tuple(rows), is_long=len(rows) > _MANY)
-
-
-def _has_groups(findings: CorrelationFindings, pair: CorrelatedPair) -> bool:
-    """Whether both are scores from 0 to 1, at least nearly: a cosine may be below 0."""
-    is_labelled = not {pair.one, pair.other}.isdisjoint(findings.columns.labels)
-    return bool(pair.found) and not is_labelled and all(max(one.values()) <= 1 for one in _values(findings, pair))
-
-
-def _values(findings: CorrelationFindings, pair: CorrelatedPair) -> tuple[ValueColumn, ValueColumn]:
-    return findings.columns.values[pair.one], findings.columns.values[pair.other]
 
 
 def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:

@@ -20,6 +20,27 @@ ALL = "all"
 By = Literal["type", "run"]
 
 
+HIGH, LOW = 0.6, 0.4
+"""Bounds of LLM-eval's two groups of answers (Dong 2025, section V-A); neither bound is in a group."""
+
+
+class ColumnSpread(NamedTuple):
+    """Mean and sample standard deviation of a column; the latter None for a single answer."""
+
+    n: int
+    mean: float
+    deviation: float | None
+
+
+class GroupMeans(NamedTuple):
+    """Means of one column over the answers with a high and with a low value of another; None: no such answer."""
+
+    high: float | None
+    n_high: int
+    low: float | None
+    n_low: int
+
+
 @dataclass(frozen=True)
 class CorrelatedPair:
     one: str
@@ -30,7 +51,9 @@ class CorrelatedPair:
     n_of: int
     n_clusters: int
     found: Correlation | None
-    why_not: str = ""
+    why_not: str
+    groups: GroupMeans | None
+    """Means of `other` where `one` is high and low. None: not both are scores up to 1."""
 
 
 @dataclass(frozen=True)
@@ -92,27 +115,6 @@ def correlate_columns(
     return CorrelationFindings(columns, pairs, tuple(found[len(names) :]), tuple(notes))
 
 
-HIGH, LOW = 0.6, 0.4
-"""Bounds of LLM-eval's two groups of answers (Dong 2025, section V-A); neither bound is in a group."""
-
-
-class ColumnSpread(NamedTuple):
-    """Mean and sample standard deviation of a column; the latter None for a single answer."""
-
-    n: int
-    mean: float
-    deviation: float | None
-
-
-class GroupMeans(NamedTuple):
-    """Means of one column over the answers with a high and with a low value of another; None: no such answer."""
-
-    high: float | None
-    n_high: int
-    low: float | None
-    n_low: int
-
-
 def column_spread(values: Sequence[float]) -> ColumnSpread:
     return ColumnSpread(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
 
@@ -131,7 +133,7 @@ def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL
     clusters = [columns.answers[answer].cluster for answer in shared]
     values = {name: [columns.values[name][answer] for answer in shared] for name in (one, other)}
     constant = [name for name, own in values.items() if len(set(own)) == 1]
-    found, why_not = None, ""
+    found, why_not, groups = None, "", None
     if len(shared) < FEWEST_PAIRS:
         why_not = f"{counted(len(shared), 'answer')} with both; at least {FEWEST_PAIRS} are needed"
     elif constant:
@@ -139,8 +141,10 @@ def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL
         why_not = f"{printable(name)} is {values[name][0]:g} for each of these {n} answers"
     else:
         found = correlate(values[one], values[other], clusters)
+        if {one, other}.isdisjoint(columns.labels) and max(*left.values(), *right.values()) <= 1:
+            groups = group_means(left, right)
     counts = (len(shared), len(columns.answers), len(set(clusters)))
-    return CorrelatedPair(one, other, part, *counts, found, why_not)
+    return CorrelatedPair(one, other, part, *counts, found, why_not, groups)
 
 
 def coefficient_data(found: Coefficient | Auc) -> dict[str, float | None]:

@@ -10,7 +10,6 @@ from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import open_answer
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.kg.evaluator import built
 from harness.evaluators.kg.graph_files import QueryGraph, make_graph
@@ -144,8 +143,10 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
 def _graph(runs: PaperRuns) -> tuple[str, QueryGraph]:
     """The graph of the first query for which both texts have triplets and an entity is reached, and what it is."""
     for run, pair, query in _reaching(runs):
-        choice = runs.answer(run, query, "kg")
-        with open_answer(choice) as answer, closing(built("kg", answer.params, answer.runtime)) as evaluator:
+        with (
+            runs.open(run, query, "kg") as answer,
+            closing(built("kg", answer.params, answer.runtime)) as evaluator,
+        ):
             found = asyncio.run(make_graph(evaluator, answer, pair))
         sides = found.graph.inputs, found.graph.contexts
         if all(side.triplets for side in sides) and sum(len(side.triplets) for side in sides) <= _MOST_NODES:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import open_answer
 from harness.core.records import Triplet
 from harness.display import Entry, Quantity, Table, counted, printable
 from harness.display.plotting import LIGHT, PALETTE
@@ -53,7 +52,7 @@ def _decomposition(runs: PaperRuns) -> Table:
     for query, record in list(run.records().items())[:_MOST_TRIED]:
         if record.prediction is None:
             continue
-        with open_answer(runs.answer(run, query[0], "triplet")) as answer:
+        with runs.open(run, query[0], "triplet") as answer:
             params = answer.params
             assert isinstance(params, TripletParams)  # noqa: S101 - the params of this evaluator
             measure = next(one for one in answer.case.measures if one.reads == {"answer", "contexts"})

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import EvaluateOptions
+from harness.api.evaluating import EvaluateOptions, open_answer
 from harness.core.errors import ConfigError, nearest
 from harness.display import Entry, Quantity, Table
 from harness.extensions.meta_evaluation.correlation_columns import ValueColumns
 from harness.extensions.meta_evaluation.correlations import correlated_pair
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
 from harness.extensions.meta_evaluation.sensitivity import SensitivityResult, measure_sensitivity
-from harness.protocols import AnswerChoice
+from harness.protocols import AnswerChoice, OpenedAnswer
 from harness.report.published import is_run_of
 from harness.report.view import Group, RunView
 from harness.store import RunDir
@@ -80,10 +81,11 @@ class PaperRuns:
             raise NotMade(f"no run of {system}{f' with {said}' if said else ''}")
         return found[0]
 
-    def answer(self, run: RunDir, query: str, evaluator: str) -> AnswerChoice:
+    def open(self, run: RunDir, query: str, evaluator: str) -> AbstractContextManager[OpenedAnswer]:
         """The first answer to a query, to examine it with an evaluator as the paper's config sets it."""
         own = self.evaluation
-        return AnswerChoice(str(run.path), query, evaluator, 0, own.config, own.settings, own.results, own.quiet)
+        choice = AnswerChoice(str(run.path), query, evaluator, 0, own.config, own.settings, own.results, own.quiet)
+        return open_answer(choice)
 
 
 @cache
