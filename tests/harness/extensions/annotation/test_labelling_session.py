@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ from question_reviews import sheet_rows, write_rows
 from harness.core.errors import ConfigError, DataError
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreements
 from harness.extensions.annotation.label_scales import SCALE_SETS
-from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
+from harness.extensions.annotation.labelling_session import (
+    LabellingSession,
+    annotation_page,
+    draw_answers,
+    open_session,
+)
 from harness.extensions.annotation.terminal import (
     LabelsTaken,
     take_label_sheet,
@@ -28,6 +34,10 @@ from harness.store.annotations import read_annotations
 @pytest.fixture
 def runs(tmp_path: Path) -> list[RunDir]:
     return [labelled_run(tmp_path, system) for system in ("naive", "kg")]
+
+
+def adas_session(*runs: RunDir) -> AbstractContextManager[LabellingSession]:
+    return open_session(draw_answers(runs, 1.0, 0, "ada"), "ada")
 
 
 def test_the_queries_drawn_are_the_same_for_all_runs_and_annotators_and_grow_with_the_share(
@@ -55,7 +65,7 @@ def test_queries_without_an_answer_are_counted_and_not_shown(tmp_path: Path) -> 
 
 
 def test_the_page_shows_neither_run_nor_system_nor_query_id(runs: list[RunDir]) -> None:
-    with open_session(draw_answers(runs, 1.0, 0, "ada"), "ada") as session:
+    with adas_session(*runs) as session:
         gets = annotation_page(session).gets
         shown = json.dumps([gets["/item"]({"id": one.item_id}) for one in session.drawn.items])
         shown += json.dumps(gets["/items"]({}))
@@ -64,15 +74,13 @@ def test_the_page_shows_neither_run_nor_system_nor_query_id(runs: list[RunDir]) 
 
 
 def test_a_later_session_finds_the_labels_of_its_annotator(runs: list[RunDir]) -> None:
-    drawn = draw_answers(runs, 1.0, 0, "ada")
-    item = next(one for one in drawn.items if one.run is runs[0])
-    with open_session(drawn, "ada") as session:
+    with adas_session(*runs) as session:
+        item = next(one for one in session.drawn.items if one.run is runs[0])
         session.keep([session.label(item, "faithfulness", 4), session.note(item, "odd")])
         session.keep([session.label(item, "response_relevancy", None, cannot_tell=True)])
     keep_labels(runs[0], "grace", "context_relevancy", {item.query_id: 1})
-    with open_session(drawn, "ada") as session:
-        said = session.labels_of(item)
-        assert set(said) == {"faithfulness", "response_relevancy", None}
+    with adas_session(*runs) as session:
+        assert set(session.labels_of(item)) == {"faithfulness", "response_relevancy", None}
         assert not session.is_complete(item)
         session.keep([session.label(item, "faithfulness", None)])
         assert "faithfulness" not in session.labels_of(item)
@@ -94,11 +102,8 @@ def test_the_scales_of_rag_eval_are_asked_instead_and_in_the_sheet(runs: list[Ru
 
 
 def test_nothing_is_asked_about_missing_contexts(tmp_path: Path) -> None:
-    drawn = draw_answers([write_run(tmp_path, ScoredRun(scores={"m": [1.0] * 4}))], 1.0, 0, "ada")
-    assert [scale.dimension for scale in drawn.items[0].asked] == [
-        "factual_correctness",
-        "response_relevancy",
-    ]
+    (item, *_) = draw_answers([write_run(tmp_path, ScoredRun(scores={"m": [1.0] * 4}))], 1.0, 0, "ada").items
+    assert [scale.dimension for scale in item.asked] == ["factual_correctness", "response_relevancy"]
 
 
 @pytest.fixture
@@ -106,38 +111,28 @@ def run(tmp_path: Path) -> RunDir:
     return labelled_run(tmp_path)
 
 
-def labels_of(first: int, n: int, label: int | None = None) -> dict[str, int]:
-    return {f"q{number:03d}": label or 1 + number % 5 for number in range(first, first + n)}
-
-
 def test_agreement_is_alpha_of_all_and_kappa_of_each_two(run: RunDir) -> None:
     for name in ("ada", "grace", "mary"):
-        keep_labels(run, name, "faithfulness", labels_of(0, 12))
+        keep_labels(run, name, "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(12)})
     found = [one for one in agreements(read_annotations(run)) if one.dimension == "faithfulness"]
     assert [one.statistic for one in found] == ["alpha", "kappa", "kappa", "kappa"]
     assert [(one.figure.n_items, one.figure.value) for one in found] == [(12, 1.0)] * 4
 
 
-def test_annotators_of_different_answers_are_told_how_to_see_the_same(run: RunDir) -> None:
-    keep_labels(run, "ada", "faithfulness", labels_of(0, 10))
-    keep_labels(run, "grace", "faithfulness", labels_of(10, 10))
-    items = agreement_content(read_annotations(run)).items
-    assert any(line.startswith("ada and grace have labelled no answer both") for line in items)
-
-
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("labelled_by", "said"),
     [
-        ([], "Nobody has labelled."),
-        (["ada"], "Only ada has labelled"),
-        (["ada", "grace"], "all labels are equal"),
+        ({}, "Nobody has labelled."),
+        ({"ada": range(20)}, "Only ada has labelled"),
+        ({"ada": range(20), "grace": range(20)}, "all labels are equal"),
+        ({"ada": range(10), "grace": range(10, 20)}, "ada and grace have labelled no answer both"),
     ],
 )
-def test_without_agreement_there_is_a_reason(run: RunDir, names: list[str], said: str) -> None:
-    for name in names:
-        keep_labels(run, name, "faithfulness", labels_of(0, 20, label=5))
+def test_without_agreement_there_is_a_reason(run: RunDir, labelled_by: dict[str, range], said: str) -> None:
+    for name, numbers in labelled_by.items():
+        keep_labels(run, name, "faithfulness", {f"q{number:03d}": 5 for number in numbers})
     content = agreement_content(read_annotations(run))
-    assert any(said in one for one in (*content.paragraphs, *map(str, content.items)))
+    assert any(said in one for one in (*content.paragraphs, *content.items))
 
 
 Rows = list[dict[str, str]]
@@ -150,7 +145,7 @@ def labelled(tmp_path: Path) -> RunDir:
 
 @pytest.fixture
 def sheet(labelled: RunDir, tmp_path: Path) -> Path:
-    with open_session(draw_answers([labelled], 1.0, 0, "ada"), "ada") as session:
+    with adas_session(labelled) as session:
         assert write_label_sheet(session, tmp_path / "sheet.csv") == 4
     return tmp_path / "sheet.csv"
 
@@ -162,7 +157,7 @@ def fill(sheet: Path, change: Callable[[Rows], None]) -> None:
 
 
 def take(labelled: RunDir, sheet: Path) -> LabelsTaken:
-    with open_session(draw_answers([labelled], 1.0, 0, "ada"), "ada") as session:
+    with adas_session(labelled) as session:
         return take_label_sheet(session, sheet)
 
 
@@ -197,24 +192,18 @@ def test_a_label_outside_the_scale_is_one_line_with_its_row_and_nothing_is_taken
     assert read_annotations(labelled) == []
 
 
-@pytest.mark.parametrize(
-    ("same", "trouble"),
-    [(False, "row 3: there is no item '0123456789ab'"), (True, r"row 3: the item .* occurs twice")],
-)
+@pytest.mark.parametrize(("item", "trouble"), [("0123456789ab", "there is no item"), ("", "occurs twice")])
 def test_an_unknown_or_repeated_item_is_one_line_with_its_row(
-    labelled: RunDir, sheet: Path, same: bool, trouble: str
+    labelled: RunDir, sheet: Path, item: str, trouble: str
 ) -> None:
-    fill(sheet, lambda rows: rows[1].update(item=rows[0]["item"] if same else "0123456789ab"))
-    with pytest.raises(DataError, match=trouble):
+    fill(sheet, lambda rows: rows[1].update(item=item or rows[0]["item"]))
+    with pytest.raises(DataError, match=f"row 3: .*{trouble}"):
         take(labelled, sheet)
 
 
 def test_no_cell_is_a_formula_and_no_sheet_is_overwritten(labelled: RunDir, sheet: Path) -> None:
     assert f"'{FORMULA}" in {row["answer"] for row in sheet_rows(sheet)}
-    with (
-        open_session(draw_answers([labelled], 1.0, 0, "ada"), "ada") as session,
-        pytest.raises(ConfigError, match="is there already"),
-    ):
+    with adas_session(labelled) as session, pytest.raises(ConfigError, match="is there already"):
         write_label_sheet(session, sheet)
 
 
@@ -223,7 +212,7 @@ def test_a_sheet_replaces_no_later_label_of_the_page_unless_its_cell_was_changed
 ) -> None:
     keep_labels(labelled, "ada", "faithfulness", {"q000": 2, "q001": 2})
     sheet = tmp_path / "later.csv"
-    with open_session(draw_answers([labelled], 1.0, 0, "ada"), "ada") as session:
+    with adas_session(labelled) as session:
         write_label_sheet(session, sheet)
     keep_labels(labelled, "ada", "faithfulness", {"q000": 5})
 
