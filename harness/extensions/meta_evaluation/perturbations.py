@@ -6,7 +6,7 @@ of another query of the same type, by a seeded derangement, and never ones that 
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.core.records import Prediction
@@ -89,6 +89,8 @@ def _whole(name: str) -> re.Pattern[str]:
 class PerturbedCase:
     row: SampleRow
     prediction: Prediction
+    graph: TextGraph = field(default_factory=TextGraph)
+    """Entities and triplets of the answer, by rules."""
 
     @property
     def query_id(self) -> str:
@@ -109,12 +111,7 @@ class PerturbedCase:
 @dataclass(frozen=True)
 class PerturbationMaterial:
     cases: Sequence[PerturbedCase]
-    graphs: Mapping[str, TextGraph] = field(default_factory=dict)
-    """Query id -> entities and triplets of the answer, by rules."""
     seed: int = 0
-
-    def graph(self, case: PerturbedCase) -> TextGraph:
-        return self.graphs.get(case.query_id, TextGraph())
 
     def rng(self, swap: str, query_id: str = "") -> random.Random:
         """One generator per perturbation and query, so that other queries do not influence the result."""
@@ -153,8 +150,8 @@ def _answer_edit(
 
 
 def _name_swapped(case: PerturbedCase, material: PerturbationMaterial) -> str | None:
-    others = [one for query, graph in material.graphs.items() if query != case.query_id for one in graph.entities]
-    return with_another_name(case.answer, material.graph(case), others, material.rng("name", case.query_id))
+    others = [one for other in material.cases if other is not case for one in other.graph.entities]
+    return with_another_name(case.answer, case.graph, others, material.rng("name", case.query_id))
 
 
 def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
@@ -222,7 +219,7 @@ SWAPS = (
     _answer_edit(
         "triplet",
         "head and tail exchanged",
-        lambda case, material: turned_round(case.answer, material.graph(case)),
+        lambda case, _: turned_round(case.answer, case.graph),
         is_parsed=True,
     ),
     Perturbation("query", "another query", "question", _other_queries),

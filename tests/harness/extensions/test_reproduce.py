@@ -21,12 +21,29 @@ def cli(tmp_path: Path) -> CommandLineHere:
     return CommandLineHere(tmp_path)
 
 
+SMALLER = {
+    "thesis": ["dataset.sample.per_type=2", "runner.resources_interval_s=0.05"],
+    "kg_eval": [
+        "dataset.corpus=cited",
+        "per_system.naive.answer.top_k=1",
+        "matrix.dataset=[{name: uda_qa, sample: {per_type: 11}}, {name: ms_marco, sample: {per_type: 3}}]",
+    ],
+    "llm_eval": ["dataset.corpus=cited"],
+    "ge_chat": ["dataset.name=demo"],
+    "rag_eval": [],
+}
+"""Settings with which every item can still be made, in less time."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_scripted_model_makes_every_table_and_figure(paper: str, cli: CommandLineHere, tmp_path: Path) -> None:
+    settings = [word for setting in SMALLER[paper] for word in ("--set", setting)]
     # A figure of the thesis shows what processes take.
     with nullcontext() if paper == "thesis" else WorkersHere():
-        done = cli.call("reproduce", paper, "--models", "scripted", "--out", str(tmp_path / "out"), "--quiet")
+        done = cli.call(
+            *("reproduce", paper, "--models", "scripted", "--out", str(tmp_path / "out"), "--quiet", *settings)
+        )
     made = json.loads((tmp_path / "out" / "README.json").read_text())["items"]
     assert {one["number"]: one["why_not"] for one in made if one["why_not"]} == {}, done.stderr
     assert [one["number"] for one in made] == [item.number for item in load_paper(paper).items]

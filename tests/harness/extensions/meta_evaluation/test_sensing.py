@@ -39,7 +39,7 @@ PLACES = (
     *("Oslo", "Bergen", "Tromso", "Bodo", "Molde", "Narvik"),
     *("Hamar", "Moss", "Halden", "Larvik", "Vadso", "Alta"),
 )
-SWAPS = ("wrong_answer", "negation", "number", "truncation", "generic", "query")
+SWAPS = ("wrong_answer", "name", "negation", "number", "truncation", "generic", "query")
 ONE_SWAP = PerturbationChoice(swaps=("generic",))
 
 
@@ -66,7 +66,7 @@ def effect(sensed: SensitivityResult, measure: str, swap: str) -> PerturbationEf
 
 
 def test_a_measure_that_compares_with_the_reference_notices_every_edit(sensed: SensitivityResult) -> None:
-    for swap in ("wrong_answer", "negation", "number", "truncation", "generic"):
+    for swap in ("wrong_answer", "name", "negation", "number", "truncation", "generic"):
         found = effect(sensed, "token_f1", swap)
         assert (found.verdict, found.auc.value, found.n) == ("notices", 1.0, 12)
         assert found.auc.interval == (None, None), "a perfect order of few answers has no interval"
@@ -85,7 +85,7 @@ def test_every_measure_has_a_sentence_and_a_row(sensed: SensitivityResult) -> No
     groups = by_measure(sensed.effects)
     assert len(overview(sensed.effects).rows) == len(groups)
     lines = [verdict_of(measure, own) for measure, own in groups]
-    assert any(line.startswith("token F1: notices: another query's answer, negated") for line in lines)
+    assert any(line.startswith("token F1: notices: another query's answer, another name") for line in lines)
     assert len(sensitivity_data(sensed.effects)) == len(groups) * len(SWAPS)
 
 
