@@ -29,6 +29,11 @@ _VALUES = "values.json"
 _MOST_BYTES = 200_000_000
 
 
+class StoredValues(Record):
+    digest: str
+    values: CardValues
+
+
 def card_sentences(card: Card) -> Iterator[str]:
     for one in card.dimensions:
         yield f"{one.name}: {_people_said(one)}"
@@ -54,8 +59,9 @@ def card_sentences(card: Card) -> Iterator[str]:
     failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
     if failed:
         yield f"scores that failed: {', '.join(failed)}"
-    if card.silent:
-        yield f"without any score on this set: {len(card.silent)} measures"
+    scored = {one.measure.name for dimension in card.dimensions for one in dimension.measures}
+    if unscored := [one for one in card.values.measures if one.name not in scored]:
+        yield f"without any score on this set: {len(unscored)} measures"
     yield from card.values.notes
 
 
@@ -71,7 +77,7 @@ def card_json(card: Card) -> dict[str, Any]:
                 "rows": one.n,
                 "questions": one.questions,
                 "people": coefficient_data(one.people.pearson) if one.has_people else None,
-                "measures": [_measure_data(worth) for worth in one.measures],
+                "measures": [_measure_data(validity) for validity in one.measures],
             }
             for one in card.dimensions
         ],
@@ -109,7 +115,7 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
         rows=tuple(tuple(row[name] for name in kept) for row in shown),
         details=frozenset({"Kendall", "s an item"}),
         note=(
-            "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
+            "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person "
             f"alone; 'all rows': unscored rows count as the worst; intervals by question{more}."
         ),
     )
@@ -155,11 +161,6 @@ def _measure_data(worth: MeasureValidity) -> dict[str, Any]:
         "evaluator_tokens": measure.evaluator_tokens,
         "evaluator_usd": measure.evaluator_usd,
     }
-
-
-class StoredValues(Record):
-    digest: str
-    values: CardValues
 
 
 def write_card(card: Card, out: Path) -> Picture | None:

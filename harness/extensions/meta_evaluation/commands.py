@@ -18,7 +18,13 @@ from harness.cli.options import (
 )
 from harness.protocols import CommandSpec
 
-_MODEL = "PROVIDER[/MODEL]"
+JudgeOption = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="The judge, e.g. local or openai/gpt-4o-mini."),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="Evaluators, judge, budget and prices from this file.")
+]
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="A folder for a page, tables, figures and JSON.")
 ]
@@ -103,17 +109,13 @@ def sensitivity(
     ] = None,
     number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Selects the queries and the wrong answers.")] = 0,
-    judge: Annotated[
-        str | None, typer.Option("--judge", metavar=_MODEL, help="The judge, e.g. openai/gpt-4o-mini.")
-    ] = None,
+    judge: JudgeOption = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge.")] = False,
     sweep: Annotated[
         list[str] | None,
         typer.Option("--sweep", metavar="EVALUATOR.PARAMETER=VALUES", help="Repeat the test at each value."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
-    ] = None,
+    config: ConfigOption = None,
     settings: SetOption = None,
     prices: PricesOption = None,
     out: OutOption = None,
@@ -173,9 +175,7 @@ def validate(
         int | None,
         typer.Option("-n", "--n", min=1, help="Only this many questions, at least 10, e.g. -n 50."),
     ] = None,
-    judge: Annotated[
-        str | None, typer.Option("--judge", metavar=_MODEL, help="Also judged measures, e.g. --judge local.")
-    ] = None,
+    judge: JudgeOption = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge (default).")] = False,
     again: Annotated[
         Path | None,
@@ -185,9 +185,7 @@ def validate(
         Path | None, typer.Option("--out", "-o", help="Folder of the card; default: RESULTS/validity/SET.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Selects the questions of -n.")] = 0,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators, judge, budget and prices from this file.")
-    ] = None,
+    config: ConfigOption = None,
     settings: SetOption = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),

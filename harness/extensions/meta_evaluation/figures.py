@@ -51,27 +51,23 @@ def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], ne
     if len(pairs) == 1:
         figure.set_size_inches(4.6, 3.9)
     for axes, pair in zip(panels, pairs, strict=True):
-        _scatter(axes, findings, pair)
+        left, right = (findings.columns.values[name] for name in (pair.one, pair.other))
+        places = Counter((left[answer], right[answer]) for answer in left.keys() & right.keys())
+        points = sorted(places)
+        step = (_LARGEST_DOT - _DOT) / max(1, max(places.values()) - 1)
+        sizes = [_DOT + step * (places[point] - 1) for point in points]
+        axes.scatter(*zip(*points, strict=True), sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
+        axes.set_title(_said(pair), fontsize=7)
+        axes.set_xlabel(_name(pair.one), fontsize=7)
+        axes.set_ylabel(_name(pair.other), fontsize=7)
+        axes.margins(0.06)
+        axes.grid(color=LIGHT, linewidth=0.5)
+        axes.locator_params(nbins=4)
     caption = "Each dot is an answer, larger if several answers share a position; rho is Spearman's."
     n = len(findings.measurable)
     caption += f" The {len(pairs)} strongest of {n} pairs." if len(pairs) < n else ""
     alt = "; ".join(f"{pair.one} and {pair.other}: {_said(pair)}" for pair in pairs[:4])
     return Drawing("scatter", "Answer by answer", caption, alt, figure)
-
-
-def _scatter(axes: Axes, findings: CorrelationFindings, pair: CorrelatedPair) -> None:
-    left, right = (findings.columns.values[name] for name in (pair.one, pair.other))
-    places = Counter((left[answer], right[answer]) for answer in left.keys() & right.keys())
-    points = sorted(places)
-    largest = max(places.values())
-    sizes = [_DOT + (_LARGEST_DOT - _DOT) * (places[point] - 1) / max(1, largest - 1) for point in points]
-    axes.scatter([x for x, _ in points], [y for _, y in points], sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
-    axes.set_title(_said(pair), fontsize=7)
-    axes.set_xlabel(_name(pair.one), fontsize=7)
-    axes.set_ylabel(_name(pair.other), fontsize=7)
-    axes.margins(0.06)
-    axes.grid(color=LIGHT, linewidth=0.5)
-    axes.locator_params(nbins=4)
 
 
 def _heat(findings: CorrelationFindings, kind: str, new_figure: NewFigure) -> Drawing:

@@ -117,7 +117,7 @@ class DimensionCard:
     people: Correlation
     """Agreement of people on the same rows; no value for a single person."""
     measures: tuple[MeasureValidity, ...]
-    """The strongest first."""
+    """Those with a score, the strongest first."""
 
     @property
     def has_people(self) -> bool:
@@ -128,11 +128,6 @@ class DimensionCard:
 class Card:
     values: CardValues
     dimensions: tuple[DimensionCard, ...]
-
-    @property
-    def silent(self) -> tuple[str, ...]:
-        heard = {one.measure.name for card in self.dimensions for one in card.measures if one.n}
-        return tuple(one.name for one in self.values.measures if one.name not in heard)
 
 
 def build_card(values: CardValues) -> Card:
