@@ -94,11 +94,11 @@ def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[Pertu
     for swap, run in runs.swapped:
         after, n_swapped = computed_values(run), len(run.sample())
         for measure in known:
-            was, became = before[measure.name], after.get(measure.name, {})
-            shared = sorted(was.keys() & became.keys())
+            values = (before[measure.name], after.get(measure.name, {}))
+            shared = sorted(values[0].keys() & values[1].keys())
             numbers = numbers_of([clusters.get(query, query) for query in shared])
-            values = ([side[query] for query in shared] for side in (was, became))
-            found.append(_effect(measure, swap, *map(np.array, values), numbers, n_swapped))
+            was, became = (np.array([own[query] for query in shared], np.float64) for own in values)
+            found.append(_effect(measure, swap, was, became, numbers, n_swapped))
     return found
 
 
