@@ -14,8 +14,8 @@ from typing import NamedTuple
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest
 from harness.core.records import Reference
-from harness.datasets.table_reading import FieldRow, read_table
-from harness.display.csv_sheets import read_cell
+from harness.datasets.annotation_csv import cells_of
+from harness.datasets.table_reading import read_table
 from harness.display.text_format import printable
 from harness.report.measures import instead_of, known_measures
 from harness.statistics.run_frame import Frame
@@ -90,29 +90,30 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     query = next((name for name in _QUERY if name in names), None)
     if query is None:
         raise DataError(f"{path} has no column {_QUERY[0]}", f"its columns are {', '.join(map(printable, names))}")
+    rows = [(row.where, cells_of(row)) for row in table.rows]
     # The columns with a number in some row, so that the file may also contain texts.
     dimensions = [
         name
         for name in names
         if _LABEL not in names
         and name not in _ABOUT
-        and any(_number(_text(row, name)) is not None for row in table.rows)
+        and any(_number(cells.get(name, "")) is not None for _, cells in rows)
     ]
     found: dict[tuple[str, str, str, str], float] = {}
     empty = 0
-    for row in table.rows:
-        cells = [(name, _text(row, name)) for name in dimensions]
-        run = next(filter(None, (_text(row, name) for name in _RUN)), "")
-        for dimension, cell in cells or [(_text(row, _DIMENSION) or _LABEL, _text(row, _LABEL))]:
+    for where, cells in rows:
+        run = next(filter(None, (cells.get(name) for name in _RUN)), "")
+        wide = [(name, cells.get(name, "")) for name in dimensions]
+        for dimension, cell in wide or [(cells.get(_DIMENSION) or _LABEL, cells.get(_LABEL, ""))]:
             if cell.casefold() in _NO_LABEL:
                 empty += 1
                 continue
-            answer = (run, _text(row, query), _text(row, _ANNOTATOR), dimension)
+            answer = (run, cells.get(query, ""), cells.get(_ANNOTATOR, ""), dimension)
             if answer in found:
                 what = f"{path} labels {printable(dimension)} of {printable(answer[1])} twice"
                 fix = "leave one row for each, or say in a column `annotator` or `run` how they differ"
                 raise DataError(what, fix)
-            found[answer] = _label(row.where, dimension, cell, scale)
+            found[answer] = _label(where, dimension, cell, scale)
     if not found:
         what = f"{path} has no labels"
         raise DataError(what, "columns: query_id and one for each dimension, or dimension and label")
@@ -147,11 +148,6 @@ def _label(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> fl
         what = f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}"
         raise DataError(what, "correct the row, or name another --scale")
     return value
-
-
-def _text(row: FieldRow, name: str) -> str:
-    value = row.fields.get(name)
-    return "" if value is None else read_cell(str(value)).strip()
 
 
 class PlacedAnswer(NamedTuple):
