@@ -57,7 +57,7 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
         both = " and ".join(one.annotators)
         if not one.figure.n_items:
             same = "the same --fraction and --seed show both the same"
-            said.append(f"{both} have labelled no answer both: {same}.")
+            said.append(f"{both} have labelled no answer in common: {same}.")
         elif one.figure.why:
             said.append(f"{one.title}, {one.statistic} of {both}: {one.figure.why}.")
     rows = tuple(

@@ -38,7 +38,9 @@ def content(reported: Reported) -> Content:
         return Content()
     people = ", ".join(sorted({one.annotator for one in labels}))
     answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
-    tables, few, left_out = [], dict[str, None](), []
+    tables: list[Table] = []
+    few: dict[str, None] = {}
+    left_out: list[str] = []
     for scale in labelled_scales([one.dimension for one in labels]):
         found = [*_rows(reported.group, scale, said)]
         few |= {why: None for _, why, _ in found if why}

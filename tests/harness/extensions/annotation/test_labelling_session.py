@@ -125,7 +125,7 @@ def test_agreement_is_alpha_of_all_and_kappa_of_each_two(run: RunDir) -> None:
         ({}, "Nobody has labelled."),
         ({"ada": range(20)}, "Only ada has labelled"),
         ({"ada": range(20), "grace": range(20)}, "all labels are equal"),
-        ({"ada": range(10), "grace": range(10, 20)}, "ada and grace have labelled no answer both"),
+        ({"ada": range(10), "grace": range(10, 20)}, "ada and grace have labelled no answer in common"),
     ],
 )
 def test_without_agreement_there_is_a_reason(run: RunDir, labelled_by: dict[str, range], said: str) -> None:
@@ -224,7 +224,12 @@ def test_a_sheet_replaces_no_later_label_of_the_page_unless_its_cell_was_changed
     fill(sheet, another_column)
     assert take(labelled, sheet) == LabelsTaken(items=4, labels=4, cannot_tell=0)
     assert faithfulness(labelled) == {"q000": 5, "q001": 2}
-    fill(sheet, lambda rows: [row.update(faithfulness="1") for row in rows if row["faithfulness"]])
+
+    def labels_of_one(rows: Rows) -> None:
+        for row in rows:
+            row["faithfulness"] = row["faithfulness"] and "1"
+
+    fill(sheet, labels_of_one)
     assert take(labelled, sheet) == LabelsTaken(items=2, labels=2, cannot_tell=0, replaced=1)
     assert faithfulness(labelled) == {"q000": 1, "q001": 1}
 
