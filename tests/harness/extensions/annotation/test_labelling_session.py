@@ -2,14 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from labelled_runs import FORMULA, keep_labels, labelled_run
 from paired_runs import ScoredRun, write_run
-from question_reviews import sheet_rows, write_rows
+from question_reviews import fill, sheet_rows
 
 from harness.core.errors import ConfigError, DataError
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreements
@@ -135,9 +134,6 @@ def test_without_agreement_there_is_a_reason(run: RunDir, labelled_by: dict[str,
     assert any(said in one for one in (*content.paragraphs, *content.items))
 
 
-Rows = list[dict[str, str]]
-
-
 @pytest.fixture
 def labelled(tmp_path: Path) -> RunDir:
     return labelled_run(tmp_path / "results", n=4, said={"q000": FORMULA})
@@ -150,23 +146,14 @@ def sheet(labelled: RunDir, tmp_path: Path) -> Path:
     return tmp_path / "sheet.csv"
 
 
-def fill(sheet: Path, change: Callable[[Rows], None]) -> None:
-    rows = sheet_rows(sheet)
-    change(rows)
-    write_rows(sheet, rows)
-
-
 def take(labelled: RunDir, sheet: Path) -> LabelsTaken:
     with adas_session(labelled) as session:
         return take_label_sheet(session, sheet)
 
 
 def test_filled_in_cells_are_kept_and_empty_ones_ignored(labelled: RunDir, sheet: Path) -> None:
-    def some(rows: Rows) -> None:
-        rows[0] |= {"faithfulness": "4", "factual_correctness": "5.0", "note": "odd"}
-        rows[2]["context_relevancy"] = "cannot tell"
-
-    fill(sheet, some)
+    some = {"faithfulness": "4", "factual_correctness": "5.0", "note": "odd"}
+    fill(sheet, some, {}, {"context_relevancy": "cannot tell"}, {})
     assert take(labelled, sheet) == LabelsTaken(items=2, labels=2, cannot_tell=1)
     assert take(labelled, sheet).items == 0, "the same sheet adds nothing"
     said = [(one.dimension, one.label, one.cannot_tell) for one in read_annotations(labelled)]
@@ -182,11 +169,7 @@ def test_filled_in_cells_are_kept_and_empty_ones_ignored(labelled: RunDir, sheet
 def test_a_label_outside_the_scale_is_one_line_with_its_row_and_nothing_is_taken(
     labelled: RunDir, sheet: Path, label: str
 ) -> None:
-    def wrong(rows: Rows) -> None:
-        rows[0]["faithfulness"] = "4"
-        rows[2]["faithfulness"] = label
-
-    fill(sheet, wrong)
+    fill(sheet, {"faithfulness": "4"}, {}, {"faithfulness": label}, {})
     with pytest.raises(DataError, match=r"row 4, faithfulness: the label .* is outside its scale"):
         take(labelled, sheet)
     assert read_annotations(labelled) == []
@@ -196,7 +179,7 @@ def test_a_label_outside_the_scale_is_one_line_with_its_row_and_nothing_is_taken
 def test_an_unknown_or_repeated_item_is_one_line_with_its_row(
     labelled: RunDir, sheet: Path, item: str, trouble: str
 ) -> None:
-    fill(sheet, lambda rows: rows[1].update(item=item or rows[0]["item"]))
+    fill(sheet, {}, {"item": item or sheet_rows(sheet)[0]["item"]}, {}, {})
     with pytest.raises(DataError, match=f"row 3: .*{trouble}"):
         take(labelled, sheet)
 
@@ -216,20 +199,12 @@ def test_a_sheet_replaces_no_later_label_of_the_page_unless_its_cell_was_changed
         write_label_sheet(session, sheet)
     keep_labels(labelled, "ada", "faithfulness", {"q000": 5})
 
-    def another_column(rows: Rows) -> None:
-        for row in rows:
-            as_fraction = row["faithfulness"] and f"{row['faithfulness']}.0"
-            row |= {"context_relevancy": "3", "faithfulness": as_fraction}
-
-    fill(sheet, another_column)
+    # A spreadsheet may turn whole numbers into decimals.
+    given = [row["faithfulness"] for row in sheet_rows(sheet)]
+    fill(sheet, *({"context_relevancy": "3", "faithfulness": label and f"{label}.0"} for label in given))
     assert take(labelled, sheet) == LabelsTaken(items=4, labels=4, cannot_tell=0)
     assert faithfulness(labelled) == {"q000": 5, "q001": 2}
-
-    def labels_of_one(rows: Rows) -> None:
-        for row in rows:
-            row["faithfulness"] = row["faithfulness"] and "1"
-
-    fill(sheet, labels_of_one)
+    fill(sheet, *({"faithfulness": label and "1"} for label in given))
     assert take(labelled, sheet) == LabelsTaken(items=2, labels=2, cannot_tell=0, replaced=1)
     assert faithfulness(labelled) == {"q000": 1, "q001": 1}
 
