@@ -71,16 +71,26 @@ def _run(runs: PaperRuns, data: str) -> RunDir:
 
 def _beside_ragas(data: str, runs: PaperRuns) -> Table:
     columns = measured_columns([_run(runs, data)])
-    rows: list[tuple[Entry, ...]] = [
-        (_spoken(pair), *(spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
+    rows = (
+        [_spoken(pair), *(spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values())]
         for pair in PAIRS
-    ]
+    )
     return item_table(("dimension", *_KG), rows, f"Spearman's correlation with RAGAS over the answers to {data}.")
 
 
 def _beside_people(runs: PaperRuns) -> Table:
     found = [_run(runs, data) for data in _DATA]
-    given = _scripted_labels(found) if runs.models == "scripted" else _labels(found)
+    note = "Scripted labels: they mean nothing."
+    given = _scripted_labels(found)
+    if runs.models != "scripted":
+        given = [
+            HumanLabel(run.run_id, one.query_id, one.annotator, one.dimension, one.label)
+            for run in found
+            for one in read_annotations(run)
+            if one.dimension and one.label is not None
+        ]
+        people = len({label.annotator for label in given})
+        note = f"Spearman's correlation with the labels of {people} people."
     if not given:
         raise NotMade("no answer is labelled: `rag-harness annotate RUN --fraction 0.1`, for each of its runs")
     rows: list[tuple[Entry, ...]] = []
@@ -88,20 +98,7 @@ def _beside_people(runs: PaperRuns) -> Table:
     for pair, place in PAIRS.items():
         names = [*(name.format(pair) for name in _KG.values()), _RAGAS[pair]]
         rows.append((_spoken(pair), *(spearman(columns, name, place.dimension) for name in names)))
-    people = len({label.annotator for label in given})
-    note = f"Spearman's correlation with the labels of {people} people."
-    if runs.models == "scripted":
-        note = "Scripted labels: they mean nothing."
     return item_table(("dimension", *_KG, "RAGAS"), rows, note)
-
-
-def _labels(found: Sequence[RunDir]) -> list[HumanLabel]:
-    return [
-        HumanLabel(run.run_id, one.query_id, one.annotator, one.dimension, one.label)
-        for run in found
-        for one in read_annotations(run)
-        if one.dimension and one.label is not None
-    ]
 
 
 def _scripted_labels(found: Sequence[RunDir]) -> list[HumanLabel]:
@@ -132,9 +129,7 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
         )
     }
     queries = sorted({query for column in columns.values() for query in column})
-    rows: list[tuple[Entry, ...]] = [
-        (query, *(Quantity(column.get(query)) for column in columns.values())) for query in queries
-    ]
+    rows = ([query, *(Quantity(column.get(query)) for column in columns.values())] for query in queries)
     means = (f"{title} {sum(own.values()) / len(own):.2f}" for title, own in columns.items() if own)
     return item_table(("query", *columns), rows, f"Means: {'; '.join(means)}.")
 
