@@ -79,11 +79,8 @@ def _conversations(
     if not chosen:
         missing = ", ".join(title for title, measure in columns.items() if not values.get(measure))
         raise NotMade(f"no answer has all scores{f'; there is none of {missing}' if missing else ''}")
-    rows: list[tuple[Entry, ...]] = [
-        (title, *(Quantity(values[measure][query]) for query in chosen)) for title, measure in columns.items()
-    ]
-    queries = ", ".join(printable(query) for query in chosen)
-    note = f"Answers to {queries}."
+    rows = ([title, *(Quantity(values[measure][query]) for query in chosen)] for title, measure in columns.items())
+    note = f"Answers to {', '.join(map(printable, chosen))}."
     if unsupported := len(without & set(chosen)):
         note += f" {unsupported} of them have no source, so every score is 0."
     return item_table(("score", *names[: len(chosen)]), rows, note)
@@ -114,13 +111,11 @@ def _graph(runs: PaperRuns) -> Table:
     centre = max(sent, key=lambda name: len(sent[name]))
     rows: list[tuple[Entry, ...]] = []
     for one in sent[centre][:_MOST_MAILS]:
-        rows.append((one.doc_id, centre, "SENT", one.doc_id, Quantity(len(sent[centre]), unit="count")))
-        thread = one.title.removeprefix("Re: ")
-        rows.append((one.doc_id, one.doc_id, "PART_OF", thread, Quantity(None)))
+        mail, thread = one.doc_id, one.title.removeprefix("Re: ")
+        rows.append((mail, centre, "SENT", mail, Quantity(len(sent[centre]), unit="count")))
+        rows.append((mail, mail, "PART_OF", thread, Quantity(None)))
         for name in _people(one, "to", "cc"):
-            rows.append(
-                (one.doc_id, name, "RECEIVED", one.doc_id, Quantity(len(sent.get(name, ())), unit="count"))
-            )
+            rows.append((mail, name, "RECEIVED", mail, Quantity(len(sent.get(name, ())), unit="count")))
     return item_table(("mail", "source", "relation", "target", "mails sent by the source"), rows)
 
 
@@ -179,12 +174,9 @@ _SCRIPT = {
 }
 """A scripted agent asks the graph, and then answers."""
 _GRADES = {
-    **{
-        f"- {name}:": str(3 + at % 3)
-        for at, name in enumerate(("Query relevance", "Factual accuracy", "Coverage"))
-    },
-    **{f"- {name}:": "4" for name in ("Coherence", "Consistency", "Relevance")},
-    "- Fluency:": "5",
+    "- Query relevance:": "3",
+    **{f"- {name}:": "4" for name in ("Factual accuracy", "Coherence", "Consistency", "Relevance")},
+    **{f"- {name}:": "5" for name in ("Coverage", "Fluency")},
 }
 PAPER = Paper(
     name="rag_eval",
