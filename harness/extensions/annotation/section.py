@@ -90,8 +90,8 @@ def _rows(
 
 def _with_failures(found: PoweredMean, share: float) -> Quantity:
     """The mean over all queries if missing answers have the worst value. `share`: of queries with an answer."""
-    limits = (found.value, *found.interval)
-    return Quantity(*(None if value is None else share * value for value in limits), unit="share")
+    value, low, high = (one if one is None else share * one for one in (found.value, *found.interval))
+    return Quantity(value, low, high, unit="share")
 
 
 def _on_scale(measure: Measure, value: float) -> float:

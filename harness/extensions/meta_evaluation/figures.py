@@ -56,7 +56,8 @@ def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], ne
         points = sorted(places)
         step = (_LARGEST_DOT - _DOT) / max(1, max(places.values()) - 1)
         sizes = [_DOT + step * (places[point] - 1) for point in points]
-        axes.scatter(*zip(*points, strict=True), sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
+        x, y = zip(*points, strict=True)
+        axes.scatter(x, y, sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
         axes.set_title(_said(pair), fontsize=7)
         axes.set_xlabel(_name(pair.one), fontsize=7)
         axes.set_ylabel(_name(pair.other), fontsize=7)

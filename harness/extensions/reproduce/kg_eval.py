@@ -129,7 +129,9 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
         )
     }
     queries = sorted({query for column in columns.values() for query in column})
-    rows = ([query, *(Quantity(column.get(query)) for column in columns.values())] for query in queries)
+    rows: list[tuple[Entry, ...]] = [
+        (query, *(Quantity(column.get(query)) for column in columns.values())) for query in queries
+    ]
     means = (f"{title} {sum(own.values()) / len(own):.2f}" for title, own in columns.items() if own)
     return item_table(("query", *columns), rows, f"Means: {'; '.join(means)}.")
 

@@ -142,7 +142,8 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
     ]
     figure = new_figure(figsize=(4.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.scatter(*zip(*points, strict=True), s=14, color=PALETTE[0], alpha=0.5)
+    x, y = zip(*points, strict=True)
+    axes.scatter(x, y, s=14, color=PALETTE[0], alpha=0.5)
     axes.set_xlabel(table.header[1])
     axes.set_ylabel(table.header[2])
     axes.grid(color=LIGHT, linewidth=0.6)

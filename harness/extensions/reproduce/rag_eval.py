@@ -79,7 +79,9 @@ def _conversations(
     if not chosen:
         missing = ", ".join(title for title, measure in columns.items() if not values.get(measure))
         raise NotMade(f"no answer has all scores{f'; there is none of {missing}' if missing else ''}")
-    rows = ([title, *(Quantity(values[measure][query]) for query in chosen)] for title, measure in columns.items())
+    rows: list[tuple[Entry, ...]] = [
+        (title, *(Quantity(values[measure][query]) for query in chosen)) for title, measure in columns.items()
+    ]
     note = f"Answers to {', '.join(map(printable, chosen))}."
     if unsupported := len(without & set(chosen)):
         note += f" {unsupported} of them have no source, so every score is 0."

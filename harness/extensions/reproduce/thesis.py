@@ -169,7 +169,7 @@ def _resources(system: str, runs: PaperRuns) -> Table:
     if len(samples) < 2 or scale is None:
         raise NotMade(f"{len(samples)} samples of CPU and RAM: answering took less than two intervals of 2 s")
     cpu, ram = (QUANTITIES.index(name) for name in ("machine_cpu_percent", "machine_ram_bytes"))
-    rows = []
+    rows: list[tuple[Entry, ...]] = []
     for one in samples:
         used = one.quantities[ram]
         values = (round(one.time_s - samples[0].time_s, 1), one.quantities[cpu], used and scale * used)

@@ -28,13 +28,13 @@ Z: list[float | str] = [RNG.random() for _ in range(N)]
 
 
 def run_with(results: Path, system: str = "s", judge: str = "", **scores: list[float | str]) -> RunDir:
-    models = {"judge": {"model": judge}} if judge else {}
-    made = EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0), models=models)
+    made = EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
+    made = made.model_copy(update={"models": {"judge": {"model": judge}} if judge else {}})
     return write_run(results, ScoredRun(system=system, scores=scores, evaluator=made, types=("a", "b")))
 
 
 def columns_of(results: Path, **scores: list[float | str]) -> ValueColumns:
-    return measured_columns([run_with(results, **scores)])
+    return measured_columns([run_with(results, "s", "", **scores)])
 
 
 def labelled(folder: Path, columns: ValueColumns, *lines: str) -> ValueColumns:
