@@ -22,7 +22,14 @@ def cli(tmp_path: Path) -> CommandLineHere:
 
 
 SMALLER = {
-    "thesis": ["dataset.sample.per_type=2", "runner.resources_interval_s=0.05"],
+    "thesis": [
+        "dataset.sample.per_type=1",
+        "per_system.naive.answer.top_k=3",
+        "per_system.recursive.answer={rounds: 2, k_per_round: 2, sub_questions: cumulative, stop: no_new_passage}",
+        "per_system.kg.answer.top_k=2",
+        "per_system.community.answer.context_tokens=2000",
+        "runner.resources_interval_s=0.05",
+    ],
     "kg_eval": [
         "dataset.corpus=cited",
         "per_system.naive.answer.top_k=1",
