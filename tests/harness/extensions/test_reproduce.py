@@ -2,7 +2,6 @@
 
 import csv
 import json
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -27,8 +26,9 @@ SMALLER = {
         "per_system.naive.answer.top_k=3",
         "per_system.recursive.answer={rounds: 2, k_per_round: 2, sub_questions: cumulative, stop: no_new_passage}",
         "per_system.kg.answer.top_k=2",
+        "per_system.kg.index.extractor=bounded",
         "per_system.community.answer.context_tokens=2000",
-        "runner.resources_interval_s=0.05",
+        "runner.resources_interval_s=0.1",
     ],
     "kg_eval": [
         "dataset.corpus=cited",
@@ -46,8 +46,8 @@ SMALLER = {
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_scripted_model_makes_every_table_and_figure(paper: str, cli: CommandLineHere, tmp_path: Path) -> None:
     settings = [word for setting in SMALLER[paper] for word in ("--set", setting)]
-    # A figure of the thesis shows what processes take.
-    with nullcontext() if paper == "thesis" else WorkersHere():
+    # A figure of the thesis shows what the processes that answer take.
+    with WorkersHere("index") if paper == "thesis" else WorkersHere():
         done = cli.call(
             *("reproduce", paper, "--models", "scripted", "--out", str(tmp_path / "out"), "--quiet", *settings)
         )
