@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from harness.core.records import Phase
-from harness.runner.executing.messages import AnswerTurn, Event, SystemFailed, read_event
+from harness.runner.executing.messages import AnswerTurn, Event, Job, SystemFailed, read_event
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
 
@@ -25,7 +25,8 @@ class WorkersHere:
         in_a_process, phases = Supervisor.run, self._phases
 
         def run(supervisor: Supervisor) -> WorkerEnd:
-            is_here = not phases or supervisor._job.phase in phases
+            job = supervisor._job
+            is_here = not phases or (isinstance(job, Job) and job.phase in phases)
             return _work_here(supervisor) if is_here else in_a_process(supervisor)
 
         self._patches: list[Any] = [
