@@ -1,10 +1,12 @@
 """Answers made wrong, scored by real evaluators that ask no model."""
 
+import json
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from command_line import CommandLineHere
 from paired_runs import ScoredRun, write_run
 
 from harness.api.config_building import named_judge
@@ -173,6 +175,27 @@ def test_each_value_of_a_parameter_has_a_row_and_a_point(sensed: SensitivityResu
         (drawing,) = draw_sweeps(swept, new_figure)
         assert [line.get_xdata().tolist() for line in drawing.figure.axes[0].lines] == [[0, 1], [0, 1]]  # type: ignore[union-attr]
         assert draw_sweeps(swept[:1], new_figure) == []
+
+
+def test_the_command_prints_json_and_writes_a_page(tmp_path: Path) -> None:
+    cli = CommandLineHere(tmp_path)
+    run, out = references(cli.results), tmp_path / "out"
+    words = (
+        "sensitivity",
+        run.run_id,
+        "-e",
+        "answer",
+        "--swap",
+        "generic",
+        "--json",
+        "--quiet",
+        "--out",
+        str(out),
+    )
+    data = json.loads(cli.call(*words).stdout)
+    assert (data["run"], data["n_answers"]) == (run.run_id, 12)
+    assert json.loads((out / "sensitivity.json").read_text()) == data
+    assert (out / "figures" / "auc.svg").is_file()
 
 
 @pytest.mark.parametrize(
