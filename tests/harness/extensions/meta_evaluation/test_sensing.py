@@ -180,19 +180,8 @@ def test_each_value_of_a_parameter_has_a_row_and_a_point(sensed: SensitivityResu
 def test_the_command_prints_json_and_writes_a_page(tmp_path: Path) -> None:
     cli = CommandLineHere(tmp_path)
     run, out = references(cli.results), tmp_path / "out"
-    words = (
-        "sensitivity",
-        run.run_id,
-        "-e",
-        "answer",
-        "--swap",
-        "generic",
-        "--json",
-        "--quiet",
-        "--out",
-        str(out),
-    )
-    data = json.loads(cli.call(*words).stdout)
+    words = ("sensitivity", run.run_id, "-e", "answer", "--swap", "generic", "--json", "--quiet")
+    data = json.loads(cli.call(*words, "--out", str(out)).stdout)
     assert (data["run"], data["n_answers"]) == (run.run_id, 12)
     assert json.loads((out / "sensitivity.json").read_text()) == data
     assert (out / "figures" / "auc.svg").is_file()
