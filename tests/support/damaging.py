@@ -8,7 +8,8 @@ from io import StringIO
 from typing import Any
 from unittest.mock import patch
 
-from harness.runner.executing.messages import AnswerTurn, Event, SystemFailed, read_event
+from harness.core.records import Phase
+from harness.runner.executing.messages import AnswerTurn, Event, Job, SystemFailed, read_event
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
 
@@ -16,9 +17,20 @@ from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
 class WorkersHere:
     """Runs workers in this process, because starting their processes takes most of the time."""
 
+    def __init__(self, *phases: Phase) -> None:
+        """`phases`: only those; none: all."""
+        self._phases = phases
+
     def __enter__(self) -> None:
+        in_a_process, phases = Supervisor.run, self._phases
+
+        def run(supervisor: Supervisor) -> WorkerEnd:
+            job = supervisor._job
+            is_here = not phases or (isinstance(job, Job) and job.phase in phases)
+            return _work_here(supervisor) if is_here else in_a_process(supervisor)
+
         self._patches: list[Any] = [
-            patch.object(Supervisor, "run", _work_here),
+            patch.object(Supervisor, "run", run),
             patch.object(Supervisor, "turn", _turn_here),
         ]
         for one in self._patches:

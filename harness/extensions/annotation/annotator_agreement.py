@@ -1,16 +1,14 @@
 """Agreement of the annotators of some runs, and what is still missing."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from harness.core.records import Annotation, Dimension
 from harness.display import Content, Quantity, Table, counted
-from harness.extensions.annotation.label_scales import labelled_scales
+from harness.extensions.annotation.label_scales import LabelScale, labelled_scales
 from harness.statistics.agreement import AgreementFigure, RatedItem, ordinal_alpha, weighted_kappa
-
-ALPHA, KAPPA = "alpha", "kappa"
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,7 @@ class DimensionAgreement:
     title: str
     annotators: tuple[str, ...]
     statistic: str
-    """`ALPHA` for all annotators, or `KAPPA` for two."""
+    """alpha, of all annotators, or kappa, of two."""
     figure: AgreementFigure
     n_labelled: int
     """Answers that at least one of them labelled."""
@@ -32,7 +30,12 @@ def agreements(annotations: Sequence[Annotation]) -> list[DimensionAgreement]:
     if len(names) < 2:
         return []
     scales = labelled_scales([one.dimension for one in annotations])
-    return [found for scale in scales for found in _of(annotations, scale.dimension, scale.title, names)]
+    everyone_and_pairs = [tuple(names), *combinations(names, 2)]
+    return [
+        _agreement(annotations, scale, people, is_alpha=place == 0)
+        for scale in scales
+        for place, people in enumerate(everyone_and_pairs)
+    ]
 
 
 def agreement_content(annotations: Sequence[Annotation]) -> Content:
@@ -54,7 +57,7 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
         both = " and ".join(one.annotators)
         if not one.figure.n_items:
             same = "the same --fraction and --seed show both the same"
-            said.append(f"{both} have labelled no answer both: {same}.")
+            said.append(f"{both} have labelled no answer in common: {same}.")
         elif one.figure.why:
             said.append(f"{one.title}, {one.statistic} of {both}: {one.figure.why}.")
     rows = tuple(
@@ -99,30 +102,23 @@ def agreement_json(annotations: Sequence[Annotation]) -> list[dict[str, object]]
     ]
 
 
-def _of(
-    annotations: Sequence[Annotation], dimension: Dimension, title: str, names: Sequence[str]
-) -> Iterator[DimensionAgreement]:
-    own = [one for one in annotations if one.dimension == dimension]
-    ratings: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+def _agreement(
+    annotations: Sequence[Annotation], scale: LabelScale, people: tuple[str, ...], *, is_alpha: bool
+) -> DimensionAgreement:
+    own = [one for one in annotations if one.dimension == scale.dimension and one.annotator in people]
+    labels: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     """(run, query) -> annotator -> label."""
-    for given in own:
-        if given.label is not None:
-            ratings[given.run, given.query_id][given.annotator] = given.label
-
-    def figured(people: tuple[str, ...], statistic: str, figure: AgreementFigure) -> DimensionAgreement:
-        labelled = sum(any(name in said for name in people) for said in ratings.values())
-        unknown = sum(one.cannot_tell and one.annotator in people for one in own)
-        return DimensionAgreement(dimension, title, people, statistic, figure, labelled, unknown)
-
-    everyone = [RatedItem(query, tuple(said.values())) for (_, query), said in ratings.items()]
-    yield figured(tuple(names), ALPHA, ordinal_alpha(everyone))
-    for one, other in combinations(names, 2):
-        both = [
-            RatedItem(query, (said[one], said[other]))
-            for (_, query), said in ratings.items()
-            if one in said and other in said
-        ]
-        yield figured((one, other), KAPPA, weighted_kappa(both))
+    for one in own:
+        if one.label is not None:
+            labels[one.run, one.query_id][one.annotator] = one.label
+    items = [
+        RatedItem(query, tuple(given[name] for name in people if name in given))
+        for (_, query), given in labels.items()
+        if is_alpha or len(given) == 2
+    ]
+    statistic, figure = ("alpha", ordinal_alpha(items)) if is_alpha else ("kappa", weighted_kappa(items))
+    unknown = sum(one.cannot_tell for one in own)
+    return DimensionAgreement(scale.dimension, scale.title, people, statistic, figure, len(labels), unknown)
 
 
 def _names(annotations: Sequence[Annotation]) -> list[str]:

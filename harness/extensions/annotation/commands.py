@@ -57,7 +57,10 @@ def annotate(
 
       rag-harness annotate RUN --agreement
     """
+    from harness.core.current_process import user_name
     from harness.core.errors import ConfigError
+    from harness.extensions.annotation.label_scales import SCALE_SETS
+    from harness.extensions.annotation.labelling_session import draw_answers
     from harness.extensions.annotation.terminal import label_answers, print_agreement, write_everybodys_labels
     from harness.store import find_runs
 
@@ -73,16 +76,11 @@ def annotate(
     elif labels:
         write_everybodys_labels(found, labels)
     else:
-        label_answers(
-            found,
-            annotator,
-            fraction=fraction,
-            seed=seed,
-            port=port,
-            to_csv=to_csv,
-            from_csv=from_csv,
-            scales=scales,
-        )
+        name = annotator or user_name()
+        if name is None:
+            raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
+        drawn = draw_answers(found, fraction, seed, name, SCALE_SETS[scales])
+        label_answers(drawn, name, port=port, to_csv=to_csv, from_csv=from_csv)
 
 
 ANNOTATE = CommandSpec("annotate", lambda _runtime: annotate, "understand")

@@ -6,7 +6,7 @@ The page shows no run, no system and no score.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
@@ -36,6 +36,7 @@ class ShownAnswer:
     prediction: Prediction
     item_id: str
     """Its id on page and sheet, which reveals neither run nor query."""
+    asked: Sequence[LabelScale]
 
     @property
     def query_id(self) -> str:
@@ -52,15 +53,12 @@ class DrawnAnswers:
     items: tuple[ShownAnswer, ...]
     """In the annotator's order."""
     n_queries: int
-    """Queries that were drawn."""
+    """Queries of all runs."""
     n_failed: int
     """Drawn (run, query) pairs without an answer to show."""
     n_unanswered: int
     """Those of them without a record yet."""
-    scales: Sequence[LabelScale] = SCALES
-
-    def asked_of(self, item: ShownAnswer) -> list[LabelScale]:
-        return asked_of(item.prediction, self.scales)
+    scales: Sequence[LabelScale]
 
 
 def draw_answers(
@@ -82,11 +80,12 @@ def draw_answers(
         for query_id in kept:
             record = records.get((query_id, 0))
             prediction = record.prediction if record else None
-            if prediction is None or not asked_of(prediction, scales):
+            if prediction and (asked := asked_of(prediction, scales)):
+                item_id = short_digest([run_id, query_id])
+                items.append(ShownAnswer(run, rows[query_id], prediction, item_id, asked))
+            else:
                 failed += 1
                 unanswered += record is None
-                continue
-            items.append(ShownAnswer(run, rows[query_id], prediction, short_digest([run_id, query_id])))
     if not items:
         raise ConfigError("none of the answers drawn can be labelled", "name runs with answers: rag-harness run")
     items.sort(key=lambda one: one.item_id)
@@ -119,20 +118,20 @@ class LabellingSession:
 
     def is_complete(self, item: ShownAnswer) -> bool:
         """Whether every question about it was answered, "cannot tell" included."""
-        return {scale.dimension for scale in self.drawn.asked_of(item)} <= self.labels_of(item).keys()
+        return {scale.dimension for scale in item.asked} <= self.labels_of(item).keys()
 
     @property
     def n_complete(self) -> int:
         return sum(map(self.is_complete, self.drawn.items))
 
     def label(
-        self, item: ShownAnswer, dimension: Dimension, label: int | None, *, cannot_tell: bool
+        self, item: ShownAnswer, dimension: Dimension, label: int | None, *, cannot_tell: bool = False
     ) -> Annotation:
         """The annotation to keep; without a label and `cannot_tell`, the earlier label is withdrawn.
 
         Raises ConfigError if this is not asked of this answer.
         """
-        if dimension not in {scale.dimension for scale in self.drawn.asked_of(item)}:
+        if dimension not in {scale.dimension for scale in item.asked}:
             raise ConfigError(f"{dimension} is not asked of this answer", "leave it empty")
         return self._annotation(item, dimension, label=label, cannot_tell=cannot_tell)
 
@@ -201,20 +200,13 @@ def annotation_page(session: LabellingSession) -> LocalPage:
 
 
 def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
-    said, note = session.labels_of(item), session.labels_of(item).get(None)
+    said = session.labels_of(item)
+    note = said.get(None)
     scales = []
-    for scale in session.drawn.asked_of(item):
+    for scale in item.asked:
         one = said.get(scale.dimension)
-        scales.append(
-            {
-                "dimension": scale.dimension,
-                "title": scale.title,
-                "asks": scale.asks,
-                "anchors": scale.anchors,
-                "label": one and one.label,
-                "cannot_tell": one is not None and one.cannot_tell,
-            }
-        )
+        given = {"label": one and one.label, "cannot_tell": one is not None and one.cannot_tell}
+        scales.append({**asdict(scale), **given})
     return {
         "id": item.item_id,
         "question": item.row.query.text,

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean
 
 from harness.core.errors import StoreError
@@ -11,8 +10,7 @@ from harness.display import Content, Entry, Quantity, Table, counted, printable
 from harness.extensions.annotation.label_scales import HIGHEST, LOWEST, LabelScale, labelled_scales
 from harness.protocols import Measure
 from harness.report.sections import Reported, SectionSpec
-from harness.report.view import Group, RunView
-from harness.statistics.confidence_intervals import Interval
+from harness.report.view import Group
 from harness.statistics.prediction_powered import FEWEST_LABELS, PoweredMean, powered_mean
 from harness.store.annotations import read_annotations
 
@@ -22,20 +20,11 @@ _NOTE = (
     "Both: the measure over all answers, corrected by how it differs from the labels (PPI++); weight: how much "
     "it counts, from 0 to 1. Queries as sampled; failed ones count as 0. Labels are assumed to be a random sample."
 )
-
-
-@dataclass(frozen=True)
-class CorrectedMean:
-    """A measure of a run, and its mean corrected by human labels; all from 0 to 1."""
-
-    view: RunView
-    measure: str
-    scored: float | None
-    """The measure's mean over the queries that it scored and those that failed."""
-    alone: PoweredMean
-    both: PoweredMean
-    n_unscored: int
-    """Labelled answers to which the metric does not apply, such as abstentions; they are left out of both."""
+_FEW = (
+    f"Fewer than {FEWEST_LABELS} labels of a run cannot correct a judge: they say too little about its accuracy. "
+    "The mean of the labels alone is shown."
+)
+_UNSCORED = "without a score, such as abstentions, left out, also from the labels alone"
 
 
 def content(reported: Reported) -> Content:
@@ -49,54 +38,60 @@ def content(reported: Reported) -> Content:
         return Content()
     people = ", ".join(sorted({one.annotator for one in labels}))
     answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
-    found = {
-        scale: _corrected(reported.group, scale, said)
-        for scale in labelled_scales([one.dimension for one in labels])
-    }
-    few = [one for own in found.values() for one in own if one.both.why]
-    items = list(dict.fromkeys(_why(one) for one in few))
-    items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]
-    tables = []
-    for scale, own in found.items():
-        if own:
-            rows = tuple(_row(reported.group, one) for one in own)
+    tables: list[Table] = []
+    few: dict[str, None] = {}
+    left_out: list[str] = []
+    for scale in labelled_scales([one.dimension for one in labels]):
+        found = [*_rows(reported.group, scale, said)]
+        few |= {why: None for _, why, _ in found if why}
+        left_out += [note for *_, note in found if note]
+        if rows := tuple(row for row, *_ in found):
             tables.append(Table(f"labels-{scale.dimension.replace('_', '-')}", scale.title, _HEADER, rows, _NOTE))
-    return Content(paragraphs=[f"{answers} labelled by {people}."], items=items, tables=tables)
+    return Content(paragraphs=[f"{answers} labelled by {people}."], items=[*few, *left_out], tables=tables)
 
 
-def _corrected(group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]) -> list[CorrectedMean]:
+def _rows(
+    group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]
+) -> Iterator[tuple[tuple[Entry, ...], str, str]]:
+    """A row for each run and measure, why labels do not correct it, and a note on labels without a score. All
+    values are from 0 to 1.
+    """
     known = [one for name in group.measures if (one := group.known.get(name))]
     measures = [
         one for one in known if one.stands_for == scale.dimension and (one.is_share or one.range is not None)
     ]
-    return [
-        found
-        for view in group.views
-        if (labels := _labels(said[view.run.run_id], scale))
-        for found in _of_run(view, labels, measures)
-    ]
+    for view in group.views:
+        labels = _labels(said[view.run.run_id], scale)
+        for measure in measures if labels else ():
+            values: Mapping[str, float] = view.values.get(measure.name, {})
+            scores = {
+                query: _on_scale(measure, value) for query, value in values.items() if view.has_answer(query)
+            }
+            own = {query: label for query, label in labels.items() if query in scores}
+            if not own:
+                continue
+            mean = fmean([*scores.values(), *[0.0] * (len(values) - len(scores))])
+            share = len(scores) / len(values)
+            n, alone, both = len(own), powered_mean(own, dict.fromkeys(own, 0.0)), powered_mean(own, scores)
+            row: list[Entry] = [printable(view.shown), group.display_name(measure.name)]
+            row += [Quantity(mean, unit="share"), Quantity(n, of=n + both.n_others, unit="count")]
+            row.append(_with_failures(alone, share))
+            named = f"{printable(view.shown)}, {printable(measure.name)}"
+            why = note = ""
+            if both.why:
+                row += [None, None]
+                why = _FEW if n < FEWEST_LABELS else f"{named}: {both.why}."
+            else:
+                row += [_with_failures(both, share), Quantity(both.power, unit="coefficient")]
+            if len(labels) > n:
+                note = f"{named}: {counted(len(labels) - n, 'labelled answer')} {_UNSCORED}."
+            yield tuple(row), why, note
 
 
-def _of_run(view: RunView, labels: Mapping[str, float], measures: Sequence[Measure]) -> Iterator[CorrectedMean]:
-    for measure in measures:
-        values: Mapping[str, float] = view.values.get(measure.name, {})
-        scores = {query: _on_scale(measure, value) for query, value in values.items() if view.has_answer(query)}
-        n_failed = len(values) - len(scores)
-        own = {query: label for query, label in labels.items() if query in scores}
-        if not own:
-            continue
-        share = len(scores) / len(values)
-        both, alone = powered_mean(own, scores), powered_mean(own, dict.fromkeys(own, 0.0))
-        mean = fmean([*scores.values(), *[0.0] * n_failed])
-        alone, both = _with_failures(alone, share), _with_failures(both, share)
-        yield CorrectedMean(view, measure.name, mean, alone, both, len(labels) - len(own))
-
-
-def _with_failures(found: PoweredMean, share: float) -> PoweredMean:
+def _with_failures(found: PoweredMean, share: float) -> Quantity:
     """The mean over all queries if missing answers have the worst value. `share`: of queries with an answer."""
-    low, high = found.interval
-    interval = Interval(None if low is None else share * low, None if high is None else share * high)
-    return replace(found, value=None if found.value is None else share * found.value, interval=interval)
+    value, low, high = (one if one is None else share * one for one in (found.value, *found.interval))
+    return Quantity(value, low, high, unit="share")
 
 
 def _on_scale(measure: Measure, value: float) -> float:
@@ -113,32 +108,6 @@ def _labels(said: Sequence[Annotation], scale: LabelScale) -> dict[str, float]:
         if one.dimension == scale.dimension and one.label is not None:
             found[one.query_id].append((one.label - LOWEST) / (HIGHEST - LOWEST))
     return {query: fmean(labels) for query, labels in found.items()}
-
-
-def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
-    labels = Quantity(one.both.n_labels, of=one.both.n_labels + one.both.n_others, unit="count")
-    scored = Quantity(one.scored, unit="share")
-    alone, both = (Quantity(mean.value, *mean.interval, unit="share") for mean in (one.alone, one.both))
-    weight = Quantity(one.both.power, unit="coefficient")
-    corrected = (None, None) if one.both.why else (both, weight)
-    return printable(one.view.shown), group.display_name(one.measure), scored, labels, alone, *corrected
-
-
-def _left_out(one: CorrectedMean) -> str:
-    answers = counted(one.n_unscored, "labelled answer")
-    return (
-        f"{printable(one.view.shown)}, {printable(one.measure)}: {answers} without a score, such as abstentions, "
-        "left out, also from the labels alone."
-    )
-
-
-def _why(one: CorrectedMean) -> str:
-    if one.both.n_labels < FEWEST_LABELS:
-        return (
-            f"Fewer than {FEWEST_LABELS} labels of a run cannot correct a judge: they say too little about its "
-            "accuracy. The mean of the labels alone is shown."
-        )
-    return f"{printable(one.view.shown)}, {printable(one.measure)}: {one.both.why}."
 
 
 SPEC = SectionSpec("graded", "What people say", content)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.console import complain, open_console
-from harness.core.current_process import user_name
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Annotation
 from harness.datasets.annotation_csv import CANNOT_TELL, cells_of, label_in, labels_text
@@ -14,12 +13,11 @@ from harness.datasets.table_reading import read_table
 from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
-from harness.extensions.annotation.label_scales import SCALE_SETS, ScaleSet
 from harness.extensions.annotation.labelling_session import (
+    DrawnAnswers,
     LabellingSession,
     ShownAnswer,
     annotation_page,
-    draw_answers,
     open_session,
 )
 from harness.extensions.web import serve_page
@@ -40,8 +38,6 @@ class LabelsTaken:
     items: int
     labels: int
     cannot_tell: int
-    left: int
-    """Items that are not fully labelled."""
     replaced: int = 0
     """Labels that replace newer ones than the sheet's, such as from the page; the log has both."""
 
@@ -53,41 +49,34 @@ def write_label_sheet(session: LabellingSession, path: Path) -> int:
     if path.exists():
         fix = f"name another file, or take its labels first: --import {path}"
         raise ConfigError(f"{path} is there already", fix)
-    columns = (*_SHOWN, *_said(session), _BEFORE)
+    columns = (*_SHOWN, *_filled_in(session), _BEFORE)
     write_atomic(path, sheet_text(columns, [_cells(session, item) for item in session.drawn.items]))
     return len(session.drawn.items)
 
 
-def _said(session: LabellingSession) -> tuple[str, ...]:
+def _filled_in(session: LabellingSession) -> tuple[str, ...]:
     return (*(scale.dimension for scale in session.drawn.scales), "note")
 
 
-def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
-    """Write the labels of all annotators as a table that `correlate --labels` reads. Raises ConfigError if it
-    exists.
-    """
-    if path.exists():
-        raise ConfigError(f"{path} is there already", "name another file")
-    write_atomic(path, labels_text(annotations))
-
-
 def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
-    """Keep its labels, all or none; an empty cell is no label. Raises DataError or ConfigError, one line with the
-    row.
-    """
+    """Keep its labels, all or none; an empty cell is no label. DataError: one line with the row."""
     table = read_table(path)
     if "item" not in table.names:
         raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
     seen: set[str] = set()
-    rows = [(cells_of(row), f"{path} row {number}") for number, row in enumerate(table.rows, start=2)]
-    taken = [one for cells, where in rows for one in _taken(session, cells, where, seen)]
+    taken: list[tuple[Annotation, bool]] = []
+    for number, row in enumerate(table.rows, start=2):
+        where = f"{path} row {number}"
+        try:
+            taken += _taken(session, cells_of(row), where, seen)
+        except ConfigError as error:
+            raise DataError(f"{where}: {error.what}", error.fix) from error
     found = [one for one, _ in taken]
     session.keep(found)
     return LabelsTaken(
         items=len({(one.run, one.query_id) for one in found}),
         labels=sum(one.label is not None for one in found),
         cannot_tell=sum(one.cannot_tell for one in found),
-        left=len(session.drawn.items) - session.n_complete,
         replaced=sum(is_replacing for _, is_replacing in taken),
     )
 
@@ -95,35 +84,27 @@ def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
 def _taken(
     session: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
 ) -> Iterator[tuple[Annotation, bool]]:
-    """The new labels of a row, and whether they replace labels made since the sheet was written. `where`: its
-    number in a spreadsheet.
+    """The new labels of a row, and whether they replace labels made since the sheet was written. ConfigError: it
+    is no item of the session, or occurs twice.
     """
-    item_id = cells.get("item", "")
-    try:
-        item = session.find(item_id)
-    except ConfigError as error:
-        raise DataError(f"{where}: {error.what}", error.fix) from error
-    if item_id in seen:
-        raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
-    seen.add(item_id)
+    item = session.find(cells.get("item", ""))
+    if item.item_id in seen:
+        raise ConfigError(f"the item '{item.item_id}' occurs twice", "leave one row for each item")
+    seen.add(item.item_id)
     said, base = session.labels_of(item), _said_before(cells)
-    for scale in session.drawn.scales:
-        cell, name = cells.get(scale.dimension, ""), scale.dimension
+    for name in (scale.dimension for scale in session.drawn.scales):
+        cell, now = cells.get(name, ""), said.get(name)
         if not cell or cell == _NOT_ASKED:
             continue
-        label, now = label_in(cell, f"{where}, {name}"), said.get(name)
+        label = label_in(cell, f"{where}, {name}")
         # Cells that were not changed in the sheet are ignored: the label may be newer.
         is_new = name not in base or label_in(base[name], where) != label
         if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
-            try:
-                kept = session.label(item, name, label, cannot_tell=label is None)
-            except ConfigError as error:
-                raise DataError(f"{where}: {error.what}", error.fix) from error
+            kept = session.label(item, name, label, cannot_tell=label is None)
             yield kept, now is not None and _told(now) != base.get(name, "")
-    note, noted = cells.get("note", "")[:4_000], said.get(None)
-    is_new = note.split() != base.get("note", "").split()
-    if note and is_new and (noted is None or noted.note != note):
-        yield session.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
+    note, noted, before = cells.get("note", "")[:4_000], said.get(None), base.get("note", "").split()
+    if note and note.split() != before and (noted is None or noted.note != note):
+        yield session.note(item, note), noted is not None and noted.note.split() != before
 
 
 def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
@@ -141,7 +122,6 @@ def _told(one: Annotation) -> str:
 
 def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     said, prediction = session.labels_of(item), item.prediction
-    asked = session.drawn.asked_of(item)
     contexts = [context.text for context in prediction.contexts]
     cells = {
         "item": item.item_id,
@@ -153,8 +133,8 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     }
     for scale in session.drawn.scales:
         one = said.get(scale.dimension)
-        cells[scale.dimension] = _NOT_ASKED if scale not in asked else _told(one) if one else ""
-    base = {name: cell for name in _said(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
+        cells[scale.dimension] = _NOT_ASKED if scale not in item.asked else _told(one) if one else ""
+    base = {name: cell for name in _filled_in(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
     cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
     texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}
     return {
@@ -164,21 +144,9 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
 
 
 def label_answers(
-    runs: Sequence[RunDir],
-    annotator: str | None,
-    *,
-    fraction: float,
-    seed: int,
-    port: int,
-    to_csv: Path | None,
-    from_csv: Path | None,
-    scales: ScaleSet = "kg-eval",
+    drawn: DrawnAnswers, name: str, *, port: int, to_csv: Path | None, from_csv: Path | None
 ) -> None:
     """Write or read a sheet of the drawn answers, or serve their page."""
-    name = annotator or user_name()
-    if name is None:
-        raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
-    drawn = draw_answers(runs, fraction, seed, name, SCALE_SETS[scales])
     n_items = counted(len(drawn.items), "answer")
     with open_session(drawn, name) as session:
         failed = f"; {drawn.n_failed:,} more have no answer to label" if drawn.n_failed else ""
@@ -201,8 +169,11 @@ def label_answers(
 
 
 def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:
+    """Write the labels of all annotators as a table that `correlate --labels` reads. ConfigError: it exists."""
     annotations = _everybodys(runs)
-    write_labels(annotations, path)
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file")
+    write_atomic(path, labels_text(annotations))
     _say(f"{path}: {counted(len(annotations), 'row')}")
 
 

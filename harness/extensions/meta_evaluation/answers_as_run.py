@@ -1,12 +1,12 @@
 """Answers that no system gives here as a run directory, so that evaluators score them like any other answers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from harness.core.hashing import short_digest
-from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
+from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.runner.plan import IDENTITY_SCHEMA
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
@@ -14,7 +14,7 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 def answers_as_run(
     folder: Path,
     stem: str,
-    answers: Iterable[tuple[SampleRow, Prediction]],
+    answers: Sequence[tuple[SampleRow, Prediction]],
     *,
     identity: Mapping[str, Any],
     config: Mapping[str, Any],
@@ -40,15 +40,14 @@ def answers_as_run(
         git_commit=git_commit,
         created_at=started_at,
     )
-    pairs = list(answers)
-    run = RunDir.create(folder, manifest, [row for row, _ in pairs], tell)
+    run = RunDir.create(folder, manifest, [row for row, _ in answers], tell)
     with run.exclusive():
         for line in run.remove_damaged():
             tell(line)
         if run.done():
             return run
         there = run.latest_attempts()
-        for row, prediction in pairs:
+        for row, prediction in answers:
             if (row.query.query_id, 0) not in there:
                 record = RunRecord(
                     query_id=row.query.query_id,
@@ -61,14 +60,5 @@ def answers_as_run(
                 )
                 run.append_record(record)
         finished_at = datetime.now(UTC).isoformat()
-        run.mark_done(Done(n_expected=len(pairs), n_ok=len(pairs), n_error=0, finished_at=finished_at))
+        run.mark_done(Done(n_expected=len(answers), n_ok=len(answers), n_error=0, finished_at=finished_at))
     return run
-
-
-def scored_values(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
-    """Measure -> query id -> value, of the scores that have one."""
-    found: dict[str, dict[str, float]] = {}
-    for score in scores:
-        if score.status == "scored" and score.value is not None:
-            found.setdefault(score.measure, {})[score.query_id] = score.value
-    return found

@@ -17,22 +17,21 @@ from harness.display import Entry, Picture, Quantity, Table
 from harness.display.plotting import plotting, publish
 from harness.display.text_format import number
 from harness.display.types import NumberForm
+from harness.extensions.meta_evaluation.correlations import coefficient_data
 from harness.extensions.meta_evaluation.figures import card_drawing
 from harness.extensions.meta_evaluation.validity_card import Card, CardValues, DimensionCard, MeasureValidity
 from harness.report.folder import files_together
 from harness.report.formats import table_csv
-from harness.statistics.correlation import Auc, Coefficient
+from harness.statistics.correlation import Coefficient
 
-_STORED = " (came with the set)"
 _FORM: NumberForm = "share"
-
-VALUES = "values.json"
+_VALUES = "values.json"
 _MOST_BYTES = 200_000_000
 
 
-def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
-    """A table per dimension, the strongest measures first; `most`: maximum rows."""
-    return tuple(_table(card, one, most) for one in card.dimensions)
+class StoredValues(Record):
+    digest: str
+    values: CardValues
 
 
 def card_sentences(card: Card) -> Iterator[str]:
@@ -47,26 +46,23 @@ def card_sentences(card: Card) -> Iterator[str]:
     constant = sorted({w.measure.name for one in card.dimensions for w in one.measures if w.is_constant})
     if constant:
         yield f"the same score for every row, so no correlation: {', '.join(constant)}"
-    yield from _costs(card)
+    costs = []
+    for own in {own.evaluator: own for own in card.values.measures if own.evaluator}.values():
+        items = max(1, own.n_items)
+        parts = [] if own.evaluator_wall_s is None else [f"{number(own.evaluator_wall_s / items)} s"]
+        if own.is_judged:
+            parts.append(f"{own.evaluator_tokens / items:,.0f} tokens")
+            parts.append("no price" if own.evaluator_usd is None else f"${own.evaluator_usd / items:.5f}")
+        costs.append(f"{own.evaluator} {', '.join(parts)}")
+    if costs:
+        yield f"cost per item: {'; '.join(costs)}"
     failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
     if failed:
         yield f"scores that failed: {', '.join(failed)}"
-    if card.silent:
-        yield f"without any score on this set: {len(card.silent)} measures"
+    scored = {one.measure.name for dimension in card.dimensions for one in dimension.measures}
+    if unscored := [one for one in card.values.measures if one.name not in scored]:
+        yield f"without any score on this set: {len(unscored)} measures"
     yield from card.values.notes
-
-
-def _costs(card: Card) -> Iterator[str]:
-    said = []
-    for one in {one.evaluator: one for one in card.values.measures if one.evaluator}.values():
-        items = max(1, one.n_items)
-        parts = [] if one.evaluator_wall_s is None else [f"{number(one.evaluator_wall_s / items)} s"]
-        if one.is_judged:
-            parts.append(f"{one.evaluator_tokens / items:,.0f} tokens")
-            parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
-        said.append(f"{one.evaluator} {', '.join(parts)}")
-    if said:
-        yield f"cost per item: {'; '.join(said)}"
 
 
 def card_json(card: Card) -> dict[str, Any]:
@@ -80,8 +76,8 @@ def card_json(card: Card) -> dict[str, Any]:
                 "asked": one.asked,
                 "rows": one.n,
                 "questions": one.questions,
-                "people": _limits(one.people.pearson) if one.has_people else None,
-                "measures": [_worth(worth) for worth in one.measures],
+                "people": coefficient_data(one.people.pearson) if one.has_people else None,
+                "measures": [_measure_data(validity) for validity in one.measures],
             }
             for one in card.dimensions
         ],
@@ -100,6 +96,11 @@ def _people_said(one: DimensionCard) -> str:
     return f"{of}; one person with another {found.value:.3f}{limits}, to compare with the column 'one person'"
 
 
+def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
+    """A table per dimension, the strongest measures first; `most`: maximum rows."""
+    return tuple(_table(card, one, most) for one in card.dimensions)
+
+
 def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
     """Columns without content are left out."""
     rows = [_row(worth, has_people=one.has_people) for worth in one.measures]
@@ -114,7 +115,7 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
         rows=tuple(tuple(row[name] for name in kept) for row in shown),
         details=frozenset({"Kendall", "s an item"}),
         note=(
-            "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
+            "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person "
             f"alone; 'all rows': unscored rows count as the worst; intervals by question{more}."
         ),
     )
@@ -124,7 +125,7 @@ def _row(worth: MeasureValidity, *, has_people: bool) -> dict[str, Entry]:
     measure = worth.measure
     each = None if measure.evaluator_wall_s is None else measure.evaluator_wall_s / max(1, measure.n_items)
     return {
-        "measure": measure.name if measure.evaluator else measure.name + _STORED,
+        "measure": measure.name if measure.evaluator else f"{measure.name} (came with the set)",
         "Pearson": _quantity(worth.mean.pearson),
         "one person": _quantity(worth.one) if has_people else None,
         "Spearman": _quantity(worth.mean.spearman),
@@ -141,11 +142,7 @@ def _quantity(found: Coefficient) -> Quantity | None:
     return None if found.value is None else Quantity(found.value, *found.interval, unit=_FORM)
 
 
-def _limits(found: Coefficient | Auc) -> dict[str, float | None]:
-    return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
-
-
-def _worth(worth: MeasureValidity) -> dict[str, Any]:
+def _measure_data(worth: MeasureValidity) -> dict[str, Any]:
     measure = worth.measure
     return {
         "measure": measure.name,
@@ -153,12 +150,12 @@ def _worth(worth: MeasureValidity) -> dict[str, Any]:
         "n": worth.n,
         "of": worth.of,
         "constant": worth.is_constant,
-        "pearson": _limits(worth.mean.pearson),
-        "spearman": _limits(worth.mean.spearman),
-        "kendall": _limits(worth.mean.kendall),
-        "pearson_one_person": _limits(worth.one),
-        "pearson_all_rows": _limits(worth.filled),
-        "auc": None if worth.auc is None else _limits(worth.auc),
+        "pearson": coefficient_data(worth.mean.pearson),
+        "spearman": coefficient_data(worth.mean.spearman),
+        "kendall": coefficient_data(worth.mean.kendall),
+        "pearson_one_person": coefficient_data(worth.one),
+        "pearson_all_rows": coefficient_data(worth.filled),
+        "auc": None if worth.auc is None else coefficient_data(worth.auc),
         "failed": measure.n_failed,
         "evaluator_wall_s": measure.evaluator_wall_s,
         "evaluator_tokens": measure.evaluator_tokens,
@@ -166,15 +163,10 @@ def _worth(worth: MeasureValidity) -> dict[str, Any]:
     }
 
 
-class StoredValues(Record):
-    digest: str
-    values: CardValues
-
-
 def write_card(card: Card, out: Path) -> Picture | None:
     """Write values.json, card.json, a table per dimension and the figure to `out`; None: nothing to draw."""
     with files_together(out) as folder:
-        (folder / VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (folder / _VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
         (folder / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
         for table in card_tables(card):
             (folder / f"{table.name}.csv").write_text(table_csv(table), encoding="utf-8")
@@ -185,7 +177,7 @@ def write_card(card: Card, out: Path) -> Picture | None:
 
 def read_values(folder: Path) -> CardValues:
     """The values of a card in `folder`; an error of one line if they are missing or changed."""
-    path = folder / VALUES
+    path = folder / _VALUES
     try:
         text = read_plain(path, _MOST_BYTES)
     except OSError as error:

@@ -18,7 +18,13 @@ from harness.cli.options import (
 )
 from harness.protocols import CommandSpec
 
-_MODEL = "PROVIDER[/MODEL]"
+JudgeOption = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="The judge, e.g. local or openai/gpt-4o-mini."),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="Evaluators, judge, budget and prices from this file.")
+]
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="A folder for a page, tables, figures and JSON.")
 ]
@@ -63,20 +69,29 @@ def correlate(
 
       rag-harness correlate trial1 -m rag_eval_coverage,rag_eval_fluency --labels labels.csv --weights quality
     """
-    from harness.extensions.meta_evaluation.correlation_output import correlate_runs
-
-    correlate_runs(
-        runs,
-        measures=words(measures),
-        labels=labels,
-        scale=scale,
-        by=by,
-        weights=weights,
-        out=out,
-        results=results,
-        as_json=as_json,
-        quiet=quiet,
+    from harness.core.errors import ConfigError
+    from harness.extensions.meta_evaluation.correlation_columns import (
+        measured_columns,
+        parse_scale,
+        read_labels,
+        with_labels,
     )
+    from harness.extensions.meta_evaluation.correlation_output import show_correlations
+    from harness.extensions.meta_evaluation.correlations import correlate_columns
+    from harness.extensions.meta_evaluation.fitted_weights import fit_weights
+    from harness.runner.progress import Reporter
+    from harness.store import find_runs
+
+    if weights and not labels:
+        raise ConfigError("--weights fits metrics to labels", "name the labels: --labels FILE")
+    span = parse_scale(scale) if scale else None
+    columns = measured_columns(find_runs(results, runs), words(measures))
+    if labels:
+        columns = with_labels(columns, read_labels(labels, span))
+    fitted = fit_weights(columns, weights, span) if weights else None
+    with Reporter(quiet=quiet).bar("correlate") as bar:
+        findings = correlate_columns(columns, by, bar.update)
+    show_correlations(findings, fitted, out=out, as_json=as_json)
 
 
 def sensitivity(
@@ -94,17 +109,13 @@ def sensitivity(
     ] = None,
     number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Selects the queries and the wrong answers.")] = 0,
-    judge: Annotated[
-        str | None, typer.Option("--judge", metavar=_MODEL, help="The judge, e.g. openai/gpt-4o-mini.")
-    ] = None,
+    judge: JudgeOption = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge.")] = False,
     sweep: Annotated[
         list[str] | None,
         typer.Option("--sweep", metavar="EVALUATOR.PARAMETER=VALUES", help="Repeat the test at each value."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
-    ] = None,
+    config: ConfigOption = None,
     settings: SetOption = None,
     prices: PricesOption = None,
     out: OutOption = None,
@@ -129,25 +140,30 @@ def sensitivity(
     """
     from harness.api.config_building import named_judge
     from harness.api.evaluating import EvaluateOptions
-    from harness.extensions.meta_evaluation.sensitivity import (
-        SensitivityOptions,
-        chosen_swaps,
-        parse_sweep,
-    )
-    from harness.extensions.meta_evaluation.sensitivity_output import run_sensitivity
+    from harness.cli.evaluate import conclude, resumable, say_stopped
+    from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
+    from harness.extensions.meta_evaluation.sensitivity import measure_sensitivity, parse_sweep, preset_named
+    from harness.extensions.meta_evaluation.sensitivity_output import show_sensitivity
+    from harness.store import find_runs
 
-    choice, paper = chosen_swaps(preset, base, words(swaps), number, seed)
-    named = words(evaluators) or (paper.evaluators if paper else ())
-    said = (*(paper.settings if paper else ()), *named_judge(judge), *(settings or ()))
-    sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
-    evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
-    optional = paper.optional - set(words(evaluators)) if paper else frozenset()
-    options = SensitivityOptions(choice, evaluate, not no_judge, sweeps, optional)
-    raise typer.Exit(run_sensitivity(run, options, out=out, as_json=as_json))
-
-
-CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")
-SENSITIVITY = CommandSpec("sensitivity", lambda _runtime: sensitivity, "understand")
+    paper = preset_named(preset)
+    choice = PerturbationChoice(base or paper.base, words(swaps) or paper.swaps, number, seed)
+    named = words(evaluators)
+    said = (*paper.settings, *named_judge(judge), *(settings or ()))
+    changed = find_runs(results, [run])[0]
+    with resumable("paid judgements are kept"):
+        sensed = measure_sensitivity(
+            changed,
+            choice,
+            EvaluateOptions(config, named or paper.evaluators, said, prices, results, quiet),
+            asks_judges=not no_judge,
+            optional=paper.optional - set(named),
+            sweeps=[one for text in (*(sweep or ()), *paper.sweeps) for one in parse_sweep(text)],
+        )
+    if stopped := sensed.evaluation.stopped:
+        raise typer.Exit(say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished"))
+    show_sensitivity(changed.run_id, sensed, out=out, as_json=as_json)
+    raise typer.Exit(conclude(sensed.evaluation.outcomes))
 
 
 def validate(
@@ -159,9 +175,7 @@ def validate(
         int | None,
         typer.Option("-n", "--n", min=1, help="Only this many questions, at least 10, e.g. -n 50."),
     ] = None,
-    judge: Annotated[
-        str | None, typer.Option("--judge", metavar=_MODEL, help="Also judged measures, e.g. --judge local.")
-    ] = None,
+    judge: JudgeOption = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge (default).")] = False,
     again: Annotated[
         Path | None,
@@ -171,9 +185,7 @@ def validate(
         Path | None, typer.Option("--out", "-o", help="Folder of the card; default: RESULTS/validity/SET.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Selects the questions of -n.")] = 0,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators, judge, budget and prices from this file.")
-    ] = None,
+    config: ConfigOption = None,
     settings: SetOption = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
@@ -218,4 +230,6 @@ def validate(
     raise typer.Exit(code)
 
 
+CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")
+SENSITIVITY = CommandSpec("sensitivity", lambda _runtime: sensitivity, "understand")
 VALIDATE = CommandSpec("validate", lambda _runtime: validate, "understand")

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest
 from harness.core.records import Reference
-from harness.datasets.table_reading import FieldRow, read_table
-from harness.display.csv_sheets import read_cell
+from harness.datasets.annotation_csv import cells_of
+from harness.datasets.table_reading import read_table
 from harness.display.text_format import printable
 from harness.report.measures import instead_of, known_measures
 from harness.statistics.run_frame import Frame
@@ -90,29 +90,34 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     query = next((name for name in _QUERY if name in names), None)
     if query is None:
         raise DataError(f"{path} has no column {_QUERY[0]}", f"its columns are {', '.join(map(printable, names))}")
+    rows = [(row.where, cells_of(row)) for row in table.rows]
     # The columns with a number in some row, so that the file may also contain texts.
     dimensions = [
         name
         for name in names
         if _LABEL not in names
         and name not in _ABOUT
-        and any(_number(_text(row, name)) is not None for row in table.rows)
+        and any(_number(cells.get(name, "")) is not None for _, cells in rows)
     ]
-    found, empty = [], 0
-    for row in table.rows:
-        cells = [(name, _text(row, name)) for name in dimensions]
-        for dimension, cell in cells or [(_text(row, _DIMENSION) or _LABEL, _text(row, _LABEL))]:
+    found: dict[tuple[str, str, str, str], float] = {}
+    empty = 0
+    for where, cells in rows:
+        run = next(filter(None, (cells.get(name) for name in _RUN)), "")
+        wide = [(name, cells.get(name, "")) for name in dimensions]
+        for dimension, cell in wide or [(cells.get(_DIMENSION) or _LABEL, cells.get(_LABEL, ""))]:
             if cell.casefold() in _NO_LABEL:
                 empty += 1
                 continue
-            value = _label(row.where, dimension, cell, scale)
-            run = next(filter(None, (_text(row, name) for name in _RUN)), "")
-            found.append(HumanLabel(run, _text(row, query), _text(row, _ANNOTATOR), dimension, value))
-    _refuse_twice(path, found)
+            answer = (run, cells.get(query, ""), cells.get(_ANNOTATOR, ""), dimension)
+            if answer in found:
+                what = f"{path} labels {printable(dimension)} of {printable(answer[1])} twice"
+                fix = "leave one row for each, or say in a column `annotator` or `run` how they differ"
+                raise DataError(what, fix)
+            found[answer] = _label(where, dimension, cell, scale)
     if not found:
         what = f"{path} has no labels"
         raise DataError(what, "columns: query_id and one for each dimension, or dimension and label")
-    return LabelSheet(path, tuple(found), empty)
+    return LabelSheet(path, tuple(HumanLabel(*answer, value) for answer, value in found.items()), empty)
 
 
 def parse_scale(text: str) -> LabelSpan:
@@ -143,22 +148,6 @@ def _label(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> fl
         what = f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}"
         raise DataError(what, "correct the row, or name another --scale")
     return value
-
-
-def _refuse_twice(path: Path, labels: Iterable[HumanLabel]) -> None:
-    seen = set()
-    for one in labels:
-        if one[:-1] in seen:
-            what = f"{path} labels {printable(one.dimension)} of {printable(one.query_id)} twice"
-            raise DataError(
-                what, "leave one row for each, or say in a column `annotator` or `run` how they differ"
-            )
-        seen.add(one[:-1])
-
-
-def _text(row: FieldRow, name: str) -> str:
-    value = row.fields.get(name)
-    return "" if value is None else read_cell(str(value)).strip()
 
 
 class PlacedAnswer(NamedTuple):
@@ -193,6 +182,15 @@ class ValueColumns:
         return ValueColumns(values, self.labels, kept)
 
 
+def computed_values(run: RunDir) -> dict[str, dict[str, float]]:
+    """Measure -> query id -> the mean over its repeats."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for score in run.scores():
+        if score.status == "scored" and score.value is not None:
+            found.setdefault(score.measure, {}).setdefault(score.query_id, []).append(score.value)
+    return {measure: {query: fmean(own) for query, own in column.items()} for measure, column in found.items()}
+
+
 def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> ValueColumns:
     """Columns of these metrics, or of all that the runs have. Raises ConfigError if no run has one of them, or if
     runs were scored by different judges or parameters.
@@ -202,17 +200,10 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
     notes: list[str] = []
     for run in runs:
         _check_alike(run, made_by, measures)
-        given: dict[tuple[str, PlacedAnswer], list[float]] = {}
-        for score in run.scores():
-            if (
-                score.status == "scored"
-                and score.value is not None
-                and (not measures or score.measure in measures)
-            ):
-                answer = PlacedAnswer(run.run_id, score.query_id)
-                given.setdefault((score.measure, answer), []).append(score.value)
-        for (measure, answer), repeats in given.items():
-            values.setdefault(measure, {})[answer] = fmean(repeats)
+        for measure, column in computed_values(run).items():
+            if not measures or measure in measures:
+                own = {PlacedAnswer(run.run_id, query): value for query, value in column.items()}
+                values.setdefault(measure, {}).update(own)
         # A checksum that does not fit is an error: the files were lost or changed.
         if run.done() is None:
             notes.append(f"{run.run_id} is not finished: its scores so far are used")

@@ -1,40 +1,27 @@
-"""Runs `rag-harness correlate`: prints and writes correlation coefficients as tables, figures and JSON."""
+"""What `rag-harness correlate` prints and writes: correlation coefficients as tables, figures and JSON."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.core.errors import ConfigError
 from harness.display import Content, Entry, Quantity, Section, Table, printable
-from harness.extensions.meta_evaluation.correlation_columns import (
-    ValueColumn,
-    measured_columns,
-    parse_scale,
-    read_labels,
-    with_labels,
-)
+from harness.display.plotting import plotting
 from harness.extensions.meta_evaluation.correlations import (
     ALL,
     HIGH,
     LOW,
-    By,
     CorrelatedPair,
     CorrelationFindings,
+    coefficient_data,
     column_spread,
-    correlate_columns,
-    group_means,
 )
-from harness.extensions.meta_evaluation.fitted_weights import (
-    FittedWeights,
-    fit_weights,
-    weights_data,
-    weights_section,
-)
-from harness.runner.progress import Reporter
-from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
-from harness.store import find_runs
+from harness.extensions.meta_evaluation.figures import DrawnSection, draw_correlations, write_folder
+from harness.extensions.meta_evaluation.fitted_weights import FittedWeights, weights_section
+from harness.report.terminal import WIDTH, plain, print_table
+from harness.statistics.correlation import FEWEST_CLUSTERS
 
 _HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
 _READ = (
@@ -44,55 +31,30 @@ _READ = (
     "values are equal, or if all agree."
 )
 _MANY = 20
+_COUNTS = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
 
 
-def correlate_runs(
-    names: Sequence[str],
-    *,
-    measures: Sequence[str],
-    labels: Path | None,
-    scale: str | None,
-    by: By | None,
-    weights: str | None,
-    out: Path | None,
-    results: Path,
-    as_json: bool,
-    quiet: bool,
+def show_correlations(
+    findings: CorrelationFindings, fitted: FittedWeights | None, *, out: Path | None, as_json: bool
 ) -> None:
-    """Correlate the scores of the named runs, print the result, and write it to `out` if given."""
-    if weights and not labels:
-        raise ConfigError("--weights fits metrics to labels", "name the labels: --labels FILE")
-    span = parse_scale(scale) if scale else None
-    columns = measured_columns(find_runs(results, names), measures)
-    if labels:
-        columns = with_labels(columns, read_labels(labels, span))
-    fitted = fit_weights(columns, weights, span) if weights else None
-    with Reporter(quiet=quiet).bar("correlate") as bar:
-        findings = correlate_columns(columns, by, bar.update)
-    written = _write(findings, fitted, out) if out else None
+    """Write the result to `out`, if there is one, and print it."""
+    sections, data, page = correlation_sections(findings, fitted), correlation_data(findings, fitted), None
+    if out:
+        with plotting() as new_figure:
+            drawn: list[DrawnSection] = [(section, ()) for section in sections]
+            drawn[0] = (sections[0], draw_correlations(findings, new_figure))
+            page = write_folder(out, "correlations", "Correlations", drawn, data)
     console = open_console()
     if as_json:
-        console.print(json.dumps(correlation_data(findings, fitted), indent=1, allow_nan=False), soft_wrap=True)
+        console.print(json.dumps(data, indent=1, allow_nan=False), soft_wrap=True)
         return
-    from harness.report.terminal import WIDTH, plain, print_table
-
-    for section in correlation_sections(findings, fitted):
+    for section in sections:
         for table in section.content.tables:
             print_table(table, console, min(console.width, WIDTH))
         for item in section.content.items:
             console.print(plain(f"- {printable(item, 400)}"), soft_wrap=True)
-    if written:
-        console.print(f"correlations: {written}", soft_wrap=True)
-
-
-def _write(findings: CorrelationFindings, fitted: FittedWeights | None, out: Path) -> Path:
-    from harness.display.plotting import plotting
-    from harness.extensions.meta_evaluation.figures import draw_correlations, write_folder
-
-    first, *others = correlation_sections(findings, fitted)
-    with plotting() as new_figure:
-        sections = [(first, draw_correlations(findings, new_figure)), *((one, ()) for one in others)]
-        return write_folder(out, "correlations", "Correlations", sections, correlation_data(findings, fitted))
+    if page:
+        console.print(f"correlations: {page}", soft_wrap=True)
 
 
 def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | None = None) -> list[Section]:
@@ -102,7 +64,7 @@ def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | 
         findings.pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2
     )
     tables = [_table("correlations", "Correlations", by_strength), _spread_table(findings)]
-    groups = _group_table(findings, by_strength)
+    groups = _group_table(by_strength)
     tables += [groups] if groups.rows else []
     found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), tables))]
     if findings.parts:
@@ -114,18 +76,27 @@ def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | 
 def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None = None) -> dict[str, Any]:
     """The same for scripts; unknown values are null."""
     return {
-        "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
+        "pairs": [
+            {
+                **{name: getattr(pair, name) for name in _COUNTS},
+                **{
+                    name: coefficient_data(getattr(pair.found, name)) if pair.found else None
+                    for name in ("pearson", "spearman", "kendall")
+                },
+            }
+            for pair in (*findings.pairs, *findings.parts)
+        ],
         "columns": {
             name: column_spread([*findings.columns.values[name].values()])._asdict() for name in findings.names
         },
         "groups": [
-            {"one": pair.one, "other": pair.other, **group_means(*_values(findings, pair))._asdict()}
+            {"one": pair.one, "other": pair.other, **pair.groups._asdict()}
             for pair in findings.pairs
-            if _has_groups(findings, pair)
+            if pair.groups
         ],
         "labels": list(findings.columns.labels),
         "notes": _remarks(findings),
-        **({"weights": weights_data(fitted)} if fitted else {}),
+        **({"weights": asdict(fitted)} if fitted else {}),
     }
 
 
@@ -180,28 +151,17 @@ def _spread_table(findings: CorrelationFindings) -> Table:
     return Table("columns", "Means and standard deviations", header, tuple(rows), is_long=len(rows) > _MANY)
 
 
-def _group_table(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair]) -> Table:
+def _group_table(pairs: Sequence[CorrelatedPair]) -> Table:
     """The mean of each pair's second column where the first is high and where it is low."""
     rows: list[tuple[Entry, ...]] = []
     for pair in pairs:
-        if _has_groups(findings, pair):
-            found = group_means(*_values(findings, pair))
+        if found := pair.groups:
             means = (Quantity(value, unit="coefficient") for value in (found.high, found.low))
             counts = (Quantity(count, unit="count") for count in (found.n_high, found.n_low))
             rows.append((printable(pair.other), printable(pair.one), *means, *counts))
     above, below = f"above {HIGH:g}", f"below {LOW:g}"
     header = ("mean of", "where this is", above, below, f"answers {above}", f"answers {below}")
     return Table("groups", "Means by group", header, tuple(rows), is_long=len(rows) > _MANY)
-
-
-def _has_groups(findings: CorrelationFindings, pair: CorrelatedPair) -> bool:
-    """Whether both are scores from 0 to 1, at least nearly: a cosine may be below 0."""
-    is_labelled = not {pair.one, pair.other}.isdisjoint(findings.columns.labels)
-    return bool(pair.found) and not is_labelled and all(max(one.values()) <= 1 for one in _values(findings, pair))
-
-
-def _values(findings: CorrelationFindings, pair: CorrelatedPair) -> tuple[ValueColumn, ValueColumn]:
-    return findings.columns.values[pair.one], findings.columns.values[pair.other]
 
 
 def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
@@ -216,15 +176,6 @@ def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
         f"{'' if part == ALL else f' ({printable(part)})'}: {why}"
         for (part, why), named in reasons.items()
     ]
-
-
-def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
-    names = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
-    about: dict[str, Any] = {name: getattr(pair, name) for name in names}
-    for name in ("pearson", "spearman", "kendall"):
-        one: Coefficient | None = getattr(pair.found, name, None)
-        about[name] = one and {"value": one.value, "low": one.interval.low, "high": one.interval.high}
-    return about
 
 
 def _named(pair: CorrelatedPair) -> str:

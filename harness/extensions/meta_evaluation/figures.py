@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from harness.core.errors import explained_io
-from harness.display import Drawing, Quantity, format_value, printable
+from harness.display import Drawing, Quantity, Section, format_value, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, publish, tell
-from harness.display.text_format import file_name, number
+from harness.display.text_format import file_name
 from harness.extensions.meta_evaluation.correlations import CorrelatedPair, CorrelationFindings
-from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, by_measure
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, SweptValue, by_measure
 from harness.extensions.meta_evaluation.validity_card import SHOWN, Card, DimensionCard, MeasureValidity
 from harness.protocols import Measure
-from harness.report.figures.marks import wrapped
+from harness.report.figures.marks import panel_grid, wrapped
 from harness.report.folder import report_folder
 from harness.report.formats import prose, section_lines, table_csv
 from harness.statistics.correlation import Coefficient
@@ -30,25 +29,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    from harness.display import Section
+DrawnSection = tuple[Section, Sequence[Drawing]]
 
-    DrawnSection = tuple[Section, Sequence[Drawing]]
-
-_MOST_SCATTERS = 12
-_SCATTER_COLUMNS = 3
-_MOST_NAMES = 30
-_LARGEST_DOT, _DOT = 60.0, 9.0
-_KINDS = ("pearson", "spearman", "kendall")
-
-_MOST_MEASURES = 12
-_MEASURE_COLUMNS = 3
-_MOST_ROWS = 45
-_SPREAD = 0.28
-
-_SWEEP_COLUMNS = 4
-_MOST_SWEEPS = 24
-
-_ROW_IN, _FRAME_IN = 0.21, 1.0
+_MOST_SCATTERS, _MOST_NAMES = 12, 30
+_DOT, _LARGEST_DOT = 9.0, 60.0
+_MOST_MEASURES, _MOST_ROWS, _MOST_SWEEPS = 12, 45, 24
 _OURS, _JUDGED, _STORED = PALETTE[0], PALETTE[5], GREY
 
 
@@ -57,48 +42,33 @@ def draw_correlations(findings: CorrelationFindings, new_figure: NewFigure) -> l
     shown = sorted(findings.measurable, key=lambda pair: -abs(_value(pair, "spearman") or 0.0))[:_MOST_SCATTERS]
     drawings = [_scatters(findings, shown, new_figure)]
     if 3 <= len(findings.names) <= _MOST_NAMES:
-        drawings += [_heat(findings, kind, new_figure) for kind in _KINDS]
+        drawings += [_heat(findings, kind, new_figure) for kind in ("pearson", "spearman", "kendall")]
     return drawings
 
 
-def _panels(
-    new_figure: NewFigure, n: int, most_columns: int, height_in: float, row_in: float, **more: Any
-) -> tuple[Figure, list[Axes]]:
-    """n panels in rows of at most `most_columns`. `row_in`: how much each row adds to the height."""
-    columns = min(most_columns, n)
-    rows = math.ceil(n / columns)
-    figure = new_figure(figsize=(more.pop("width_in", WIDTH_IN), height_in + row_in * rows), layout="constrained")
-    panels = list(figure.subplots(rows, columns, squeeze=False, **more).flat)
-    for axes in panels[n:]:
-        axes.set_axis_off()
-    return figure, panels[:n]
-
-
 def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], new_figure: NewFigure) -> Drawing:
-    row_in, width_in = (2.5, WIDTH_IN) if len(pairs) > 1 else (3.6, 4.6)
-    figure, panels = _panels(new_figure, len(pairs), _SCATTER_COLUMNS, 0.3, row_in, width_in=width_in)
+    figure, panels = panel_grid(new_figure, len(pairs), min(3, len(pairs)), 0.3, 2.5)
+    if len(pairs) == 1:
+        figure.set_size_inches(4.6, 3.9)
     for axes, pair in zip(panels, pairs, strict=True):
-        _scatter(axes, findings, pair)
+        left, right = (findings.columns.values[name] for name in (pair.one, pair.other))
+        places = Counter((left[answer], right[answer]) for answer in left.keys() & right.keys())
+        points = sorted(places)
+        step = (_LARGEST_DOT - _DOT) / max(1, max(places.values()) - 1)
+        sizes = [_DOT + step * (places[point] - 1) for point in points]
+        x, y = zip(*points, strict=True)
+        axes.scatter(x, y, sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
+        axes.set_title(_said(pair), fontsize=7)
+        axes.set_xlabel(_name(pair.one), fontsize=7)
+        axes.set_ylabel(_name(pair.other), fontsize=7)
+        axes.margins(0.06)
+        axes.grid(color=LIGHT, linewidth=0.5)
+        axes.locator_params(nbins=4)
     caption = "Each dot is an answer, larger if several answers share a position; rho is Spearman's."
     n = len(findings.measurable)
     caption += f" The {len(pairs)} strongest of {n} pairs." if len(pairs) < n else ""
     alt = "; ".join(f"{pair.one} and {pair.other}: {_said(pair)}" for pair in pairs[:4])
     return Drawing("scatter", "Answer by answer", caption, alt, figure)
-
-
-def _scatter(axes: Axes, findings: CorrelationFindings, pair: CorrelatedPair) -> None:
-    left, right = (findings.columns.values[name] for name in (pair.one, pair.other))
-    places = Counter((left[answer], right[answer]) for answer in left.keys() & right.keys())
-    points = sorted(places)
-    largest = max(places.values())
-    sizes = [_DOT + (_LARGEST_DOT - _DOT) * (places[point] - 1) / max(1, largest - 1) for point in points]
-    axes.scatter([x for x, _ in points], [y for _, y in points], sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
-    axes.set_title(_said(pair), fontsize=7)
-    axes.set_xlabel(_name(pair.one), fontsize=7)
-    axes.set_ylabel(_name(pair.other), fontsize=7)
-    axes.margins(0.06)
-    axes.grid(color=LIGHT, linewidth=0.5)
-    axes.locator_params(nbins=4)
 
 
 def _heat(findings: CorrelationFindings, kind: str, new_figure: NewFigure) -> Drawing:
@@ -163,7 +133,10 @@ def _name(name: str) -> str:
 
 def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigure) -> list[Drawing]:
     """The values of the most sensitive measures, and an overview of all."""
-    groups = [(measure, _readable(own)) for measure, own in by_measure(effects)]
+    groups = [
+        (measure, [one for one in own if one.verdict not in {"cannot notice", "too few"}])
+        for measure, own in by_measure(effects)
+    ]
     shown = _in_turns([one for one in groups if one[1]])[:_MOST_MEASURES]
     if not shown:
         return []
@@ -182,17 +155,13 @@ def _in_turns(groups: Sequence[_Group]) -> list[_Group]:
     return [group for turn in zip_longest(*sources.values()) for group in turn if group]
 
 
-def _readable(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:
-    return [effect for effect in effects if effect.verdict not in {"cannot notice", "too few"}]
-
-
 def _area(effect: PerturbationEffect) -> float:
     return effect.auc.value or 0.0
 
 
 def _distributions(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
     most = max(len(own) for _, own in groups)
-    figure, panels = _panels(new_figure, len(groups), _MEASURE_COLUMNS, 0.4, 0.75 + 0.24 * (most + 1))
+    figure, panels = panel_grid(new_figure, len(groups), min(3, len(groups)), 0.4, 0.75 + 0.24 * (most + 1))
     for axes, (measure, own) in zip(panels, groups, strict=True):
         _values_panel(axes, measure, own)
     caption = "Each dot is an answer, each line a mean: above the original, below with one change."
@@ -207,7 +176,7 @@ def _values_panel(axes: Axes, measure: Measure, effects: Sequence[PerturbationEf
     jitter = random.Random(0)  # noqa: S311 - the same picture every time
     for place, (_, values) in enumerate(rows):
         colour = PALETTE[2] if place == 0 else PALETTE[5]
-        heights = [place + jitter.uniform(-_SPREAD, _SPREAD) for _ in values]
+        heights = [place + jitter.uniform(-0.28, 0.28) for _ in values]
         axes.scatter(values, heights, 3, color=colour, alpha=0.35, linewidths=0)
         mean = sum(values) / len(values)
         (line,) = axes.plot([mean, mean], [place - 0.4, place + 0.4], color="black", linewidth=1.4)
@@ -237,43 +206,34 @@ def _auc_map(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
     return Drawing("auc", "What each measure notices", caption, alt, figure)
 
 
-class MovedParameter(NamedTuple):
-    parameter: str
-    value: str
-    effect: PerturbationEffect
-
-
-def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list[Drawing]:
+def draw_sweeps(swept: Sequence[SweptValue], new_figure: NewFigure) -> list[Drawing]:
     """A panel for each metric and parameter with at least two values."""
-    lines: dict[tuple[str, str], list[MovedParameter]] = {}
-    for point in points:
-        if point.effect.n:
-            lines.setdefault((point.effect.measure.name, point.parameter), []).append(point)
-    drawn = [(key, own) for key, own in sorted(lines.items()) if len(own) > 1][:_MOST_SWEEPS]
+    lines: dict[tuple[str, str], list[tuple[str, PerturbationEffect]]] = {}
+    for one in swept:
+        for effect in one.comparable:
+            lines.setdefault((effect.measure.name, one.parameter), []).append((one.value, effect))
+    drawn = [(key, points) for key, points in sorted(lines.items()) if len(points) > 1][:_MOST_SWEEPS]
     if not drawn:
         return []
-    figure, panels = _panels(new_figure, len(drawn), _SWEEP_COLUMNS, 0.4, 1.75, sharey=True)
-    for axes, ((measure, parameter), own) in zip(panels, drawn, strict=True):
-        _sweep_panel(axes, own)
+    figure, panels = panel_grid(new_figure, len(drawn), min(4, len(drawn)), 0.4, 1.75)
+    for axes, ((measure, parameter), points) in zip(panels, drawn, strict=True):
+        axes.sharey(panels[0])
+        places = range(len(points))
+        before = [effect.mean_before or 0.0 for _, effect in points]
+        after = [effect.mean_after or 0.0 for _, effect in points]
+        (upper,) = axes.plot(places, before, color=PALETTE[2], marker="o", markersize=3)
+        (lower,) = axes.plot(places, after, color=PALETTE[5], marker="s", markersize=3, linestyle="--")
+        tell(upper, "as it was")
+        tell(lower, "wrong answer")
+        axes.set_xticks(places, [printable(value, 8) for value, _ in points], fontsize=6)
+        axes.grid(axis="y", color=LIGHT, linewidth=0.5)
         axes.set_title(wrapped(printable(measure, 60).replace("_", " "), 22), fontsize=6)
         axes.set_xlabel(printable(parameter), fontsize=7)
     caption = "Means of original answers (upper, solid) and of wrong ones (lower, dashed)."
     (measure, parameter), first = drawn[0]
-    said = ", ".join(f"{point.value}: {point.effect.mean_before or 0:.2f}" for point in first)
+    said = ", ".join(f"{value}: {effect.mean_before or 0:.2f}" for value, effect in first)
     alt = f"{measure} along {parameter}: {said}"
     return [Drawing("sweep", "A parameter moved", caption, alt, figure)]
-
-
-def _sweep_panel(axes: Axes, points: Sequence[MovedParameter]) -> None:
-    places = range(len(points))
-    before = [point.effect.mean_before or 0.0 for point in points]
-    after = [point.effect.mean_after or 0.0 for point in points]
-    (upper,) = axes.plot(places, before, color=PALETTE[2], marker="o", markersize=3)
-    (lower,) = axes.plot(places, after, color=PALETTE[5], marker="s", markersize=3, linestyle="--")
-    tell(upper, "as it was")
-    tell(lower, "wrong answer")
-    axes.set_xticks(places, [printable(point.value, 8) for point in points], fontsize=6)
-    axes.grid(axis="y", color=LIGHT, linewidth=0.5)
 
 
 def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
@@ -282,16 +242,14 @@ def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
     shown = [(one, worths[:SHOWN]) for one, worths in known if worths]
     if not shown:
         return None
-    heights = [_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown]
+    heights = [1.0 + 0.21 * len(worths) for _, worths in shown]
     figure = new_figure(figsize=(WIDTH_IN, sum(heights)), layout="constrained")
     panels = figure.subplots(len(shown), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})
     for panel, (one, worths) in zip(panels[:, 0], shown, strict=True):
         _card_panel(panel, one, worths)
     people = any(one.has_people for one, _ in shown)
     panels[-1, 0].set_xlabel("Pearson's correlation with one person" if people else "Pearson's correlation")
-    best = "; ".join(
-        f"{one.name}: {w[0].measure.name} {formatted_value(_card_value(one, w[0]))}" for one, w in shown
-    )
+    best = "; ".join(f"{one.name}: {w[0].measure.name} {_formatted(_card_value(one, w[0]))}" for one, w in shown)
     held = "one person at a time" if people else "the person who labelled"
     caption = (
         f"{card.values.title}. Pearson's correlation with {held}, 95 % intervals by question; the {SHOWN} "
@@ -321,18 +279,15 @@ def _card_panel(panel: Axes, one: DimensionCard, worths: list[MeasureValidity]) 
         if low is not None and high is not None:
             panel.plot([low, high], [place, place], color=colour, linewidth=1.2)
         (mark,) = panel.plot([found.value], [place], "o", color=colour, markersize=4)
-        tell(mark, f"{worth.measure.name}: {formatted_value(found)}, n = {worth.n}")
+        tell(mark, f"{worth.measure.name}: {_formatted(found)}, n = {worth.n}")
     panel.axvline(0, color=GREY, linewidth=0.5)
     panel.set_yticks(range(len(worths)), [worth.measure.name for worth in worths])
     panel.invert_yaxis()
     panel.set_title(f"{one.name}: {one.asked}", loc="left")
 
 
-def formatted_value(found: Coefficient) -> str:
-    """Such as `0.52 [0.42, 0.60]`, for a mark in a figure."""
-    low, high = found.interval
-    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{number(found.value)}{limits}"
+def _formatted(found: Coefficient) -> str:
+    return format_value(Quantity(found.value, *found.interval))
 
 
 def write_folder(
@@ -341,7 +296,7 @@ def write_folder(
     """Write `stem`.md, `stem`.json, tables/ and figures/ into `out`, replacing earlier ones; returns the path of
     the page. Call it inside `plotting()` if there are drawings. The same findings give the same bytes.
     """
-    with report_folder(out) as partial, explained_io("write in", out):
+    with report_folder(out) as partial:
         lines = [f"# {prose(title)}", ""]
         for section, drawings in sections:
             pictures = tuple(publish(drawing, partial) for drawing in drawings)

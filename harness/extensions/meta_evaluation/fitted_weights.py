@@ -2,9 +2,8 @@
 confidence: the non-negative weights, with sum 1, whose weighted sum of metrics comes nearest to a label.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.core.errors import ConfigError, nearest
 from harness.display import Content, Quantity, Section, Table, printable
@@ -25,12 +24,12 @@ class FittedWeights:
     """The weights of some metrics, and how far the weighted sum is from the label."""
 
     label: str
-    weights: Mapping[str, float]
-    n: int
-    n_clusters: int
-    error: float
+    weights: dict[str, float]
+    answers: int
+    clusters: int
+    left_out_error: float
     """Root mean squared error, in shares of the scale, of answers whose cluster was left out of the fit."""
-    equal_error: float
+    equal_weights_error: float
 
 
 def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> FittedWeights:
@@ -88,25 +87,14 @@ def _weights(values: "Vectors", said: "Vectors") -> "np.ndarray[tuple[int], np.d
 
 def weights_section(fitted: FittedWeights) -> Section:
     rows = tuple((name, Quantity(weight)) for name, weight in fitted.weights.items())
-    better = "below" if fitted.error < fitted.equal_error else "not below"
+    better = "below" if fitted.left_out_error < fitted.equal_weights_error else "not below"
     said = (
-        f"Fitted to {fitted.n} labels '{printable(fitted.label)}' in {fitted.n_clusters} clusters. Answers left "
-        f"out of the fit differ from their label by {fitted.error:.3f} of the scale (root mean square), "
-        f"{better} the {fitted.equal_error:.3f} of equal weights."
+        f"Fitted to {fitted.answers} labels '{printable(fitted.label)}' in {fitted.clusters} clusters. "
+        f"Answers left out of the fit differ from their label by {fitted.left_out_error:.3f} of the scale "
+        f"(root mean square), {better} the {fitted.equal_weights_error:.3f} of equal weights."
     )
     listed = ", ".join(f"{weight:.3f}" for weight in fitted.weights.values())
     table = Table("weights", "Weights fitted to people", ("metric", "weight"), rows)
     return Section(
         "weights", "Weights fitted to people", Content(items=[said, f"In order: [{listed}]"], tables=[table])
     )
-
-
-def weights_data(fitted: FittedWeights) -> dict[str, Any]:
-    return {
-        "label": fitted.label,
-        "weights": dict(fitted.weights),
-        "answers": fitted.n,
-        "clusters": fitted.n_clusters,
-        "left_out_error": fitted.error,
-        "equal_weights_error": fitted.equal_error,
-    }

@@ -6,9 +6,10 @@ import ast
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest, short_digest
@@ -17,33 +18,6 @@ from harness.datasets.row_fields import FIX, FileEntry
 
 FEWEST = 10
 """Minimum number of questions for a correlation."""
-
-_RAGCHECKER = "human_eval/ragchecker_human_labeled_data.json"
-_RAGCHECKER_SCORES = "human_eval/ragchecker_baseline_ragchecker.json"
-_RAGCHECKER_DIMENSIONS = {
-    "correctness": "which answer is more correct",
-    "completeness": "which answer is more complete",
-    "overall": "which answer is better",
-}
-_SIDES = ("model1", "model2")
-
-_CLAPNQ = "human_eval/inspectorraget_clapnq.json"
-_CLAPNQ_REFERENCE = "target"
-_CLAPNQ_MACHINE = "system"
-_CLAPNQ_DIMENSIONS = {
-    "faithfulness": "is the answer faithful to the passage",
-    "answer_relevance": "is the answer relevant to the question",
-    "fluency": "is the answer fluent",
-}
-_CLAPNQ_METRICS = {"Bert-KPrec": "BERT knowledge precision", "RougeL": "ROUGE-L", "Recall": "word recall"}
-
-_NEURAL_BRIDGE = "human_eval/neural_bridge_rag_human_eval_100.csv"
-_NEURAL_BRIDGE_METRICS = {
-    "answer_correctness": "RAGAS answer correctness",
-    "context_relevancy": "RAGAS context relevancy",
-}
-
-_HARD_NEGATIVES = "ms_marco/ms_marco_hard_neg_balanced.csv"
 
 
 @dataclass(frozen=True)
@@ -58,8 +32,7 @@ class Item:
     contexts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class LabelledItems:
+class LabelledItems(NamedTuple):
     """Labels of one item, or of two: then a positive label prefers the second, like a metric whose score of the
     second is higher.
     """
@@ -154,6 +127,15 @@ def _notes(gaps: Counter[str]) -> tuple[str, ...]:
     return tuple(f"{n:,} {what}" for what, n in sorted(gaps.items()) if n)
 
 
+_RAGCHECKER_SCORES = "human_eval/ragchecker_baseline_ragchecker.json"
+_RAGCHECKER_DIMENSIONS = {
+    "correctness": "which answer is more correct",
+    "completeness": "which answer is more complete",
+    "overall": "which answer is better",
+}
+_SIDES = ("model1", "model2")
+
+
 def load_ragchecker() -> LabelledSet:
     """RAGChecker's meta-evaluation (Ru et al. 2024): 280 pairs of answers, three dimensions, two people.
 
@@ -161,16 +143,28 @@ def load_ragchecker() -> LabelledSet:
     the same shape has RAGChecker's own scores.
     """
     by_pair: dict[str, list[FileEntry]] = {}
-    for row in read_json_rows(labelled_file(_RAGCHECKER)):
+    for row in read_json_rows(labelled_file("human_eval/ragchecker_human_labeled_data.json")):
         by_pair.setdefault(row.identifier("instance_id"), []).append(row)
     gaps = Counter[str]()
     own = find(_RAGCHECKER_SCORES)
     scored = read_json_rows(own) if own else []
     dimensions = []
     for name, title in _RAGCHECKER_DIMENSIONS.items():
-        stored = {"RAGChecker": _ragchecker_scores(name, scored)} if own else {}
-        rows = tuple(_ragchecker_labels(name, by_pair, gaps))
-        dimensions.append(LabelledDimension(name, title, rows, stored=stored))
+        labelled = []
+        for pair, rows in by_pair.items():
+            given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
+            labels = tuple(label for label in given if label is not None)
+            gaps[f"pairs with a missing label of {name}"] += len(labels) < len(given)
+            if labels:
+                labelled.append(LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
+        scores = {
+            f"{row.identifier('instance_id')}-{side}": value
+            for row in scored
+            for side in _SIDES
+            if (value := score_of(row.entry(side).entry("ragchecker").fields.get(f"{name}_label"))) is not None
+        }
+        stored = {"RAGChecker": scores} if own else {}
+        dimensions.append(LabelledDimension(name, title, tuple(labelled), stored=stored))
     items = tuple(_ragchecker_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
     absent = () if own else (f"{_RAGCHECKER_SCORES} is missing: RAGChecker's own scores are not shown",)
     notes = (*_notes(gaps), *absent)
@@ -187,25 +181,14 @@ def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
     return Item(f"{pair}-{side}", pair, query, answer, reference)
 
 
-def _ragchecker_labels(
-    name: str, by_pair: Mapping[str, Sequence[FileEntry]], gaps: Counter[str]
-) -> Iterator[LabelledItems]:
-    for pair, rows in by_pair.items():
-        given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
-        labels = tuple(label for label in given if label is not None)
-        gaps[f"pairs with a missing label of {name}"] += len(labels) < len(given)
-        if labels:
-            yield LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels)
-
-
-def _ragchecker_scores(name: str, rows: Sequence[FileEntry]) -> dict[str, float]:
-    """Item -> RAGChecker's own score."""
-    return {
-        f"{row.identifier('instance_id')}-{side}": value
-        for row in rows
-        for side in _SIDES
-        if (value := score_of(row.entry(side).entry("ragchecker").fields.get(f"{name}_label"))) is not None
-    }
+_CLAPNQ_MACHINE = "system"
+"""The annotator of scores that no person gave."""
+_CLAPNQ_DIMENSIONS = {
+    "faithfulness": "is the answer faithful to the passage",
+    "answer_relevance": "is the answer relevant to the question",
+    "fluency": "is the answer fluent",
+}
+_CLAPNQ_METRICS = {"Bert-KPrec": "BERT knowledge precision", "RougeL": "ROUGE-L", "Recall": "word recall"}
 
 
 def load_clapnq() -> LabelledSet:
@@ -214,9 +197,9 @@ def load_clapnq() -> LabelledSet:
     The fourth "system" in the file is the reference itself. It is left out, because metrics that read the
     reference give it the best value by construction.
     """
-    whole = read_json_object(labelled_file(_CLAPNQ))
+    whole = read_json_object(labelled_file("human_eval/inspectorraget_clapnq.json"))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
-    results = [one for one in whole.entries("results") if one.identifier("model_id") != _CLAPNQ_REFERENCE]
+    results = [one for one in whole.entries("results") if one.identifier("model_id") != "target"]
     gaps = Counter[str]()
     kept = [one for one in results if one.identifier("task_id") in tasks]
     gaps["answers whose question the file lacks"] += len(results) - len(kept)
@@ -268,16 +251,21 @@ def _clapnq_value(annotation: object) -> object:
     return annotation.get("value") if isinstance(annotation, Mapping) else None
 
 
+_NEURAL_BRIDGE_METRICS = {
+    "answer_correctness": "RAGAS answer correctness",
+    "context_relevancy": "RAGAS context relevancy",
+}
+
+
 def load_neural_bridge() -> LabelledSet:
     """100 answers over neural-bridge/rag-dataset-12000, each graded by one person from 1 to 5, higher is better.
 
     The file does not say what was graded; its grades correlate with correctness.
     """
-    rows = read_csv(labelled_file(_NEURAL_BRIDGE), ",")
     gaps = Counter[str]()
     labelled, items = [], []
     stored: dict[str, dict[str, float]] = {shown: {} for shown in _NEURAL_BRIDGE_METRICS.values()}
-    for row in rows:
+    for row in read_csv(labelled_file("human_eval/neural_bridge_rag_human_eval_100.csv"), ","):
         item = row.identifier("qa_index")
         answer, truth = row.text("answer", blank=True), row.text("ground_truth", blank=True)
         items.append(Item(item, item, row.text("question"), answer, truth, _neural_bridge_contexts(row)))
@@ -311,7 +299,8 @@ def load_hard_negatives() -> LabelledSet:
     """
     gaps = Counter[str]()
     items, labelled = [], []
-    for number, row in enumerate(read_csv(labelled_file(_HARD_NEGATIVES), ","), start=1):
+    rows = read_csv(labelled_file("ms_marco/ms_marco_hard_neg_balanced.csv"), ",")
+    for number, row in enumerate(rows, start=1):
         query = row.text("query").strip()
         question, item = short_digest(query), f"passage-{number}"
         label = label_of(row.fields.get("expected_score"), 0, 1, row.where)

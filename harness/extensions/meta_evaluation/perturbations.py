@@ -6,7 +6,7 @@ of another query of the same type, by a seeded derangement, and never ones that 
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.core.records import Prediction
@@ -14,7 +14,7 @@ from harness.core.scripts import renumbered
 from harness.evaluators.answer_normalisation import normalise
 from harness.evaluators.score_preconditions import stated_answers
 from harness.extraction.types import FoundEntity, TextGraph
-from harness.protocols import Side, Sides
+from harness.protocols import Side
 from harness.store import SampleRow
 
 GENERIC_ANSWER = (
@@ -89,6 +89,8 @@ def _whole(name: str) -> re.Pattern[str]:
 class PerturbedCase:
     row: SampleRow
     prediction: Prediction
+    graph: TextGraph = field(default_factory=TextGraph)
+    """Entities and triplets of the answer, by rules."""
 
     @property
     def query_id(self) -> str:
@@ -109,12 +111,7 @@ class PerturbedCase:
 @dataclass(frozen=True)
 class PerturbationMaterial:
     cases: Sequence[PerturbedCase]
-    graphs: Mapping[str, TextGraph] = field(default_factory=dict)
-    """Query id -> entities and triplets of the answer, by rules."""
     seed: int = 0
-
-    def graph(self, case: PerturbedCase) -> TextGraph:
-        return self.graphs.get(case.query_id, TextGraph())
 
     def rng(self, swap: str, query_id: str = "") -> random.Random:
         """One generator per perturbation and query, so that other queries do not influence the result."""
@@ -129,26 +126,32 @@ class Perturbation:
     make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
     """The changed cases; cases that cannot be changed are left out."""
     is_parsed: bool = False
-
-    @property
-    def changes(self) -> Sides:
-        return frozenset({self.side})
+    """Whether it needs the entities and triplets of the answers."""
 
 
-def _edited(
+def _answer_edit(
+    name: str,
+    title: str,
     edit: Callable[[PerturbedCase, PerturbationMaterial], str | None],
-) -> Callable[[PerturbationMaterial], list[PerturbedCase]]:
+    *,
+    is_parsed: bool = False,
+) -> Perturbation:
     """Edits each answer by itself. A result that every comparison treats as equal is no edit."""
-    return lambda material: [
-        case.answering(text)
-        for case in material.cases
-        if (text := edit(case, material)) and normalise(text) not in {normalise(case.answer), ""}
-    ]
+
+    def make(material: PerturbationMaterial) -> list[PerturbedCase]:
+        edited = ((case, edit(case, material)) for case in material.cases)
+        return [
+            case.answering(text)
+            for case, text in edited
+            if text and normalise(text) not in {normalise(case.answer), ""}
+        ]
+
+    return Perturbation(name, title, "answer", make, is_parsed)
 
 
 def _name_swapped(case: PerturbedCase, material: PerturbationMaterial) -> str | None:
-    others = [one for query, graph in material.graphs.items() if query != case.query_id for one in graph.entities]
-    return with_another_name(case.answer, material.graph(case), others, material.rng("name", case.query_id))
+    others = [one for other in material.cases if other is not case for one in other.graph.entities]
+    return with_another_name(case.answer, case.graph, others, material.rng("name", case.query_id))
 
 
 def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
@@ -204,21 +207,19 @@ def deranged(
 
 SWAPS = (
     Perturbation("wrong_answer", "another query's answer", "answer", _wrong_answers),
-    Perturbation("name", "another name", "answer", _edited(_name_swapped), is_parsed=True),
-    Perturbation("negation", "negated", "answer", _edited(lambda case, _: negated(case.answer))),
-    Perturbation(
+    _answer_edit("name", "another name", _name_swapped, is_parsed=True),
+    _answer_edit("negation", "negated", lambda case, _: negated(case.answer)),
+    _answer_edit(
         "number",
         "another number",
-        "answer",
-        _edited(lambda case, material: renumbered(case.answer, material.rng("number", case.query_id))),
+        lambda case, material: renumbered(case.answer, material.rng("number", case.query_id)),
     ),
-    Perturbation("truncation", "the first half", "answer", _edited(lambda case, _: halved(case.answer))),
-    Perturbation("generic", "a generic answer", "answer", _edited(lambda _case, _material: GENERIC_ANSWER)),
-    Perturbation(
+    _answer_edit("truncation", "the first half", lambda case, _: halved(case.answer)),
+    _answer_edit("generic", "a generic answer", lambda _case, _material: GENERIC_ANSWER),
+    _answer_edit(
         "triplet",
         "head and tail exchanged",
-        "answer",
-        _edited(lambda case, material: turned_round(case.answer, material.graph(case))),
+        lambda case, _: turned_round(case.answer, case.graph),
         is_parsed=True,
     ),
     Perturbation("query", "another query", "question", _other_queries),

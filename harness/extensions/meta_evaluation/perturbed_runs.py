@@ -5,7 +5,7 @@ They are in `results/sensitivity/<run>--<hash>/`, where no other command takes t
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -66,12 +66,11 @@ def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> Pertu
     """
     swaps = choice.chosen
     cases, notes = _cases(run, choice)
-    graphs = {}
     if any(swap.is_parsed for swap in swaps):
         extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
-        found = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
-        graphs = {case.query_id: graph for case, graph in zip(cases, found, strict=True)}
-    material = PerturbationMaterial(cases, graphs, choice.seed)
+        graphs = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
+        cases = [replace(case, graph=graph) for case, graph in zip(cases, graphs, strict=True)]
+    material = PerturbationMaterial(cases, choice.seed)
     base = _write(run, NOTHING_SWAPPED, cases, choice, folder)
     swapped = []
     for swap in swaps:
@@ -88,9 +87,8 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
     for row in run.sample():
         record = records.get((row.query.query_id, 0))
         prediction = record.prediction if record else None
-        text = (
-            reference_answer(row.reference) if choice.base == "reference" else (prediction and prediction.answer)
-        )
+        own = prediction and prediction.answer
+        text = reference_answer(row.reference) if choice.base == "reference" else own
         if prediction is None or is_null(row.reference) or not text or not canonical(text) or abstains(text):
             left_out += 1
             continue
@@ -99,10 +97,8 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
     notes = [f"{left_out:,} queries have no answer to edit ({why})"] if left_out else []
     if len(found) < choice.fewest:
         what = f"{run.run_id} has {len(found)} {choice.base} answers to edit"
-        other = "the references: --base reference"
-        if choice.base == "reference":
-            other = "the answers of its system: --base own"
-        fix = f"name a larger run, or edit {other}"
+        other = {"reference": "the answers of its system: --base own", "own": "the references: --base reference"}
+        fix = f"name a larger run, or edit {other[choice.base]}"
         raise ConfigError(f"{what}; fewer than {choice.fewest} show nothing", fix)
     if choice.n is not None and choice.n < len(found):
         drawn = random.Random(choice.seed).sample(range(len(found)), choice.n)  # noqa: S311 - no secret

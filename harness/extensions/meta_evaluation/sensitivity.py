@@ -1,19 +1,20 @@
 """Sensitivity of measures: perturbed answers are scored like any run, and compared with the original ones."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from statistics import fmean
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.api.config_building import evaluation_config
 from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
 from harness.core.errors import ConfigError, MissingDependency, nearest
 from harness.core.hashing import short_digest
 from harness.display.text_format import file_name
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.perturbations import Perturbation
 from harness.extensions.meta_evaluation.perturbed_runs import (
     FEWEST_CASES,
@@ -22,13 +23,14 @@ from harness.extensions.meta_evaluation.perturbed_runs import (
     PerturbedRuns,
     swap_answers,
 )
-from harness.protocols import Measure, Sides
+from harness.protocols import Measure, Side
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.statistics.confidence_intervals import (
     ENOUGH,
     FEWEST,
     UNKNOWN,
+    Array,
     Interval,
     limits,
     ratio_of_sums,
@@ -44,8 +46,6 @@ _CLEAR, _PART = 0.9, 0.7
 """AUC from which a measure notices a perturbation, and from which in part."""
 _NOTHING = 0.05
 """Share of a measure's span: if the mean's change is shown to be smaller, the perturbation is missed."""
-
-FOLDER = "sensitivity"
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,18 @@ class PerturbationEffect:
 
 def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[PerturbationEffect]:
     """Of each measure with a better direction, for each perturbation; measures without any value are left out."""
-    frame = Frame.of(runs.base)
-    before = scored_values(runs.base.scores())
+    clusters = Frame.of(runs.base).clusters
+    before = computed_values(runs.base)
+    known = [one for one in measures if one.failure_value is not None and before.get(one.name)]
     found = []
     for swap, run in runs.swapped:
-        after, n_swapped = scored_values(run.scores()), len(run.sample())
-        for measure in measures:
-            if measure.failure_value is not None and before.get(measure.name):
-                both = (before[measure.name], after.get(measure.name, {}))
-                found.append(_effect(measure, swap, both, n_swapped, frame))
+        after, n_swapped = computed_values(run), len(run.sample())
+        for measure in known:
+            values = (before[measure.name], after.get(measure.name, {}))
+            shared = sorted(values[0].keys() & values[1].keys())
+            numbers = numbers_of([clusters.get(query, query) for query in shared])
+            was, became = (np.array([own[query] for query in shared], np.float64) for own in values)
+            found.append(_effect(measure, swap, was, became, numbers, n_swapped))
     return found
 
 
@@ -107,18 +110,12 @@ def by_measure(effects: Sequence[PerturbationEffect]) -> list[tuple[Measure, lis
 
 
 def _effect(
-    measure: Measure,
-    swap: Perturbation,
-    values: tuple[Mapping[str, float], Mapping[str, float]],
-    n_swapped: int,
-    frame: Frame,
+    measure: Measure, swap: Perturbation, before: Array, after: Array, clusters: NDArray[np.int64], n_swapped: int
 ) -> PerturbationEffect:
-    shared = sorted(values[0].keys() & values[1].keys())
-    before, after = (tuple(side[query] for query in shared) for side in values)
-    clusters = numbers_of([frame.clusters.get(query, query) for query in shared])
+    """`clusters`: the number of each answer's cluster, from 0."""
     n_clusters = len(set(clusters.tolist()))
     sign = 1 if measure.higher_is_better else -1
-    was, became = sign * np.array(before), sign * np.array(after)
+    was, became = sign * before, sign * after
     drops = was - became
     interval = UNKNOWN
     if n_clusters >= FEWEST and np.ptp(drops) > 0:
@@ -135,23 +132,23 @@ def _effect(
     return PerturbationEffect(
         measure,
         swap,
-        before,
-        after,
+        tuple(before.tolist()),
+        tuple(after.tolist()),
         n_swapped,
         n_clusters,
-        drop=float(drops.mean()) if shared else None,
+        drop=float(drops.mean()) if len(drops) else None,
         interval=interval,
         auc=area,
         n_lower=int((drops > 0).sum()),
-        verdict=verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0),
+        verdict=verdict_by_rule(swap.side, measure, drops.tolist(), interval, area.value or 0.0),
     )
 
 
 def verdict_by_rule(
-    changes: Sides, measure: Measure, drops: Sequence[float], interval: Interval, area: float
+    changed: Side, measure: Measure, drops: Sequence[float], interval: Interval, area: float
 ) -> Noticed:
     """The verdict from the drops, the interval of their mean and the AUC: see docs/sensitivity.md."""
-    if measure.reads and not measure.reads & changes:
+    if measure.reads and changed not in measure.reads:
         return "cannot notice"
     if len(drops) < FEWEST_CASES:
         return "too few"
@@ -171,9 +168,9 @@ def verdict_by_rule(
 
 @dataclass(frozen=True)
 class PerturbationPreset:
-    evaluators: tuple[str, ...]
-    swaps: tuple[str, ...]
-    base: BaseAnswer
+    evaluators: tuple[str, ...] = ()
+    swaps: tuple[str, ...] = ()
+    base: BaseAnswer = "reference"
     sweeps: tuple[str, ...] = ()
     """Each as `EVALUATOR.PARAMETER=VALUE,VALUE`."""
     settings: tuple[str, ...] = ()
@@ -185,11 +182,11 @@ class PerturbationPreset:
 PRESETS = {
     "kg-eval": PerturbationPreset(
         ("kg", "kg_nlp", "ragas"),
-        (),
-        "reference",
-        ("kg_nlp.tau=0.5,0.6,0.7,0.8,0.9", "kg_nlp.delta=0.3,0.5,0.8,1.2"),
-        ("per_evaluator.ragas.metrics=[context_relevance,response_relevancy,faithfulness,factual_correctness]",),
-        frozenset({"ragas"}),
+        sweeps=("kg_nlp.tau=0.5,0.6,0.7,0.8,0.9", "kg_nlp.delta=0.3,0.5,0.8,1.2"),
+        settings=(
+            "per_evaluator.ragas.metrics=[context_relevance,response_relevancy,faithfulness,factual_correctness]",
+        ),
+        optional=frozenset({"ragas"}),
     ),
     "rag-eval": PerturbationPreset(("rag_eval",), ("query", "generic", "contexts", "wrong_answer"), "own"),
 }
@@ -197,33 +194,43 @@ PRESETS = {
 RAG-Eval: a system's own answers, answers to another query, and a generic answer."""
 
 
+def preset_named(name: str | None) -> PerturbationPreset:
+    """None: one that sets nothing. ConfigError: an unknown name."""
+    if name is None:
+        return PerturbationPreset()
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))
+    return PRESETS[name]
+
+
 @dataclass(frozen=True)
-class ParameterSweep:
+class SweptValue:
+    """A value of an evaluator's parameter, and its effects once they are measured."""
+
     evaluator: str
     parameter: str
-    values: tuple[str, ...]
+    value: str
+    effects: tuple[PerturbationEffect, ...] = ()
 
     @property
     def key(self) -> str:
         return f"per_evaluator.{self.evaluator}.{self.parameter}"
 
-
-@dataclass(frozen=True)
-class SensitivityOptions:
-    choice: PerturbationChoice = field(default_factory=PerturbationChoice)
-    evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
-    asks_judges: bool = True
-    """False: evaluators that need a judge are left out."""
-    sweeps: tuple[ParameterSweep, ...] = ()
-    optional: frozenset[str] = frozenset()
-    """Evaluators that are left out, with a note, if their packages are missing."""
+    @property
+    def comparable(self) -> list[PerturbationEffect]:
+        """The effects with values, on metrics that read what was changed."""
+        return [one for one in self.effects if one.n and one.verdict != "cannot notice"]
 
 
-@dataclass(frozen=True)
-class SweptEffects:
-    sweep: ParameterSweep
-    value: str
-    effects: tuple[PerturbationEffect, ...]
+def parse_sweep(text: str) -> list[SweptValue]:
+    """`EVALUATOR.PARAMETER=VALUE,VALUE`. ConfigError: anything else."""
+    key, equals, values = text.partition("=")
+    evaluator, dot, parameter = key.strip().partition(".")
+    found = list(filter(None, (value.strip() for value in values.split(","))))
+    if not (equals and dot and parameter and found):
+        raise ConfigError(f"--sweep {text!r} is no sweep", "write EVALUATOR.PARAMETER=VALUE,VALUE")
+    EVALUATORS.load(evaluator)
+    return [SweptValue(evaluator, parameter, value) for value in found]
 
 
 @dataclass(frozen=True)
@@ -231,87 +238,74 @@ class SensitivityResult:
     runs: PerturbedRuns
     evaluation: Evaluation
     evaluators: tuple[str, ...]
-    measures: tuple[Measure, ...]
     effects: tuple[PerturbationEffect, ...]
-    swept: tuple[SweptEffects, ...] = ()
-    notes: tuple[str, ...] = ()
+    swept: tuple[SweptValue, ...]
+    notes: tuple[str, ...]
 
 
-def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> SensitivityResult:
+def measure_sensitivity(
+    run: RunDir,
+    choice: PerturbationChoice,
+    evaluate: EvaluateOptions,
+    *,
+    asks_judges: bool = True,
+    optional: frozenset[str] = frozenset(),
+    sweeps: Sequence[SweptValue] = (),
+) -> SensitivityResult:
     """Create the perturbed runs, score them, and compare. Judgements are saved in the journal of all evaluations.
 
-    ConfigError: nothing to perturb, or no evaluator is left.
+    `asks_judges`: False leaves out evaluators that need a judge; `optional`: evaluators that are left out, with a
+    note, if their packages are missing. ConfigError: nothing to perturb, or no evaluator is left.
     """
-    planned, notes = _planned(run, options)
-    # Fail before any judge is called.
-    sweeps = _planned_sweeps(run, options)
+    planned, notes = _planned(run, evaluate, asks_judges=asks_judges, optional=optional)
+    # All values are planned first, so that a wrong one fails before any judge is called.
+    planned_sweeps = []
+    for one in sweeps:
+        settings = (*evaluate.settings, f"{one.key}={one.value}")
+        own = replace(evaluate, evaluators=(one.evaluator,), settings=settings)
+        planned_sweeps.append((one, own, _planned(run, own, asks_judges=asks_judges)[0]))
     names = tuple(one.spec.name for one in planned)
-    answers = {"base": options.choice.base, "n": options.choice.n, "seed": options.choice.seed}
-    folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(answers)}"
-    swapped = swap_answers(run, options.choice, folder)
-    evaluation = evaluate_all(swapped.runs, replace(options.evaluate, evaluators=names))
-    # Scores of an earlier command are ignored if the evaluator refused now.
-    refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
-    measures = tuple(measure for one in planned if one.spec.name not in refused for measure in one.measures)
-    if evaluation.stopped:
-        return SensitivityResult(swapped, evaluation, names, measures, (), (), (*swapped.notes, *notes))
-    effects = tuple(swap_effects(swapped, measures))
-    if not effects:
-        notes.append("no measure has a value for the original answers: nothing can be compared")
+    answers = {"base": choice.base, "n": choice.n, "seed": choice.seed}
+    folder = evaluate.results / "sensitivity" / f"{run.run_id}--{short_digest(answers)}"
+    swapped = swap_answers(run, choice, folder)
+    evaluation = evaluate_all(swapped.runs, replace(evaluate, evaluators=names))
+    effects: list[PerturbationEffect] = []
     swept = []
-    wrong_answers = replace(options.choice, swaps=("wrong_answer",))
-    for sweep, value, evaluate, of_sweep in sweeps:
-        # The scores of each value are kept in runs of their own.
-        name = file_name(f"{sweep.evaluator}-{sweep.parameter}-{value}")
-        runs = swap_answers(run, wrong_answers, folder / name)
-        if evaluate_all(runs.runs, evaluate).stopped:
-            break
-        swept.append(SweptEffects(sweep, value, tuple(swap_effects(runs, of_sweep))))
-    return SensitivityResult(swapped, evaluation, names, measures, effects, tuple(swept), (*swapped.notes, *notes))
+    if not evaluation.stopped:
+        # Scores of an earlier command are ignored if the evaluator refused now.
+        refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
+        effects = swap_effects(swapped, _measures([one for one in planned if one.spec.name not in refused]))
+        if not effects:
+            notes.append("no measure has a value for the original answers: nothing can be compared")
+        for one, own, of_sweep in planned_sweeps:
+            # The scores of each value are kept in runs of their own.
+            name = file_name(f"{one.evaluator}-{one.parameter}-{one.value}")
+            runs = swap_answers(run, replace(choice, swaps=("wrong_answer",)), folder / name)
+            if evaluate_all(runs.runs, own).stopped:
+                break
+            swept.append(replace(one, effects=tuple(swap_effects(runs, _measures(of_sweep)))))
+    return SensitivityResult(swapped, evaluation, names, tuple(effects), tuple(swept), (*swapped.notes, *notes))
 
 
-def chosen_swaps(
-    name: str | None = None,
-    base: BaseAnswer | None = None,
-    swaps: tuple[str, ...] = (),
-    n: int | None = None,
-    seed: int = 0,
-) -> tuple[PerturbationChoice, PerturbationPreset | None]:
-    """The checked choice, from the preset of that name where nothing is given. ConfigError: an unknown name."""
-    if name is not None and name not in PRESETS:
-        raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))
-    preset = PRESETS[name] if name else None
-    base = base or (preset.base if preset else PerturbationChoice().base)
-    choice = PerturbationChoice(base, swaps or (preset.swaps if preset else ()), n, seed)
-    _ = choice.chosen
-    return choice, preset
+def _measures(planned: Sequence[PlannedEvaluator]) -> list[Measure]:
+    return [measure for one in planned for measure in one.measures]
 
 
-def parse_sweep(text: str) -> ParameterSweep:
-    """`EVALUATOR.PARAMETER=VALUE,VALUE`. ConfigError: anything else."""
-    key, equals, values = text.partition("=")
-    evaluator, dot, parameter = key.strip().partition(".")
-    found = tuple(filter(None, (value.strip() for value in values.split(","))))
-    if not (equals and dot and parameter and found):
-        raise ConfigError(f"--sweep {text!r} is no sweep", "write EVALUATOR.PARAMETER=VALUE,VALUE")
-    EVALUATORS.load(evaluator)
-    return ParameterSweep(evaluator, parameter, found)
-
-
-def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
+def _planned(
+    run: RunDir, evaluate: EvaluateOptions, *, asks_judges: bool, optional: frozenset[str] = frozenset()
+) -> tuple[list[PlannedEvaluator], list[str]]:
     """The evaluators, without those that need a judge if none may be called, and optional ones not installed."""
-    given = options.evaluate
-    config = evaluation_config(run, given.config, given.evaluators, given.settings)
+    config = evaluation_config(run, evaluate.config, evaluate.evaluators, evaluate.settings)
     found: list[PlannedEvaluator] = []
     judging: list[str] = []
     notes: list[str] = []
     for planned in plan_evaluation(config).evaluators:
         name = planned.spec.name
-        if "judge" in planned.spec.roles and not options.asks_judges:
+        if "judge" in planned.spec.roles and not asks_judges:
             judging.append(name)
             continue
         try:
-            if name in options.optional and planned.spec.preflight:
+            if name in optional and planned.spec.preflight:
                 planned.spec.preflight(planned.params)
             found.append(planned)
         except MissingDependency as missing:
@@ -319,25 +313,5 @@ def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[Planned
     names = ", ".join(judging)
     if not found:
         what = f"each of these evaluators asks a judge: {names}"
-        raise ConfigError(what, "leave out --no-judge, or name others: -e")
+        raise ConfigError(what, "leave out --no-judge, or name other evaluators")
     return found, [*notes, *([f"left out, because they need a judge: {names}"] if names else [])]
-
-
-def _planned_sweeps(
-    run: RunDir, options: SensitivityOptions
-) -> Sequence[tuple[ParameterSweep, str, EvaluateOptions, Sequence[Measure]]]:
-    """Each value of the swept parameters, with its options and metrics. ConfigError: no such parameter or value,
-    or it needs a judge and judges are disabled.
-    """
-    found = []
-    for sweep in options.sweeps:
-        for value in sweep.values:
-            settings = (*options.evaluate.settings, f"{sweep.key}={value}")
-            evaluate = replace(options.evaluate, evaluators=(sweep.evaluator,), settings=settings)
-            config = evaluation_config(run, evaluate.config, evaluate.evaluators, settings)
-            (planned,) = plan_evaluation(config).evaluators
-            if "judge" in planned.spec.roles and not options.asks_judges:
-                what = f"--sweep {sweep.evaluator}.{sweep.parameter} asks a judge"
-                raise ConfigError(what, "leave out --no-judge, or the sweep")
-            found.append((sweep, value, evaluate, planned.measures))
-    return found

@@ -1,4 +1,4 @@
-"""Runs `rag-harness sensitivity`: results as tables and sentences, one overview and a section per measure."""
+"""What `rag-harness sensitivity` prints and writes: an overview, and a section per measure."""
 
 import json
 import sys
@@ -6,29 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from harness.cli.console import open_console
-from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.core.records import Usage
 from harness.display import Content, Entry, Quantity, Section, Table, counted, printable
 from harness.display.plotting import plotting
-from harness.extensions.meta_evaluation.figures import (
-    MovedParameter,
-    draw_sensitivity,
-    draw_sweeps,
-    write_folder,
-)
+from harness.extensions.meta_evaluation.figures import DrawnSection, draw_sensitivity, draw_sweeps, write_folder
 from harness.extensions.meta_evaluation.sensitivity import (
     PerturbationEffect,
-    SensitivityOptions,
     SensitivityResult,
+    SweptValue,
     by_measure,
-    measure_sensitivity,
 )
 from harness.protocols import Measure
+from harness.report.terminal import WIDTH, plain, print_table
 from harness.statistics.prices import Prices, usage_usd
-from harness.store import RunDir, find_runs
+from harness.store import RunDir
 
 HOW_TO_READ = (
     "AUC is how well the value separates original from changed answers, across queries: 1 perfectly, 0.5 "
@@ -40,17 +32,14 @@ HOW_TO_READ = (
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 
 
-def of_readers(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:
-    """The effects on metrics that read what was changed."""
-    blind = _blind(effects)
-    return [effect for effect in effects if effect.measure.name not in blind]
-
-
-def note_on_unread_metrics(effects: Sequence[PerturbationEffect]) -> list[str]:
-    """A sentence that names the metrics left out by `of_readers`; none if there are none."""
-    blind = _blind(effects)
-    named = ", ".join(map(printable, blind))
-    return [f"{counted(len(blind), 'measure')} read nothing of what was changed: {named}"] if blind else []
+def of_readers(effects: Sequence[PerturbationEffect]) -> tuple[list[PerturbationEffect], list[str]]:
+    """The effects on metrics that read what was changed, and a note that names the others, if there are any."""
+    unread = [
+        measure.name for measure, own in by_measure(effects) if all(one.verdict == "cannot notice" for one in own)
+    ]
+    named = ", ".join(map(printable, unread))
+    notes = [f"{counted(len(unread), 'measure')} read nothing of what was changed: {named}"] if unread else []
+    return [effect for effect in effects if effect.measure.name not in unread], notes
 
 
 def overview(effects: Sequence[PerturbationEffect]) -> Table:
@@ -109,12 +98,6 @@ def sensitivity_data(effects: Sequence[PerturbationEffect]) -> list[dict[str, An
     ]
 
 
-def _blind(effects: Sequence[PerturbationEffect]) -> list[str]:
-    return [
-        measure.name for measure, own in by_measure(effects) if all(one.verdict == "cannot notice" for one in own)
-    ]
-
-
 def _table(measure: Measure, effects: Sequence[PerturbationEffect]) -> Table:
     rows: list[tuple[Entry, ...]] = [
         (
@@ -163,93 +146,57 @@ def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices
     return Table("costs", "What an answer costs to score", header, tuple(rows), note)
 
 
-def sweep_table(points: Sequence[MovedParameter]) -> Table:
+def sweep_table(swept: Sequence[SweptValue]) -> Table:
+    points = [(one, effect) for one in swept for effect in one.comparable]
     rows: list[tuple[Entry, ...]] = [
         (
             printable(effect.measure.name),
-            f"{parameter} = {value}",
+            f"{one.parameter} = {one.value}",
             *_means(effect),
             _area(effect),
             _answers(effect),
         )
-        for parameter, value, effect in sorted(points, key=lambda one: (one.effect.measure.name, one.parameter))
+        for one, effect in sorted(points, key=lambda point: (point[1].measure.name, point[0].parameter))
     ]
     header = ("measure", "parameter", "as it was", "wrong answer", "AUC", "answers")
     return Table("sweep", "Wrong answers over values of a parameter", header, tuple(rows))
 
 
-def run_sensitivity(name: str, options: SensitivityOptions, *, out: Path | None, as_json: bool) -> int:
-    """Perturb, score, compare and print; returns the exit code."""
-    run = find_runs(options.evaluate.results, [name])[0]
-    with resumable("paid judgements are kept"):
-        sensed = measure_sensitivity(run, options)
-    if stopped := sensed.evaluation.stopped:
-        return say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished")
-    written = _write(run.run_id, sensed, out) if out else None
-    if as_json:
-        sys.stdout.write(json.dumps(_data(run.run_id, sensed), allow_nan=False) + "\n")
-    else:
-        _print_result(sensed, open_console(), written)
-    return conclude(sensed.evaluation.outcomes)
-
-
-def _print_result(sensed: SensitivityResult, console: Console, written: Path | None) -> None:
-    from harness.report.terminal import WIDTH, plain, print_table
-
-    for table in _tables(sensed):
-        print_table(table, console, min(console.width, WIDTH))
-    for measure, own in by_measure(of_readers(sensed.effects)):
-        console.print(plain(f"- {verdict_of(measure, own)}"), soft_wrap=True)
-    for note in [*sensed.notes, *note_on_unread_metrics(sensed.effects)]:
-        console.print(plain(f"note: {note}"), soft_wrap=True)
-    if written:
-        console.print(f"sensitivity: {written}", soft_wrap=True)
-
-
-def _tables(sensed: SensitivityResult) -> Sequence[Table]:
+def show_sensitivity(run_id: str, sensed: SensitivityResult, *, out: Path | None, as_json: bool) -> None:
+    """Write the result to `out`, if there is one, and print it."""
+    shown, unread = of_readers(sensed.effects)
+    notes = [*sensed.notes, *unread]
     costs = cost_table(sensed.runs.runs, sensed.evaluators, sensed.evaluation.spending.prices)
-    tables = [overview(of_readers(sensed.effects)), costs]
-    if sensed.swept:
-        tables.append(sweep_table(_points(sensed)))
-    return tables
-
-
-def _points(sensed: SensitivityResult) -> list[MovedParameter]:
-    """Of the measures that read the perturbed input."""
-    return [
-        MovedParameter(one.sweep.parameter, one.value, effect)
-        for one in sensed.swept
-        for effect in one.effects
-        if effect.n and effect.verdict != "cannot notice"
-    ]
-
-
-def _data(run_id: str, sensed: SensitivityResult) -> dict[str, object]:
-    return {
+    tables = [overview(shown), costs, *([sweep_table(sensed.swept)] if sensed.swept else [])]
+    data = {
         "run": run_id,
         "n_answers": sensed.runs.n_cases,
         "effects": sensitivity_data(sensed.effects),
         "sweeps": [
-            {"parameter": one.sweep.key, "value": one.value, "effects": sensitivity_data(one.effects)}
+            {"parameter": one.key, "value": one.value, "effects": sensitivity_data(one.effects)}
             for one in sensed.swept
         ],
         "notes": list(sensed.notes),
         "runs": {swap.name: str(run.path) for swap, run in sensed.runs.swapped},
     }
-
-
-def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
-    content = Content([HOW_TO_READ], [*sensed.notes, *note_on_unread_metrics(sensed.effects)], _tables(sensed))
-    shown = of_readers(sensed.effects)
-    title = f"Sensitivity of measures: {run_id}"
-    with plotting() as new_figure:
-        drawings = [*draw_sensitivity(shown, new_figure), *draw_sweeps(_points(sensed), new_figure)]
-        first = (Section("overview", "What measures notice", content), drawings)
-        others = [
-            Section(
-                f"measure-{number}", measure.name, Content([verdict_of(measure, own)], [], [_table(measure, own)])
-            )
-            for number, (measure, own) in enumerate(by_measure(shown))
-        ]
-        sections = [first, *((one, ()) for one in others)]
-        return write_folder(out, "sensitivity", title, sections, _data(run_id, sensed))
+    page = None
+    if out:
+        with plotting() as new_figure:
+            drawings = [*draw_sensitivity(shown, new_figure), *draw_sweeps(sensed.swept, new_figure)]
+            head = Section("overview", "What measures notice", Content([HOW_TO_READ], notes, tables))
+            sections: list[DrawnSection] = [(head, drawings)]
+            for number, (measure, own) in enumerate(by_measure(shown)):
+                content = Content([verdict_of(measure, own)], [], [_table(measure, own)])
+                sections.append((Section(f"measure-{number}", measure.name, content), ()))
+            page = write_folder(out, "sensitivity", f"Sensitivity of measures: {run_id}", sections, data)
+    if as_json:
+        sys.stdout.write(json.dumps(data, allow_nan=False) + "\n")
+        return
+    console = open_console()
+    for table in tables:
+        print_table(table, console, min(console.width, WIDTH))
+    lines = [f"- {verdict_of(measure, own)}" for measure, own in by_measure(shown)]
+    for line in [*lines, *(f"note: {note}" for note in notes)]:
+        console.print(plain(line), soft_wrap=True)
+    if page:
+        console.print(f"sensitivity: {page}", soft_wrap=True)

@@ -8,20 +8,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness.api.config_building import bench_config, price_table
 from harness.cli.console import complain, open_console
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.core.errors import HarnessError
-from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
-from harness.extensions.meta_evaluation.answers_as_run import answers_as_run, scored_values
-from harness.extensions.meta_evaluation.card_output import (
-    card_json,
-    card_sentences,
-    card_tables,
-    write_card,
-)
+from harness.core.records import Context, Prediction, Query, Reference, Usage
+from harness.extensions.meta_evaluation.answers_as_run import answers_as_run
+from harness.extensions.meta_evaluation.card_output import card_json, card_sentences, card_tables, write_card
+from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.labelled_sets import LabelledDimension, LabelledSet
 from harness.extensions.meta_evaluation.validity_card import (
     SHOWN,
@@ -34,7 +31,7 @@ from harness.extensions.meta_evaluation.validity_card import (
 from harness.registry import EVALUATORS
 from harness.report.terminal import WIDTH, print_table
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
+from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation
 from harness.runner.machine_info import git_commit
 from harness.runner.progress import Reporter
@@ -44,24 +41,36 @@ from harness.store import RunDir, SampleRow
 _LABELLED = "labelled"
 
 
-def _scored(
-    human: LabelledSet, config: BenchConfig, results: Path, prices: Prices, reporter: Reporter
-) -> tuple[CardValues, EvaluationOutcome, BudgetTracker]:
-    """Score every item with every evaluator of the config that has not done so with the same models and
-    parameters; failed scores are tried again, and judgements already made are not paid again.
+def score_and_print(
+    human: LabelledSet,
+    config: BenchConfig,
+    reporter: Reporter,
+    *,
+    prices: Path | None,
+    results: Path,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Score every item with every evaluator of the config, write the card and print it; returns the exit code.
 
-    Raises HarnessError, one line, before anything is scored: an unknown evaluator, a judge that is not configured
-    or does not answer.
+    An evaluator that has scored all with the same models and parameters does not so again; failed scores are tried
+    again, and judgements already made are not paid again. Raises HarnessError, one line, before anything is
+    scored: an unknown evaluator, a judge that is not configured or does not answer.
     """
-    plan = plan_evaluation(config)
-    check_judges(plan)
-    run = _labelled_run(human, results, reporter)
-    spending = BudgetTracker(config.budget, prices, results, [CostOwner.of(run, {}, plan)], warn=reporter.warn)
-    spending.check_prices(plan.models)
-
-    left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
-    outcome = evaluate_runs([run], left, results, reporter, spending)
-    return _values(human, run, plan, prices), outcome, spending
+    with resumable("paid judgements are kept"):
+        table, plan = price_table(prices or config.prices), plan_evaluation(config)
+        check_judges(plan)
+        run = _labelled_run(human, results, reporter)
+        spending = BudgetTracker(config.budget, table, results, [CostOwner.of(run, {}, plan)], warn=reporter.warn)
+        spending.check_prices(plan.models)
+        left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
+        outcome = evaluate_runs([run], left, results, reporter, spending)
+    measures = list(_measured(run, plan, table))
+    values = card_values(human, measures, computed_values(run), plan.models)
+    if values.measures:
+        write_and_print(build_card(values), out or results / "validity" / values.name, as_json=as_json)
+    code = conclude(((outcome, config),))
+    return say_stopped(outcome.stopped, spending, "judgements are unfinished") if outcome.stopped else code
 
 
 def _labelled_run(human: LabelledSet, results: Path, reporter: Reporter) -> RunDir:
@@ -111,12 +120,14 @@ def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> 
     return not any(score.status == "failed" for score in run.scores() if score.measure in names)
 
 
-def _values(human: LabelledSet, run: RunDir, plan: EvaluationPlan, prices: Prices) -> CardValues:
-    scores = run.scores()
-    found = scored_values(scores)
-    measures = list(_measured(run, plan, prices, scores))
+def card_values(
+    human: LabelledSet,
+    measures: Sequence[MeasuredBy],
+    found: Mapping[str, Mapping[str, float]],
+    models: Mapping[str, Mapping[str, Any]],
+) -> CardValues:
+    """The labels of a set, with the scores in `found` (measure -> item -> value) and those that came with it."""
     worst = {one.name: one.worst for one in measures if one.worst is not None and one.name in found}
-    rows = [row for one in human.dimensions for row in _rows(one, found, worst)]
     stored = dict.fromkeys(name for one in human.dimensions for name in one.stored)
     return CardValues(
         name=human.name,
@@ -125,16 +136,16 @@ def _values(human: LabelledSet, run: RunDir, plan: EvaluationPlan, prices: Price
         dimensions={one.name: one.title for one in human.dimensions},
         binary=tuple(one.name for one in human.dimensions if one.is_binary),
         measures=(*measures, *(MeasuredBy(name=name, n_items=len(human.items)) for name in stored)),
-        rows=tuple(rows),
-        models={role: dict(model) for role, model in plan.models.items()},
+        rows=tuple(row for one in human.dimensions for row in _rows(one, found, worst)),
+        models={role: dict(model) for role, model in models.items()},
     )
 
 
-def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequence[Score]) -> Iterator[MeasuredBy]:
+def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices) -> Iterator[MeasuredBy]:
     """Every metric of the plan's evaluators that scored the run, with its cost."""
     by_evaluator = {one.evaluator: one for one in run.evaluations()}
     n_items = len(run.sample())
-    failed = Counter(score.measure for score in scores if score.status == "failed")
+    failed = Counter(score.measure for score in run.scores() if score.status == "failed")
     for planned in plan.evaluators:
         record = by_evaluator.get(planned.spec.name)
         if record is None:
@@ -158,15 +169,15 @@ def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequenc
 def _rows(
     dimension: LabelledDimension, found: Mapping[str, Mapping[str, float]], worst: Mapping[str, float]
 ) -> Iterator[LabelledRow]:
-    scores: dict[str, Mapping[str, float]] = {**found, **dimension.stored}
     for row in dimension.rows:
         known, filled = {}, {}
-        for name, values in scores.items():
-            given = [values.get(item, worst.get(name, 0.0)) for item in row.item_ids]
+        for name, values in {**found, **dimension.stored}.items():
+            # The score of an item, or the difference second - first of a pair.
+            *first, last = [values.get(item, worst.get(name, 0.0)) for item in row.item_ids]
             if all(item in values for item in row.item_ids):
-                known[name] = _difference(given)
+                known[name] = last - sum(first)
             elif name in worst:
-                filled[name] = _difference(given)
+                filled[name] = last - sum(first)
         yield LabelledRow(
             dimension=dimension.name,
             row_id=" ".join(row.item_ids),
@@ -175,11 +186,6 @@ def _rows(
             scores=known,
             filled=filled,
         )
-
-
-def _difference(scores: Sequence[float]) -> float:
-    """The score of an item, or the difference second - first of a pair."""
-    return scores[0] if len(scores) == 1 else scores[1] - scores[0]
 
 
 def scoring_config(
@@ -204,25 +210,6 @@ def scoring_config(
     if evaluators:
         settings = (*settings, f"evaluators={json.dumps(list(evaluators))}")
     return bench_config(path, settings=settings)
-
-
-def score_and_print(
-    human: LabelledSet,
-    config: BenchConfig,
-    reporter: Reporter,
-    *,
-    prices: Path | None,
-    results: Path,
-    out: Path | None,
-    as_json: bool,
-) -> int:
-    """Score, write the card and print it; returns the exit code."""
-    with resumable("paid judgements are kept"):
-        values, outcome, spending = _scored(human, config, results, price_table(prices or config.prices), reporter)
-    if values.measures:
-        write_and_print(build_card(values), out or results / "validity" / values.name, as_json=as_json)
-    code = conclude(((outcome, config),))
-    return say_stopped(outcome.stopped, spending, "judgements are unfinished") if outcome.stopped else code
 
 
 def write_and_print(card: Card, out: Path, *, as_json: bool) -> None:

@@ -117,7 +117,7 @@ class DimensionCard:
     people: Correlation
     """Agreement of people on the same rows; no value for a single person."""
     measures: tuple[MeasureValidity, ...]
-    """The strongest first."""
+    """Those with a score, the strongest first."""
 
     @property
     def has_people(self) -> bool:
@@ -129,22 +129,18 @@ class Card:
     values: CardValues
     dimensions: tuple[DimensionCard, ...]
 
-    @property
-    def silent(self) -> tuple[str, ...]:
-        heard = {one.measure.name for card in self.dimensions for one in card.measures if one.n}
-        return tuple(one.name for one in self.values.measures if one.name not in heard)
-
 
 def build_card(values: CardValues) -> Card:
-    return Card(values, tuple(_dimension(values, name) for name in values.dimensions))
-
-
-def _dimension(values: CardValues, name: str) -> DimensionCard:
-    rows = values.of(name)
-    worths = [_worth(rows, measure, is_binary=name in values.binary) for measure in values.measures]
-    heard = sorted((one for one in worths if one.n), key=lambda one: (-one.strength, one.measure.name))
-    questions = len({row.question_id for row in rows})
-    return DimensionCard(name, values.dimensions[name], len(rows), questions, _people(rows), tuple(heard))
+    dimensions = []
+    for name, asked in values.dimensions.items():
+        rows = values.of(name)
+        questions = len({row.question_id for row in rows})
+        # All pairs of people who labelled the same row, the rows of all pairs together.
+        people = agreement([(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)])
+        worths = [_worth(rows, measure, is_binary=name in values.binary) for measure in values.measures]
+        heard = sorted((one for one in worths if one.n), key=lambda one: (-one.strength, one.measure.name))
+        dimensions.append(DimensionCard(name, asked, len(rows), questions, people, tuple(heard)))
+    return Card(values, tuple(dimensions))
 
 
 def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureValidity:
@@ -162,29 +158,20 @@ def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool)
         n=len(scored),
         of=len(rows),
         is_constant=len({row.scores[name] for row in scored}) == 1,
-        mean=_agreement_of(means),
-        one=_agreement_of(each).pearson,
-        filled=_agreement_of(filled).pearson if len(filled) == len(rows) else Coefficient(),
+        mean=agreement(means),
+        one=agreement(each).pearson,
+        filled=agreement(filled).pearson if len(filled) == len(rows) else Coefficient(),
         auc=_auc(scored, name) if is_binary else None,
     )
 
 
-def agreement(one: Sequence[float], other: Sequence[float], questions: Sequence[str]) -> Correlation:
-    """The coefficients of two columns of equal length; rows of one question may be dependent. No coefficient for
-    fewer than 10 questions or for a constant column.
+def agreement(rows: Sequence[tuple[float, float, str]]) -> Correlation:
+    """The coefficients of pairs of numbers, each with its question; rows of one question may be dependent. No
+    coefficient for fewer than 10 questions or if all numbers of one side are equal.
     """
-    if len(set(questions)) < FEWEST_CLUSTERS:
-        return Correlation(len(one), Coefficient(), Coefficient(), Coefficient())
-    return correlate(one, other, questions)
-
-
-def _people(rows: Sequence[LabelledRow]) -> Correlation:
-    """All pairs of people who labelled the same row, the rows of all pairs together."""
-    return _agreement_of([(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)])
-
-
-def _agreement_of(rows: Sequence[tuple[float, float, str]]) -> Correlation:
-    return agreement([one[0] for one in rows], [one[1] for one in rows], [one[2] for one in rows])
+    if len({question for *_, question in rows}) < FEWEST_CLUSTERS:
+        return Correlation(len(rows), Coefficient(), Coefficient(), Coefficient())
+    return correlate(*zip(*rows, strict=True))
 
 
 def _auc(rows: Sequence[LabelledRow], name: str) -> Auc:

@@ -1,8 +1,7 @@
 """The command `reproduce`."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,17 +9,12 @@ from harness.cli.options import QuietOption, ResultsOption, SetOption, words
 from harness.protocols import CommandSpec
 
 
-class PaperModels(StrEnum):
-    published = "published"
-    local = "local"
-    scripted = "scripted"
-
-
 def reproduce(
     paper: Annotated[str, typer.Argument(help="thesis, kg_eval, llm_eval, ge_chat or rag_eval.")],
     models: Annotated[
-        PaperModels, typer.Option("--models", help="The paper's own (needs a key), local, or scripted (a trial).")
-    ] = PaperModels.published,
+        Literal["published", "local", "scripted"],
+        typer.Option("--models", help="The paper's own (needs a key), local, or scripted (a trial)."),
+    ] = "published",
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAMES", help="Only these, e.g. figure-5.1,table-5.2.")
     ] = None,
@@ -45,12 +39,42 @@ def reproduce(
 
       rag-harness reproduce llm_eval --only table-I --set dataset.sample.per_type=20
     """
-    from harness.extensions.reproduce.write import reproduce_paper
+    from harness.api.config_building import as_settings, bench_configs
+    from harness.api.evaluating import EvaluateOptions
+    from harness.api.running import RunOptions, run_benches
+    from harness.cli.evaluate import conclude, resumable, say_stopped
+    from harness.config.shipped_files import shipped_configs
+    from harness.core.errors import EXIT_TOLERANCE
+    from harness.extensions.reproduce.paper import MODELS, PaperRuns, load_paper
+    from harness.extensions.reproduce.write import PAGE, chosen_items, make_item, print_made, write_paper
+    from harness.report import check_report
+    from harness.report.folder import check_out
+    from harness.report.published import read_published
+    from harness.report.view import load_groups
 
-    code = reproduce_paper(
-        paper, models.value, words(only), settings=settings or [], out=out, results=results, quiet=quiet
-    )
-    raise typer.Exit(code)
+    check_report()
+    found = load_paper(paper)
+    numbers = words(only)
+    items, published = chosen_items(found, numbers), read_published(paper)
+    out = out or results / "papers" / f"{paper}-{models}{'-part' if numbers else ''}"
+    check_out(out, f"{PAGE}.json")
+    files = [shipped_configs() / "reproduce" / file for file in found.configs]
+    said = (*as_settings({**MODELS[models], **found.settings.get(models, {})}), *(settings or ()))
+    configs = bench_configs(files, settings=said)
+    with resumable("all answers are kept"):
+        benches = run_benches(configs, RunOptions(results, quiet=quiet))
+        last = benches[-1]
+        groups = load_groups([run for bench in benches for run in bench.runs], last.spending.prices)
+        runs = PaperRuns(groups, models, EvaluateOptions(files[0], (), said, None, results, quiet))
+        made = [make_item(item, runs) for item in items]
+        page = write_paper(found, made, published, runs, out)
+    if not quiet:
+        print_made(made, page, models)
+    code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
+    if last.stopped:
+        raise typer.Exit(say_stopped(last.stopped, last.spending, last.progress))
+    is_incomplete = any(one.why_not for one in made) or any(bench.failed for bench in benches)
+    raise typer.Exit(EXIT_TOLERANCE if is_incomplete else code)
 
 
 REPRODUCE = CommandSpec("reproduce", lambda _runtime: reproduce, "extend")

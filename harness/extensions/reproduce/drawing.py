@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING
 from harness.core.errors import need
 from harness.display import Quantity, Table, format_value, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
-from harness.extensions.reproduce.paper import PaperRuns
+from harness.extensions.reproduce.paper import PaperRuns, numbers_of
+from harness.report.figures.marks import panel_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_COLUMNS = len(PALETTE)
 _MOST_LEVEL_NAMES = 8
 """Names of rows that fit side by side."""
 
 
+def _numeric(table: Table) -> list[int]:
+    return [at for at in range(1, len(table.header)) if numbers_of(row[at] for row in table.rows)]
+
+
 def bars(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """A group of bars for each row and a bar for each column with numbers, with 95 % intervals where known."""
-    columns = _numeric(table)[:_MOST_COLUMNS]
+    columns = _numeric(table)[: len(PALETTE)]
     figure = new_figure(figsize=(WIDTH_IN, 3.0), layout="constrained")
     axes = figure.subplots()
     width = 0.8 / max(1, len(columns))
@@ -54,15 +58,6 @@ def _bar(axes: Axes, x: float, width: float, entry: Quantity, colour: str) -> No
     axes.annotate(shown, (x, value), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=6)
 
 
-def _numeric(table: Table) -> list[int]:
-    return [at for at in range(1, len(table.header)) if _quantities(table, at)]
-
-
-def _quantities(table: Table, at: int) -> list[float]:
-    entries = (row[at] for row in table.rows)
-    return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]
-
-
 def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """A panel for each column over the first column with numbers, such as seconds."""
     first, *others = _numeric(table)
@@ -82,18 +77,14 @@ def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
 def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str = "answers") -> Figure:
     """A panel for each column with the distribution of its numbers in ten equal classes; scores over 0 to 1."""
     columns = _numeric(table)
-    rows = -(-len(columns) // 2)
-    figure = new_figure(figsize=(WIDTH_IN, 0.4 + 1.9 * rows), layout="constrained")
-    panels = figure.subplots(rows, min(2, len(columns)), squeeze=False).flat
-    for at, axes in zip(columns, panels, strict=False):
-        numbers = _quantities(table, at)
+    figure, panels = panel_grid(new_figure, len(columns), min(2, len(columns)), 0.4, 1.9)
+    for at, axes in zip(columns, panels, strict=True):
+        numbers = numbers_of(row[at] for row in table.rows)
         span = (min(0.0, *numbers), 1.0) if min(numbers) >= -1 and max(numbers) <= 1 else None
         axes.hist(numbers, bins=10, range=span, color=PALETTE[0])
         axes.set_title(printable(table.header[at], 60), fontsize=8)
         axes.set_ylabel(of)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
-    for axes in figure.axes[len(columns) :]:
-        axes.set_axis_off()
     return figure
 
 

@@ -16,7 +16,6 @@ _DEBERTA = "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli"
 """The paper names DeBERTa-large without its training data. Not in the config, so that it can be planned without
 torch and the hub.
 """
-_LENGTHS = ("short", "medium", "long")
 
 
 def _evidence(runs: PaperRuns) -> Table:
@@ -27,7 +26,8 @@ def _evidence(runs: PaperRuns) -> Table:
     domains = sorted({parts[0] for parts in of.values()})
     groups = {"all cases": set(of)}
     groups |= {printable(name): {query for query, parts in of.items() if parts[0] == name} for name in domains}
-    groups |= {f"{name} texts": {query for query, parts in of.items() if parts[-1] == name} for name in _LENGTHS}
+    for name in ("short", "medium", "long"):
+        groups[f"{name} texts"] = {query for query, parts in of.items() if parts[-1] == name}
     rows = [
         (title, *(_mean(view.values.get("evid", {}), queries) for view in views.values()))
         for title, queries in groups.items()

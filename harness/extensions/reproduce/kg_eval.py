@@ -10,17 +10,16 @@ from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import open_answer
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.kg.evaluator import built
 from harness.evaluators.kg.graph_files import QueryGraph, make_graph
 from harness.evaluators.kg.graphs.drawing import query_graph_figure
 from harness.evaluators.kg.graphs.graph import TRIPLET_WEIGHT
 from harness.evaluators.kg.measures import PAIRS, PairName
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.correlation_columns import (
     HumanLabel,
     LabelSheet,
+    computed_values,
     measured_columns,
     with_labels,
 )
@@ -72,16 +71,26 @@ def _run(runs: PaperRuns, data: str) -> RunDir:
 
 def _beside_ragas(data: str, runs: PaperRuns) -> Table:
     columns = measured_columns([_run(runs, data)])
-    rows: list[tuple[Entry, ...]] = [
-        (_spoken(pair), *(spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
+    rows = (
+        [_spoken(pair), *(spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values())]
         for pair in PAIRS
-    ]
+    )
     return item_table(("dimension", *_KG), rows, f"Spearman's correlation with RAGAS over the answers to {data}.")
 
 
 def _beside_people(runs: PaperRuns) -> Table:
     found = [_run(runs, data) for data in _DATA]
-    given = _scripted_labels(found) if runs.models == "scripted" else _labels(found)
+    note = "Scripted labels: they mean nothing."
+    given = _scripted_labels(found)
+    if runs.models != "scripted":
+        given = [
+            HumanLabel(run.run_id, one.query_id, one.annotator, one.dimension, one.label)
+            for run in found
+            for one in read_annotations(run)
+            if one.dimension and one.label is not None
+        ]
+        people = len({label.annotator for label in given})
+        note = f"Spearman's correlation with the labels of {people} people."
     if not given:
         raise NotMade("no answer is labelled: `rag-harness annotate RUN --fraction 0.1`, for each of its runs")
     rows: list[tuple[Entry, ...]] = []
@@ -89,20 +98,7 @@ def _beside_people(runs: PaperRuns) -> Table:
     for pair, place in PAIRS.items():
         names = [*(name.format(pair) for name in _KG.values()), _RAGAS[pair]]
         rows.append((_spoken(pair), *(spearman(columns, name, place.dimension) for name in names)))
-    people = len({label.annotator for label in given})
-    note = f"Spearman's correlation with the labels of {people} people."
-    if runs.models == "scripted":
-        note = "Scripted labels: they mean nothing."
     return item_table(("dimension", *_KG, "RAGAS"), rows, note)
-
-
-def _labels(found: Sequence[RunDir]) -> list[HumanLabel]:
-    return [
-        HumanLabel(run.run_id, one.query_id, one.annotator, one.dimension, one.label)
-        for run in found
-        for one in read_annotations(run)
-        if one.dimension and one.label is not None
-    ]
 
 
 def _scripted_labels(found: Sequence[RunDir]) -> list[HumanLabel]:
@@ -122,7 +118,7 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
     changes = PerturbationChoice(swaps=("wrong_answer",))
     sensed = changed_answers(runs, _run(runs, data), ("kg", "ragas"), changes)
     ((_, wrong),) = sensed.runs.swapped
-    values = scored_values((wrong if is_wrong else sensed.runs.base).scores())
+    values = computed_values(wrong if is_wrong else sensed.runs.base)
     columns = {
         f"{title}, {_spoken(pair)}": values.get(name, {})
         for pair in ("answer_relevancy", "factual_correctness")
@@ -144,8 +140,10 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
 def _graph(runs: PaperRuns) -> tuple[str, QueryGraph]:
     """The graph of the first query for which both texts have triplets and an entity is reached, and what it is."""
     for run, pair, query in _reaching(runs):
-        choice = runs.answer(run, query, "kg")
-        with open_answer(choice) as answer, closing(built("kg", answer.params, answer.runtime)) as evaluator:
+        with (
+            runs.open(run, query, "kg") as answer,
+            closing(built("kg", answer.params, answer.runtime)) as evaluator,
+        ):
             found = asyncio.run(make_graph(evaluator, answer, pair))
         sides = found.graph.inputs, found.graph.contexts
         if all(side.triplets for side in sides) and sum(len(side.triplets) for side in sides) <= _MOST_NODES:
@@ -157,7 +155,7 @@ def _reaching(runs: PaperRuns) -> Iterator[tuple[RunDir, PairName, str]]:
     for pair in _GRAPH_PAIRS:
         for data in _DATA:
             run = _run(runs, data)
-            values = scored_values(run.scores()).get(f"kg_multi_hop_{pair}_published", {})
+            values = computed_values(run).get(f"kg_multi_hop_{pair}_published", {})
             yield from ((run, pair, query) for query, value in sorted(values.items()) if value > 0)
 
 
@@ -167,26 +165,20 @@ def _construction(runs: PaperRuns) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for name, side in (("input", found.graph.inputs), ("context", found.graph.contexts)):
         rows += [(name, *map(printable, triplet), Quantity(TRIPLET_WEIGHT)) for triplet in side.triplets]
-    rows += [
-        (
-            "both",
-            printable(edge.input_entity),
-            "SIMILAR",
-            printable(edge.context_entity),
-            Quantity(edge.similarity),
-        )
-        for edge in found.graph.similar_edges()
-    ]
+    for edge in found.graph.similar_edges():
+        ends = (printable(edge.input_entity), "SIMILAR", printable(edge.context_entity))
+        rows.append(("both", *ends, Quantity(edge.similarity)))
     return item_table(("text", "head", "relation", "tail", "weight"), rows, f"The graph of {title}.")
 
 
 def _matching(runs: PaperRuns) -> Table:
     """The input entities with the cost of their cheapest path to a context entity."""
     title, found = _graph(runs)
-    costs = {match.entity: match.cost for match in found.matches}
-    ends = {match.entity: match.similar.context_entity for match in found.matches}
+    matches = {match.entity: match for match in found.matches}
     rows = [
-        (printable(label), printable(ends.get(label, "none within reach")), Quantity(costs.get(label)))
+        (printable(label), printable(match.similar.context_entity), Quantity(match.cost))
+        if (match := matches.get(label))
+        else (printable(label), "none within reach", Quantity(None))
         for label in found.graph.inputs.labels
     ]
     said = f"multi-hop {found.scores.multi_hop:.2f}, community {found.scores.community:.2f}"

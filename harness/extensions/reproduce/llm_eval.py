@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import open_answer
 from harness.core.records import Triplet
 from harness.display import Entry, Quantity, Table, counted, printable
 from harness.display.plotting import LIGHT, PALETTE
@@ -15,14 +14,8 @@ from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.triplet import TripletParams
 from harness.evaluators.triplet.published import PublishedJudging
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
-from harness.extensions.meta_evaluation.correlation_columns import ValueColumns, measured_columns
-from harness.extensions.meta_evaluation.correlations import (
-    HIGH,
-    LOW,
-    column_spread,
-    group_means,
-)
+from harness.extensions.meta_evaluation.correlation_columns import ValueColumns, computed_values, measured_columns
+from harness.extensions.meta_evaluation.correlations import HIGH, LOW, column_spread, group_means
 from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table, spearman
 from harness.llm_utils.structured_output import Unreadable
@@ -59,7 +52,7 @@ def _decomposition(runs: PaperRuns) -> Table:
     for query, record in list(run.records().items())[:_MOST_TRIED]:
         if record.prediction is None:
             continue
-        with open_answer(runs.answer(run, query[0], "triplet")) as answer:
+        with runs.open(run, query[0], "triplet") as answer:
             params = answer.params
             assert isinstance(params, TripletParams)  # noqa: S101 - the params of this evaluator
             measure = next(one for one in answer.case.measures if one.reads == {"answer", "contexts"})
@@ -69,11 +62,9 @@ def _decomposition(runs: PaperRuns) -> Table:
                 found = asyncio.run(_facts(answer, params))
             except (NotApplicable, Unreadable):
                 continue
-        text = printable(answer.case.prediction.answer or "", 400)
-        rows = [(f"fact {number}", printable(" ".join(fact), 200)) for number, fact in enumerate(found, start=1)]
-        return item_table(
-            ("part", "text"), [("answer", text), *rows], "Each fact is a triplet, here without its bars."
-        )
+        rows = [("answer", printable(answer.case.prediction.answer or "", 400))]
+        rows += [(f"fact {number}", printable(" ".join(fact), 200)) for number, fact in enumerate(found, start=1)]
+        return item_table(("part", "text"), rows, "Each fact is a triplet, here without its bars.")
     raise NotMade(f"none of the first {_MOST_TRIED} answers states a fact")
 
 
@@ -85,20 +76,14 @@ async def _facts(answer: OpenedAnswer, params: TripletParams) -> tuple[Triplet, 
 
 def _entry(runs: PaperRuns) -> Table:
     """The first query with its contexts, the answer and the reference."""
-    run = _run(runs)
-    rows = run.sample_by_id()
-    for (query, _), record in run.records().items():
+    rows = _run(runs).sample_by_id()
+    for (query, _), record in _run(runs).records().items():
         if record.prediction and record.prediction.answer:
+            asked, gold = rows[query].query.text, reference_answer(rows[query].reference)
             contexts = " ".join(context.text for context in record.prediction.contexts)
-            texts = (
-                rows[query].query.text,
-                contexts,
-                record.prediction.answer,
-                reference_answer(rows[query].reference),
-            )
-            return item_table(
-                ("question", "context", "answer", "reference"), [tuple(printable(one, 300) for one in texts)]
-            )
+            texts = (asked, contexts, record.prediction.answer, gold)
+            header = ("question", "context", "answer", "reference")
+            return item_table(header, [[printable(one, 300) for one in texts]])
     raise NotMade("no query was answered")
 
 
@@ -115,16 +100,15 @@ def _groups(name: str, runs: PaperRuns) -> Table:
     """The mean cosine score where the judge's score is high and where it is low."""
     columns, judged, cosine = _scored_twice(runs, name)
     found = group_means(columns.values[judged], columns.values[cosine])
+    if not (found.n_high and found.n_low):
+        counts = f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}"
+        raise NotMade(f"{counts}: both are needed")
+    if found.high == found.low:
+        raise NotMade(f"both groups have a mean of {found.high:.2f}")
     rows: list[tuple[Entry, ...]] = [
         (f"above {HIGH:g}", Quantity(found.high, unit="coefficient"), Quantity(found.n_high, unit="count")),
         (f"below {LOW:g}", Quantity(found.low, unit="coefficient"), Quantity(found.n_low, unit="count")),
     ]
-    if found.high is not None and found.high == found.low:
-        raise NotMade(f"both groups have a mean of {found.high:.2f}")
-    if not (found.n_high and found.n_low):
-        raise NotMade(
-            f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}: both are needed"
-        )
     return item_table(("score of the judge", "mean score by cosine", "answers"), rows)
 
 
@@ -158,7 +142,8 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
     ]
     figure = new_figure(figsize=(4.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.scatter([one for one, _ in points], [other for _, other in points], s=14, color=PALETTE[0], alpha=0.5)
+    x, y = zip(*points, strict=True)
+    axes.scatter(x, y, s=14, color=PALETTE[0], alpha=0.5)
     axes.set_xlabel(table.header[1])
     axes.set_ylabel(table.header[2])
     axes.grid(color=LIGHT, linewidth=0.6)
@@ -166,7 +151,7 @@ def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figur
 
 
 def _comparison(runs: PaperRuns) -> Table:
-    values = scored_values(_run(runs).scores())
+    values = computed_values(_run(runs))
     rows: list[tuple[Entry, ...]] = []
     for name, measures in _METRICS.items():
         own = [values.get(measure, {}) for measure in measures]

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.api.evaluating import EvaluateOptions
+from harness.api.evaluating import EvaluateOptions, open_answer
 from harness.core.errors import ConfigError, nearest
 from harness.display import Entry, Quantity, Table
 from harness.extensions.meta_evaluation.correlation_columns import ValueColumns
 from harness.extensions.meta_evaluation.correlations import correlated_pair
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
-from harness.extensions.meta_evaluation.sensitivity import (
-    SensitivityOptions,
-    SensitivityResult,
-    measure_sensitivity,
-)
-from harness.protocols import AnswerChoice
+from harness.extensions.meta_evaluation.sensitivity import SensitivityResult, measure_sensitivity
+from harness.protocols import AnswerChoice, OpenedAnswer
 from harness.report.published import is_run_of
 from harness.report.view import Group, RunView
 from harness.store import RunDir
@@ -66,15 +62,11 @@ class NotMade(Exception):
 class PaperRuns:
     groups: Sequence[Group]
     """The runs, those over the same queries together."""
-    work: Path
-    """A folder for further runs and experiments; kept, so that nothing is paid twice."""
     models: str
     """A key of `MODELS`."""
-    quiet: bool
-    config: Path
-    """The paper's config, which names evaluators and judges of experiments."""
-    settings: tuple[str, ...]
-    """Those on top of the config, each as `KEY=VALUE`."""
+    evaluation: EvaluateOptions
+    """For experiments: the paper's config with its settings, and the folder of runs, so that nothing is paid
+    twice."""
 
     def views_of(self, system: str, **parameters: object) -> list[RunView]:
         """The runs of a system with these parameters (`answer_mode="global"` is `answer.mode`)."""
@@ -89,9 +81,11 @@ class PaperRuns:
             raise NotMade(f"no run of {system}{f' with {said}' if said else ''}")
         return found[0]
 
-    def answer(self, run: RunDir, query: str, evaluator: str) -> AnswerChoice:
+    def open(self, run: RunDir, query: str, evaluator: str) -> AbstractContextManager[OpenedAnswer]:
         """The first answer to a query, to examine it with an evaluator as the paper's config sets it."""
-        return AnswerChoice(str(run.path), query, evaluator, 0, self.config, self.settings, self.work, self.quiet)
+        own = self.evaluation
+        choice = AnswerChoice(str(run.path), query, evaluator, 0, own.config, own.settings, own.results, own.quiet)
+        return open_answer(choice)
 
 
 @cache
@@ -99,9 +93,8 @@ def changed_answers(
     runs: PaperRuns, run: RunDir, evaluators: tuple[str, ...], changes: PerturbationChoice
 ) -> SensitivityResult:
     """The scores of a run's answers after these changes. NotMade: too few can be changed, or it was stopped."""
-    evaluate = EvaluateOptions(runs.config, evaluators, runs.settings, None, runs.work, runs.quiet)
     try:
-        found = measure_sensitivity(run, SensitivityOptions(changes, evaluate))
+        found = measure_sensitivity(run, changes, replace(runs.evaluation, evaluators=evaluators))
     except ConfigError as error:
         raise NotMade(error.what) from error
     if found.evaluation.stopped:
@@ -146,9 +139,6 @@ class Paper:
     settings: Mapping[str, Settings] = field(default_factory=dict)
     """A key of `MODELS` -> settings beside those, such as a smaller sample."""
 
-    def settings_for(self, models: str) -> dict[str, object]:
-        return {**MODELS[models], **self.settings.get(models, {})}
-
 
 def load_paper(name: str) -> Paper:
     if name not in PAPERS:
@@ -162,6 +152,5 @@ def item_table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str
     return Table("", "", tuple(header), tuple(map(tuple, rows)), note)
 
 
-def numbers_of(table: Table) -> list[float]:
-    entries = (entry for row in table.rows for entry in row)
+def numbers_of(entries: Iterable[Entry]) -> list[float]:
     return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]

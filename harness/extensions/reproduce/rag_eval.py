@@ -12,7 +12,7 @@ from harness.core.records import Document, Prediction
 from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.evaluator import band_of
-from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
 from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, changed_answers, item_table
@@ -50,7 +50,7 @@ def _weights(runs: PaperRuns) -> Table:
 def _summaries(runs: PaperRuns) -> Table:
     """The three scores of the first five answers with all of them."""
     columns = {**_BERTSCORE, **_G_EVAL, **_RAG_EVAL}
-    return _conversations(runs, scored_values(_view(runs).run.scores()), columns, _CONVERSATIONS)
+    return _conversations(runs, computed_values(_view(runs).run), columns, _CONVERSATIONS)
 
 
 def _changed(runs: PaperRuns, swap: str, names: Sequence[str]) -> Table:
@@ -61,7 +61,7 @@ def _changed(runs: PaperRuns, swap: str, names: Sequence[str]) -> Table:
     changed = next((run for own, run in sensed.runs.swapped if own.name == swap), None)
     if changed is None:
         raise NotMade("no answer could be changed in this way")
-    return _conversations(runs, scored_values(changed.scores()), _RAG_EVAL, names)
+    return _conversations(runs, computed_values(changed), _RAG_EVAL, names)
 
 
 def _conversations(
@@ -82,8 +82,7 @@ def _conversations(
     rows: list[tuple[Entry, ...]] = [
         (title, *(Quantity(values[measure][query]) for query in chosen)) for title, measure in columns.items()
     ]
-    queries = ", ".join(printable(query) for query in chosen)
-    note = f"Answers to {queries}."
+    note = f"Answers to {', '.join(map(printable, chosen))}."
     if unsupported := len(without & set(chosen)):
         note += f" {unsupported} of them have no source, so every score is 0."
     return item_table(("score", *names[: len(chosen)]), rows, note)
@@ -91,7 +90,7 @@ def _conversations(
 
 def _mails(runs: PaperRuns) -> list[Document]:
     digest = str(_view(runs).manifest.dataset.get("corpus_digest"))
-    found = Corpora(runs.work).documents(digest)
+    found = Corpora(runs.evaluation.results).documents(digest)
     if not found:
         raise NotMade("the documents of the run were not saved")
     return found
@@ -114,13 +113,11 @@ def _graph(runs: PaperRuns) -> Table:
     centre = max(sent, key=lambda name: len(sent[name]))
     rows: list[tuple[Entry, ...]] = []
     for one in sent[centre][:_MOST_MAILS]:
-        rows.append((one.doc_id, centre, "SENT", one.doc_id, Quantity(len(sent[centre]), unit="count")))
-        thread = one.title.removeprefix("Re: ")
-        rows.append((one.doc_id, one.doc_id, "PART_OF", thread, Quantity(None)))
+        mail, thread = one.doc_id, one.title.removeprefix("Re: ")
+        rows.append((mail, centre, "SENT", mail, Quantity(len(sent[centre]), unit="count")))
+        rows.append((mail, mail, "PART_OF", thread, Quantity(None)))
         for name in _people(one, "to", "cc"):
-            rows.append(
-                (one.doc_id, name, "RECEIVED", one.doc_id, Quantity(len(sent.get(name, ())), unit="count"))
-            )
+            rows.append((mail, name, "RECEIVED", mail, Quantity(len(sent.get(name, ())), unit="count")))
     return item_table(("mail", "source", "relation", "target", "mails sent by the source"), rows)
 
 
@@ -150,7 +147,7 @@ def _shown_answers(runs: PaperRuns) -> Table:
 
 def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
     view = _view(runs)
-    values = scored_values(view.run.scores()).get(_CONFIDENCE, {})
+    values = computed_values(view.run).get(_CONFIDENCE, {})
     questions = {row.query.query_id: row.query.text for row in view.run.sample()}
     records = [one for _, one in sorted(view.run.first_records().items()) if one.prediction]
     # Answers with a confidence first.
@@ -179,12 +176,9 @@ _SCRIPT = {
 }
 """A scripted agent asks the graph, and then answers."""
 _GRADES = {
-    **{
-        f"- {name}:": str(3 + at % 3)
-        for at, name in enumerate(("Query relevance", "Factual accuracy", "Coverage"))
-    },
-    **{f"- {name}:": "4" for name in ("Coherence", "Consistency", "Relevance")},
-    "- Fluency:": "5",
+    "- Query relevance:": "3",
+    **{f"- {name}:": "4" for name in ("Factual accuracy", "Coherence", "Consistency", "Relevance")},
+    **{f"- {name}:": "5" for name in ("Coverage", "Fluency")},
 }
 PAPER = Paper(
     name="rag_eval",

@@ -41,14 +41,11 @@ _RAGAS = {
 
 def _views(runs: PaperRuns) -> dict[str, RunView]:
     """The run of each system, community's with global search."""
-    found: dict[str, RunView] = {}
-    for name in _SYSTEMS:
-        own = runs.views_of(name, answer_mode="global") if name == "community" else runs.views_of(name)
-        if own:
-            found[name] = own[0]
-    if not found:
+    modes = {"community": {"answer_mode": "global"}}
+    found = {name: runs.views_of(name, **modes.get(name, {})) for name in _SYSTEMS}
+    if not any(found.values()):
         raise NotMade("none of its systems was run")
-    return found
+    return {name: own[0] for name, own in found.items() if own}
 
 
 def _measured(runs: PaperRuns, columns: dict[str, str], entry: Callable[[Aggregate | None], Entry]) -> Table:
@@ -58,42 +55,37 @@ def _measured(runs: PaperRuns, columns: dict[str, str], entry: Callable[[Aggrega
     return item_table(("system", *columns), rows)
 
 
-def _by_type(views: dict[str, RunView], *, overall: bool = False) -> Table:
+def _by_type(views: dict[str, RunView], last: Sequence[str] = ()) -> Table:
+    """`last`: more columns, after those of the query types."""
     types = sorted({kind for view in views.values() for kind in view.frame.query_types.values()})
-    names = [type_name(kind) for kind in types]
-    wanted = [*types, *([OVERALL] if overall else [])]
-    rows = [(name, *(share(view.row("accuracy", kind)) for kind in wanted)) for name, view in views.items()]
-    return item_table(("system", *names, *(["overall"] if overall else [])), rows)
+    rows = [(name, *(share(view.row("accuracy", one)) for one in (*types, *last))) for name, view in views.items()]
+    return item_table(("system", *map(type_name, types), *last), rows)
 
 
 def _local_search(runs: PaperRuns) -> Table:
-    return _by_type({"community, local": runs.view("community", answer_mode="local")}, overall=True)
+    return _by_type({"community, local": runs.view("community", answer_mode="local")}, [OVERALL])
 
 
 def _evidence(runs: PaperRuns) -> Table:
     rows = next(iter(_views(runs).values())).sample.values()
     counts = Counter(len(row.reference.evidence or ()) for row in rows)
-    total = sum(counts.values())
+    shares = ((n, count, count / counts.total()) for n, count in sorted(counts.items()))
     return item_table(
         ("evidence items", "queries", "share"),
-        (
-            (str(n), Quantity(counts[n], unit="count"), Quantity(counts[n] / total, unit="share"))
-            for n in sorted(counts)
-        ),
+        ((str(n), Quantity(count, unit="count"), Quantity(part, unit="share")) for n, count, part in shares),
     )
 
 
 def _parameters(runs: PaperRuns, *names: str) -> Table:
-    views = _views(runs)
-    chosen = [(name, views[name]) for name in names if name in views]
-    if not chosen:
+    views = {name: view for name, view in _views(runs).items() if name in names}
+    if not views:
         raise NotMade(f"no run of {' or '.join(names)}")
     flat: dict[str, dict[str, str]] = {}
-    for name, view in chosen:
+    for name, view in views.items():
         halves = {half: view.manifest.system.get(half, {}) for half in ("index", "answer")}
         flat[name] = {key: printable(str(value), 60) for key, value in flatten(halves).items()}
         flat[name] |= {f"{role} model": view.model(role) for role in ("generator", "embedder")}
-    keys = list(dict.fromkeys(key for own in flat.values() for key in own))
+    keys = dict.fromkeys(key for own in flat.values() for key in own)
     return item_table(("parameter", *flat), ((key, *(own.get(key, "") for own in flat.values())) for key in keys))
 
 
@@ -119,13 +111,13 @@ def _triplet_table(rows: Sequence[tuple[str, str, str, str]], first: str) -> Tab
     )
 
 
-def _community_graph(runs: PaperRuns) -> Graph:
-    """The graph of nano-graphrag, as it lies in the index."""
+def _community_graph(runs: PaperRuns) -> tuple[Graph, str]:
+    """The graph of nano-graphrag, as it lies in the index, and its best connected entity."""
     try:
         import networkx
     except ImportError as error:
         raise NotMade("reading the graph needs networkx: pip install networkx") from error
-    index = IndexDir(runs.work, runs.view("community").manifest.index_id)
+    index = IndexDir(runs.evaluation.results, runs.view("community").manifest.index_id)
     path = index.path / "store" / "graph_chunk_entity_relation.graphml"
     try:
         graph = networkx.parse_graphml(read_plain(path, _MOST_BYTES).decode("utf-8"))
@@ -133,19 +125,17 @@ def _community_graph(runs: PaperRuns) -> Graph:
         raise NotMade(f"the graph of community cannot be read ({type(error).__name__})") from error
     if not graph.number_of_edges():
         raise NotMade("the graph of community has no relation")
-    return graph
-
-
-def _best_connected(graph: Graph) -> str:
-    return str(max(graph.nodes, key=lambda name: (graph.degree(name), name)))
+    return graph, max(graph.nodes, key=lambda name: (graph.degree(name), name))
 
 
 def _community_excerpt(runs: PaperRuns) -> Table:
     """The relations of the best connected entity and of its neighbours."""
-    graph = _community_graph(runs)
-    near = graph.edges([_best_connected(graph), *graph.neighbors(_best_connected(graph))], data=True)
-    edges = list(islice(near, _MOST_TRIPLETS))
-    rows = [(str(data.get("source_id", "")), a, str(data.get("description", "")), b) for a, b, data in edges]
+    graph, name = _community_graph(runs)
+    near = graph.edges([name, *graph.neighbors(name)], data=True)
+    rows = [
+        (str(data.get("source_id", "")), one, str(data.get("description", "")), other)
+        for one, other, data in islice(near, _MOST_TRIPLETS)
+    ]
     return _triplet_table(rows, "chunk")
 
 
@@ -165,12 +155,9 @@ def _passage_node(runs: PaperRuns) -> Table:
 
 def _entity_node(runs: PaperRuns) -> Table:
     """What the graph says of its best connected entity."""
-    graph = _community_graph(runs)
-    name = _best_connected(graph)
+    graph, name = _community_graph(runs)
     properties = {"entity": name, **graph.nodes[name]}
-    return item_table(
-        ("property", "value"), ((key, printable(str(value), 300)) for key, value in properties.items())
-    )
+    return item_table(("property", "value"), ((key, printable(str(own), 300)) for key, own in properties.items()))
 
 
 def _resources(system: str, runs: PaperRuns) -> Table:
@@ -184,9 +171,9 @@ def _resources(system: str, runs: PaperRuns) -> Table:
     cpu, ram = (QUANTITIES.index(name) for name in ("machine_cpu_percent", "machine_ram_bytes"))
     rows: list[tuple[Entry, ...]] = []
     for one in samples:
-        seconds, used = round(one.time_s - samples[0].time_s, 1), one.quantities[ram]
-        share_used = None if used is None else scale * used
-        rows.append((system, Quantity(seconds), Quantity(one.quantities[cpu]), Quantity(share_used)))
+        used = one.quantities[ram]
+        values = (round(one.time_s - samples[0].time_s, 1), one.quantities[cpu], used and scale * used)
+        rows.append((system, *map(Quantity, values)))
     return item_table(("system", "seconds", "CPU of the machine, %", "RAM of the machine, %"), rows)
 
 

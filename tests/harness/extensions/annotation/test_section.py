@@ -1,5 +1,6 @@
-"""What a report says of runs that people have labelled: judges corrected where labels suffice, and why not."""
+"""The section of a report on labelled runs: judges corrected where there are enough labels, or why not."""
 
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,50 +22,47 @@ MEASURE = "ragas_faithfulness"
 JUDGED = EvaluationRecord(evaluator="ragas", version="1", cost=Cost(wall_s=0.0))
 
 
+NOTHING = (None, None, None, None)
+
+
 def judged_run(results: Path, values: list[Value]) -> RunDir:
     return write_run(results, ScoredRun(scores={MEASURE: values}, evaluator=JUDGED))
 
 
-def reported(run: RunDir) -> Reported:
-    group = group_of(run)
-    return Reported(group, find(group))
-
-
-NOTHING = (None, None, None, None)
-
-
-def numbers(said: Content) -> list[tuple[Any, ...]]:
-    """Value, low, high and `of` of each cell of the only row."""
-    (table,) = said.tables
-    (row,) = table.rows
-    return [tuple(getattr(one, name, None) for name in ("value", "low", "high", "of")) for one in row]
-
-
 def values(n: int) -> list[Value]:
+    """What the judge says: 0, 0.25 and so on to 1, in turn."""
     return [number % 5 / 4 for number in range(n)]
 
 
-def test_without_labels_there_is_no_section(tmp_path: Path) -> None:
-    assert content(reported(judged_run(tmp_path, values(60)))) == Content()
+def grade(run: RunDir, numbers: range, label: Callable[[int], int] | None = None, name: str = "ada") -> None:
+    labels = {f"q{number:03d}": label(number) if label else 1 + number % 5 for number in numbers}
+    keep_labels(run, name, "faithfulness", labels)
+
+
+def section(run: RunDir) -> tuple[Content, list[tuple[Any, ...]]]:
+    """The section, and value, low, high and `of` of each cell of its only row."""
+    group = group_of(run)
+    said = content(Reported(group, find(group)))
+    cells = said.tables[0].rows[0] if said.tables else ()
+    return said, [tuple(getattr(one, name, None) for name in ("value", "low", "high", "of")) for one in cells]
 
 
 def test_a_judge_that_is_too_kind_is_corrected_by_fifty_labels(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(200))
+    assert section(run)[0] == Content(), "without labels there is no section"
     # One less than the judge says, where there is one less; every fifth is the lowest in any case.
-    labels = {f"q{number:03d}": max(1, number % 5) for number in range(60)}
-    keep_labels(run, "ada", "faithfulness", labels)
-    _, _, scored, n, alone, both, weight = numbers(content(reported(run)))
+    grade(run, range(60), lambda n: max(1, n % 5))
+    _, _, scored, n, alone, both, weight = section(run)[1]
     assert scored[0] == pytest.approx(0.5)
     assert (n[0], n[3]) == (60, 200)
     assert both[0] == pytest.approx(fmean((max(1, number % 5) - 1) / 4 for number in range(5)))
     assert both[2] < alone[2] < 0.5 < weight[0] <= 1
 
 
-def test_fewer_labels_stand_alone_and_it_is_said(tmp_path: Path) -> None:
+def test_the_mean_of_fewer_labels_is_shown_alone(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(200))
-    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(30)})
-    said = content(reported(run))
-    *_, alone, both, weight = numbers(said)
+    grade(run, range(30))
+    said, (*_, alone, both, weight) = section(run)
     assert alone[1] is not None
     assert (both, weight) == (NOTHING, NOTHING)
     assert "Fewer than 50 labels" in said.items[0]
@@ -72,27 +70,25 @@ def test_fewer_labels_stand_alone_and_it_is_said(tmp_path: Path) -> None:
 
 def test_a_query_that_failed_counts_as_the_worst(tmp_path: Path) -> None:
     run = judged_run(tmp_path, [*values(100), *[IMPUTED] * 100])
-    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(60)})
-    _, _, scored, n, _, both, _ = numbers(content(reported(run)))
+    grade(run, range(60))
+    _, _, scored, n, _, both, _ = section(run)[1]
     assert scored[0] == both[0] == pytest.approx(0.25)
     assert n[3] == 100
 
 
 def test_labelled_answers_without_a_score_are_counted(tmp_path: Path) -> None:
     run = judged_run(tmp_path, [*values(80), *[NOT_APPLICABLE] * 20])
-    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(20, 90)})
-    said = content(reported(run))
-    assert any("10 labelled answers without a score" in line for line in said.items)
+    grade(run, range(20, 90))
+    assert any("10 labelled answers without a score" in line for line in section(run)[0].items)
 
 
-def test_two_annotators_of_an_answer_are_one_label_between_them(tmp_path: Path) -> None:
+def test_labels_of_two_annotators_of_an_answer_are_averaged(tmp_path: Path) -> None:
     run = judged_run(tmp_path, values(100))
-    for name, label in (("ada", 1), ("grace", 5)):
-        keep_labels(run, name, "faithfulness", {f"q{number:03d}": label for number in range(60)})
-    said = content(reported(run))
-    *_, n, alone, _, _ = numbers(said)
+    grade(run, range(60), lambda _: 1)
+    grade(run, range(60), lambda _: 5, "grace")
+    said, (*_, n, alone, _, _) = section(run)
     assert (n[0], alone[0]) == (60, 0.5)
-    assert "60 answers labelled by ada, grace." in said.paragraphs
+    assert said.paragraphs == ["60 answers labelled by ada, grace."]
 
 
 def test_the_report_has_it_by_its_entry_point(tmp_path: Path) -> None:
