@@ -10,11 +10,12 @@ import networkx
 import numpy as np
 import pytest
 from judges import WordEmbedder
+from kg_samples import connected
 
 from harness.display.plotting import PALETTE
 from harness.evaluators.kg.graphs.drawing import choose, draw_query_graph, graphml
-from harness.evaluators.kg.graphs.graph import KgGraph, TripletSide, connect, distinct_labels
-from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.scores import paths
 
 Triplets = list[tuple[str, str, str]]
 
@@ -22,12 +23,13 @@ PATH, MISSED = PALETTE[0].lower(), PALETTE[5].lower()
 
 
 def graph_of(inputs: Triplets, contexts: Triplets, same: Mapping[str, str] | None = None) -> KgGraph:
-    """Labels are as far from each other as can be, but for those that are the `same`."""
-    sides = TripletSide.of(inputs), TripletSide.of(contexts)
-    labels = distinct_labels(*sides)
-    places = {label: place for place, label in enumerate(labels)}
-    rows = np.eye(len(labels))
-    return connect(*sides, {label: rows[places[(same or {}).get(label, label)]] for label in labels})
+    """All labels have a cosine of 0, except those that are the `same`."""
+
+    def embed(labels: list[str]) -> list[Any]:
+        rows = dict(zip(labels, np.eye(len(labels)), strict=True))
+        return [rows[(same or {}).get(label, label)] for label in labels]
+
+    return connected(inputs, contexts, embed)
 
 
 def chain(name: str, length: int) -> Triplets:
@@ -83,8 +85,8 @@ def test_a_hostile_label_is_drawn_as_text(label: str, tmp_path: Path) -> None:
 
 
 def worded_graph_of(inputs: Triplets, contexts: Triplets) -> KgGraph:
-    sides, words = (TripletSide.of(inputs), TripletSide.of(contexts)), WordEmbedder()
-    return connect(*sides, {label: words.vector(label) for label in distinct_labels(*sides)})
+    words = WordEmbedder()
+    return connected(inputs, contexts, lambda labels: [words.vector(label) for label in labels])
 
 
 def read_back(graph: KgGraph) -> Any:
