@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -24,10 +24,6 @@ def string_of(length: int) -> dict[str, Any]:
 
 def list_of(items: Mapping[str, Any], length: int) -> dict[str, Any]:
     return {"type": "array", "maxItems": length, "items": dict(items)}
-
-
-def integer_among(numbers: Iterable[int]) -> dict[str, Any]:
-    return {"type": "integer", "enum": sorted(numbers)}
 
 
 def integer_of(lowest: int, highest: int) -> dict[str, Any]:
