@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
@@ -121,11 +121,8 @@ class Ragas:
             raise UnusableReply("the judge wrote no question")
         evasive = [verdict for answer in answers for verdict in verdicts_in(answer)]
         assert self.embedder is not None  # noqa: S101 - there is one where this metric is chosen
-        asked, asked_back = (
-            await self.embedder.embed_query(row.question),
-            await self.embedder.embed_documents(questions),
-        )
-        metric.embeddings = _Embedded(asked, asked_back)
+        asked = await self.embedder.embed_query(row.question)
+        metric.embeddings = _Embedded(asked, await self.embedder.embed_documents(questions))
         value = float(metric._calculate_score(answers, {"user_input": row.question}))
         noted = "evasive answer; " if all(evasive) else ""
         # Rounding can take the cosine of a vector with itself past 1; NaN stays, and fails the score.
@@ -151,34 +148,27 @@ class Ragas:
         return float(np.clip(value, 0.0, 1.0)), said
 
 
-class _Judged(NamedTuple):
-    value: float
-    verdicts: list[int]
-    said: str
-    """The verdicts of each reply that has any."""
-
-
 async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """A statement supported by any window is supported. If windows have different numbers of verdicts (the judge
     splits a reference into sentences itself), the best window's value.
     """
     windows = [await _by_the_library(metric, replace(row, contexts=seen), llm) for seen in row.shown_at_once]
-    said = f"verdicts {' | '.join(one.said for one in windows)}"
-    verdicts = [one.verdicts for one in windows]
+    values, verdicts, listed = zip(*windows, strict=True)
+    said = f"verdicts {' | '.join(listed)}"
     if len(windows) == 1 or len(set(map(len, verdicts))) > 1:
-        return max(one.value for one in windows), said
+        return max(values), said
     stated = list(map(max, zip(*verdicts, strict=True)))
     return sum(stated) / len(stated), said
 
 
 async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """A context that was judged in parts is useful if any part is."""
-    found = await _by_the_library(metric, row, llm)
+    value, found, said = await _by_the_library(metric, row, llm)
     useful: dict[int, int] = {}
-    for rank, verdict in zip(row.ranks, found.verdicts, strict=bool(row.ranks)):
+    for rank, verdict in zip(row.ranks, found, strict=bool(row.ranks)):
         useful[rank] = max(verdict, useful.get(rank, 0))
     if len(useful) == len(row.ranks):
-        return found.value, f"verdicts {found.said}"
+        return value, f"verdicts {said}"
     verdicts = [Verification(reason="", verdict=verdict) for verdict in useful.values()]
     listed = "; ".join(map(str, useful.values()))
     return float(metric._calculate_average_precision(verdicts)), f"verdicts {listed}"
@@ -195,11 +185,12 @@ async def _coverage(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     return sum(verdicts) / len(verdicts), f"verdicts {' '.join(map(str, verdicts))}"
 
 
-async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
+async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[int], str]:
+    """The value, all verdicts, and how they are listed: by reply."""
     value, outputs = await _run(metric, row, llm)
     verdicts = [found for output in outputs if (found := verdicts_in(output))]
     said = "; ".join(" ".join(map(str, found)) for found in verdicts)
-    return _Judged(value, list(chain.from_iterable(verdicts)), said)
+    return value, list(chain.from_iterable(verdicts)), said
 
 
 async def _run(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[BaseModel]]:
@@ -214,21 +205,20 @@ async def _run(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[B
 
 async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """The value of the best window, which contains the answer."""
-    rated = [await _relevance(row.question, "\n".join(contexts), llm) for contexts in row.shown_at_once]
-    said = " | ".join(" ".join(f"{rating * 2:g}" for rating in ratings) for _, ratings in rated)
-    return max(value for value, _ in rated), f"ratings {said}"
-
-
-async def _relevance(question: str, contexts: str, llm: JudgeLLM) -> tuple[float, list[float]]:
-    # ragas' own method prints errors and continues.
-    metric, ratings = ContextRelevance(), []
-    for template in (metric.template_relevance1, metric.template_relevance2):
-        reply = await llm.ask(template.format(query=question, context=contexts), _RATING_SCHEMA)
-        rating, first = metric.process_score(reply), _NUMBER.search(reply)
-        if first is None or float(first[0]) != rating * 2:
-            raise UnusableReply(f"the judge's rating is neither 0, 1 nor 2: {_quoted(reply)}")
-        ratings.append(rating)
-    return float(metric.average_scores(*ratings)), ratings
+    metric, values, said = ContextRelevance(), [], []
+    for contexts in row.shown_at_once:
+        # ragas' own method prints errors and continues.
+        ratings = []
+        for template in (metric.template_relevance1, metric.template_relevance2):
+            prompt = template.format(query=row.question, context="\n".join(contexts))
+            reply = await llm.ask(prompt, _RATING_SCHEMA)
+            rating, first = metric.process_score(reply), _NUMBER.search(reply)
+            if first is None or float(first[0]) != rating * 2:
+                raise UnusableReply(f"the judge's rating is neither 0, 1 nor 2: {_quoted(reply)}")
+            ratings.append(rating)
+        values.append(float(metric.average_scores(*ratings)))
+        said.append(" ".join(f"{rating * 2:g}" for rating in ratings))
+    return max(values), f"ratings {' | '.join(said)}"
 
 
 def verdicts_in(output: BaseModel) -> list[int]:
