@@ -15,8 +15,8 @@
 Prompts, parsing, the repair of an invalid reply (up to three more calls) and formulas are the package's (Es et al.
 2024, https://arxiv.org/abs/2309.15217; context relevance is NVIDIA's). The reference is the first of the reference
 answers; contexts are those that the generator saw. Answer correctness and coverage are judged only if `metrics`
-names them: with ROUGE-L and faithfulness they are the measures of GraphRAG-Bench, which has prompts of its own. The
-package has no coverage: claims and verdicts are those of its factual correctness, in one direction.
+names them: with ROUGE-L and faithfulness they are the measures of GraphRAG-Bench, which has prompts of its own.
+The package has no coverage: claims and verdicts are those of its factual correctness, in one direction.
 
 Contexts longer than `context_characters` are judged window by window (`harness.evaluators.context_windows`), never
 truncated. A statement, or a sentence of the reference, is supported if any window supports it (where the judge
@@ -33,8 +33,8 @@ Differences from `ragas.evaluate()`, each of which avoids a silent or wrong valu
 - Context relevance: the package reads any reply with the digit 2 as a 2, even "0 out of 2"; here the first
   number of the reply must agree. A reply without a rating is not retried, and both prompts need a rating.
 - The temperature is the judge's, not 0.01, 0.1 or 0.3 by metric. At temperature 0 one generated question is as
-  good as three, so `strictness` is 1, not 3. Each is a separate call, because servers count the tokens of n choices
-  differently.
+  good as three, so `strictness` is 1, not 3. Each is a separate call, because servers count the tokens of n
+  choices differently.
 - With `constrained` (the default) the server enforces the JSON schema of the prompt, with verdicts 0 or 1,
   so that replies of small models are valid. `constrained: false` sends the package's requests unchanged.
 
