@@ -1,6 +1,4 @@
-"""Ranks of the gold evidence in retrieved contexts, and metrics of them.
-
-ir_measures computes document metrics, `FoundFacts` fact metrics.
+"""Ranks of the gold evidence in retrieved contexts, and metrics of them; ir_measures computes MAP and nDCG.
 
 Metrics with `compat` in their name are computed as MultiHop-RAG's script does (Tang and Yang 2024,
 `retrieval_evaluate.py`), for comparison with published tables:
@@ -22,16 +20,13 @@ import math
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.core.records import Context, Evidence
 from harness.core.scripts import is_whole
 from harness.protocols import Measure, Sides
-
-if TYPE_CHECKING:
-    from ir_measures import Measure as IrMeasure
 
 Statistic = Literal["Hit", "Recall", "AllHit", "Precision", "Depth", "MRR", "MAP", "nDCG", "MAP_compat"]
 """`Depth`: number of ranks."""
@@ -90,7 +85,7 @@ class FoundFacts:
         return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
 
     def value(self, cut: Cut) -> float:
-        """A statistic that follows from these ranks; `ir_values` computes the others."""
+        """A statistic that follows from these ranks; `ir_values` computes MAP and nDCG."""
         return _VALUES[cut.statistic](self, cut.k)
 
     def explain(self, noun: str, k: int | None, *, by_character: bool = False) -> str:
@@ -121,10 +116,7 @@ _VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
 
 
 def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> FoundFacts:
-    """The gold documents that the contexts name, each at its first rank.
-
-    A context with several documents (a triplet, a summary) contributes them in its own order.
-    """
+    """The gold documents that the contexts name, each at its first rank; those of one context in its own order."""
     named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids if doc_id)
     gold = {item.doc_id for item in evidence if item.doc_id}
     ranks = tuple(rank for rank, doc_id in enumerate(named, start=1) if doc_id in gold)
@@ -224,41 +216,24 @@ def why_passage(facts: Iterable[str], most: int) -> str:
     return f"a gold fact of {longest:,} characters: more than {most:,} is a passage" if longest > most else ""
 
 
-def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
-    """Each ranking's value of each cut, by ir_measures, all queries at once; {} for one without gold.
+def ir_values(rankings: Sequence[FoundFacts], k: int) -> list[dict[Cut, float]]:
+    """MAP and nDCG at k of each ranking, by ir_measures, all queries at once; {} for one without gold.
 
     Binary relevance. AP divides by all gold items, however small k is; nDCG has the gain 1, the discount
     1/log2(rank + 1) and the best order of the first k as its ideal.
     """
     import ir_measures as ir
 
-    measures = {_ir_measure(cut): cut for cut in cuts}
-    # The library gets ranks instead of document ids, which may contain anything. Strictly decreasing scores
-    # avoid ties, which its providers break differently.
-    relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
-    run = {
-        number: {str(rank): -float(rank) for rank in range(1, rankings[int(number)].depth + 1)}
-        for number in relevant
-    }
+    measures = {ir.AP @ k: Cut("MAP", k), ir.nDCG @ k: Cut("nDCG", k)}
+    relevant, run = {}, {}
+    for number, found in enumerate(rankings):
+        if found.gold:
+            missed = (f"missed {one}" for one in range(found.gold - len(found.ranks)))
+            relevant[str(number)] = dict.fromkeys([*map(str, found.ranks), *missed], 1)
+            # Ranks instead of document ids, which may contain anything; scores without ties.
+            run[str(number)] = {str(rank): -float(rank) for rank in range(1, found.depth + 1)}
     values: list[dict[Cut, float]] = [{} for _ in rankings]
-    # By name, because ir_measures would take the first that happens to be installed. trec_eval computes
-    # everything except a reciprocal rank with a cutoff.
-    for provider in (ir.pytrec_eval, ir.msmarco):
-        supported = [measure for measure in measures if provider.supports(measure)]
-        for metric in provider.iter_calc(supported, relevant, run):
-            values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
+    # By name, because ir_measures would take the first provider that happens to be installed.
+    for metric in ir.pytrec_eval.iter_calc(list(measures), relevant, run):
+        values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
     return values
-
-
-def _relevant(found: FoundFacts) -> dict[str, int]:
-    missed = (f"missed {number}" for number in range(found.gold - len(found.ranks)))
-    return dict.fromkeys([*map(str, found.ranks), *missed], 1)
-
-
-def _ir_measure(cut: Cut) -> IrMeasure:
-    import ir_measures as ir
-
-    if cut == Cut("Recall", None):
-        return ir.SetR
-    named = {"Hit": ir.Success, "Recall": ir.R, "MRR": ir.RR, "MAP": ir.AP, "nDCG": ir.nDCG}
-    return named[cut.statistic] @ cut.k

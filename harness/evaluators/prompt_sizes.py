@@ -31,7 +31,6 @@ _FIGURE = PanelFigure(
     "whether all of it is (null queries have no evidence)",
     along="N, characters",
 )
-_CURVES: dict[Share, str] = {"Recall": "Recall", "AllHit": "All"}
 _FOUND: dict[Kind, str] = {"fact": "evidence found", "document": "gold documents found"}
 _ALL: dict[Kind, str] = {"fact": "facts are all", "document": "documents all begin"}
 _PART: dict[Kind, str] = {"fact": "facts", "document": "documents that begin"}
@@ -40,7 +39,7 @@ _PART: dict[Kind, str] = {"fact": "facts", "document": "documents that begin"}
 def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = False) -> Measure:
     """`Recall` or `AllHit` of that level within `size` characters. `ranks`: the metric that every report shows,
     and that ranks runs without answer metrics."""
-    every = statistic == "AllHit"
+    every, curve = statistic == "AllHit", "All" if statistic == "AllHit" else "Recall"
     name = f"{statistic}@{size}c"
     what = f"share of queries whose gold {_ALL[level]}" if every else f"share of the gold {_PART[level]}"
     return Measure(
@@ -55,13 +54,7 @@ def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = Fals
         range=None if every else (0.0, 1.0),
         column=ranks and level == "fact",
         ranks_where_answers_cannot=ranks,
-        panel=Panel(
-            _FIGURE,
-            f"{_CURVES[statistic]} within {size:,}",
-            row=f"{level}s",
-            curve=_CURVES[statistic],
-            at=size,
-        ),
+        panel=Panel(_FIGURE, f"{curve} within {size:,}", row=f"{level}s", curve=curve, at=size),
     )
 
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _UNSTATED = 1_000_000
-"""The transformers library's value for a tokenizer without a maximum length."""
-_USUAL_WINDOW = 512
-_ENDLESS = 10**9
+"""From here on, the maximum length of a tokenizer says that there is none."""
 
 
 class TokenEncoder(Encoder):
@@ -28,11 +26,12 @@ class TokenEncoder(Encoder):
     def __init__(self, loaded: Loaded) -> None:
         import torch
 
-        self._tokenizer, device = loaded.tokenizer, "cuda" if torch.cuda.is_available() else "cpu"
-        self._model: Any = loaded.model.to(device)
-        longest = _longest_window(loaded)
+        self._tokenizer, model = loaded
+        longest = _longest_window(self._tokenizer.model_max_length, model.config)
         # The package would truncate here; texts are split into windows instead.
-        self._tokenizer.model_max_length = _ENDLESS
+        self._tokenizer.model_max_length = 10**9
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._model: Any = model.to(device)
         workers = workers_here() if device == "cpu" else 1
         pool = _start_pool(workers, max(1, usable_cores() // workers))
         super().__init__(*self._marks(), longest, pool, workers)
@@ -65,12 +64,11 @@ class TokenEncoder(Encoder):
         return head, tail, [one for one in unweighed if one is not None]
 
 
-def _longest_window(loaded: Loaded) -> int:
+def _longest_window(stated: int, config: Any) -> int:
     """Maximum tokens of a window, special tokens included: from the tokenizer and the model's positions."""
-    stated = loaded.tokenizer.model_max_length
-    positions = getattr(loaded.model.config, "max_position_embeddings", None) or 0
+    positions = getattr(config, "max_position_embeddings", None) or 0
     if positions <= 0:
-        return int(stated) if stated < _UNSTATED else _USUAL_WINDOW
+        return int(stated) if stated < _UNSTATED else 512
     # RoBERTa models have two more positions than tokens.
     return int(min(stated, positions)) if stated < _UNSTATED else positions - 2
 

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,14 +50,9 @@ if TYPE_CHECKING:
     Weights = NDArray[np.float32]
 
 
-MOST_WORKERS = 4
-
-
 class Encoder(ABC):
-    """Embeds the tokens of texts.
-
-    Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads embed
-    at once instead; on a busy machine that is also several times faster than splitting each operation among cores.
+    """Embeds the tokens of texts. Windows are embedded one at a time, in several threads, since padding in a batch
+    would change the last bits.
     """
 
     def __init__(
@@ -111,11 +106,7 @@ class Encoder(ABC):
 
 
 def workers_here() -> int:
-    return min(usable_cores(), MOST_WORKERS)
-
-
-_WINDOW = 512
-"""Number of positions of the model."""
+    return min(usable_cores(), 4)
 
 
 class MiniLMTokens(Encoder):
@@ -130,7 +121,7 @@ class MiniLMTokens(Encoder):
         unweighed = [one for one in marks if one is not None]
         workers = workers_here()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore")
-        super().__init__(1, 1, unweighed, _WINDOW, pool, workers)
+        super().__init__(1, 1, unweighed, 512, pool, workers)
 
     def close(self) -> None:
         super().close()
@@ -162,11 +153,8 @@ _MINILM_CONFIG = {
 _MINILM_TOKENIZER_CONFIG = {"tokenizer_class": "BertTokenizer", "model_max_length": 512}
 
 
-class Loaded(NamedTuple):
-    """A tokenizer and a model of the transformers library, without the layers above the selected one."""
-
-    tokenizer: Any
-    model: Any
+Loaded = tuple[Any, Any]
+"""A tokenizer and a model of the transformers library, without the layers above the selected one."""
 
 
 def need_packages(name: str) -> None:
@@ -194,11 +182,18 @@ def load(name: str, num_layers: int | None) -> Loaded:
         folder = minilm_folder() if name == MINILM_ON_TORCH else Path(name)
         # A folder by its absolute path: the package takes some names for instructions to download.
         source = str(folder.resolve()) if folder.is_dir() else name
-        layers = _layers(name, num_layers, utils.model2layers)
+        layers = (
+            num_layers
+            if num_layers is not None
+            else {**utils.model2layers, MINILM_ON_TORCH: MINILM_LAYERS}.get(name)
+        )
+        if layers is None:
+            what = f"the bert-score package does not say which layer of '{name}' to use"
+            raise ConfigError(what, "set per_evaluator.bertscore.num_layers")
         try:
             with _offline_if_need_be(source):
                 _refuse_mistaken_t5(source)
-                return Loaded(utils.get_tokenizer(source), utils.get_model(source, layers))
+                return utils.get_tokenizer(source), utils.get_model(source, layers)
         except HarnessError:
             raise
         except AssertionError as error:
@@ -222,8 +217,10 @@ def minilm_folder() -> Path:
     folder = weights_dir() / "all-minilm-l6-v2-torch"
     _link(folder / "model.safetensors", fetch(MINILM_TORCH))
     _link(folder / "tokenizer.json", fetch(MINILM_TOKENIZER))
-    _write(folder / "config.json", _MINILM_CONFIG)
-    _write(folder / "tokenizer_config.json", _MINILM_TOKENIZER_CONFIG)
+    configs = {"config.json": _MINILM_CONFIG, "tokenizer_config.json": _MINILM_TOKENIZER_CONFIG}
+    for path, text in ((folder / name, json.dumps(content)) for name, content in configs.items()):
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_atomic(path, text)
     return folder
 
 
@@ -238,22 +235,6 @@ def _link(path: Path, target: Path) -> None:
             # Relative, so that the cache folder can be moved.
             link.symlink_to(os.path.relpath(target.resolve(), path.parent.resolve()))
             link.replace(path)
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(content)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        write_atomic(path, text)
-
-
-def _layers(name: str, num_layers: int | None, known: dict[str, int]) -> int:
-    found = {**known, MINILM_ON_TORCH: MINILM_LAYERS}.get(name) if num_layers is None else num_layers
-    if found is None:
-        raise ConfigError(
-            f"the bert-score package does not say which layer of '{name}' to use",
-            "set per_evaluator.bertscore.num_layers",
-        )
-    return found
 
 
 def _refuse_mistaken_t5(source: str) -> None:

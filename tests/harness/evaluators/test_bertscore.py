@@ -299,7 +299,7 @@ def test_a_full_disk_ends_the_evaluation_in_one_line(scorer: Scorer, monkeypatch
         def close(self) -> None: ...
 
     assert isinstance(scorer.evaluator, BertScoreEvaluator)
-    monkeypatch.setattr(scorer.evaluator._table._file, "_file", Full())
+    monkeypatch.setattr(scorer.evaluator._table, "_file", Full())
     with pytest.raises(StoreError, match=r"cannot write to .*: no space left on the disk"):
         scores_of(scorer, gold("a"), answered())
 
