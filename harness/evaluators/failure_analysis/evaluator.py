@@ -28,7 +28,8 @@ from harness.core.scripts import word_count
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.failure_analysis import labels
-from harness.evaluators.failure_analysis.evidence_tracing import Piece, Tracer, worst
+from harness.evaluators.failure_analysis.evidence_tracing import Piece, pieces_of, worst
+from harness.evaluators.gold_ranks import FactFinder
 from harness.evaluators.run_scoring import NO_CONTEXTS
 from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers, why_not
 from harness.evaluators.scores import labelled, scored
@@ -89,8 +90,7 @@ class FailureAnalysisParams(Params):
 
 class FailureAnalysisEvaluator(CaseEvaluator):
     def __init__(self, params: FailureAnalysisParams, _runtime: EvaluationRuntime) -> None:
-        self._longest_answer = params.longest_answer
-        self._tracer = Tracer(params.longest_fact)
+        self._params, self._finder = params, FactFinder()
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No generator or no short reference; for the evidence metric, no evidence or no contexts in the run."""
@@ -104,11 +104,10 @@ class FailureAnalysisEvaluator(CaseEvaluator):
         if reason := why_not(measure, reference, run):
             return reason
         shortest = min(map(word_count, stated_answers(reference)))
-        if is_null(reference) or shortest <= self._longest_answer:
+        longest = self._params.longest_answer
+        if is_null(reference) or shortest <= longest:
             return ""
-        return (
-            f"the reference has {shortest:,} words: more than {self._longest_answer:,} can be worded in many ways"
-        )
+        return f"the reference has {shortest:,} words: more than {longest:,} can be worded in many ways"
 
     def scores(self, case: ScoringInput) -> Iterator[Score]:
         missed = self._missed(case)
@@ -136,7 +135,7 @@ class FailureAnalysisEvaluator(CaseEvaluator):
     def _missed(self, case: ScoringInput) -> Cause | None:
         """The cause of missing evidence; None if all is in the contexts."""
         prediction = case.prediction
-        pieces = self._tracer.pieces(case)
+        pieces = pieces_of(case, self._params.longest_fact, self._finder)
         if not pieces:
             return labels.NOT_KNOWN, "the reference names no evidence"
         if not prediction.has_contexts and prediction.retrieved is None:
