@@ -9,13 +9,12 @@
 | `answer_contexts` | mean over the answer's sentences of the highest cosine with a window of the contexts |
 | `contexts_question` | mean over the contexts of the highest cosine of a window with the question |
 
-The embedder is `models.judge_embedder`, all-MiniLM-L6-v2 by default; scores of different embedders are not
-comparable. Of several reference answers the best counts. A text longer than the default embedder's window (256
-tokens) is split into windows of 1,000 characters; its vector is their mean, weighted by length. Nothing is
-truncated.
+The embedder is `models.judge_embedder`; scores of different embedders are not comparable. Of several reference
+answers the best counts. A text longer than the default embedder's window (256 tokens) is split into windows of
+1,000 characters; its vector is their mean, weighted by length.
 
-A cosine is not a share of anything: two texts about one subject are similar, whether or not they say the same, and
-"A beat B" is similar to "B beat A". docs/validity.md compares these metrics with human labels.
+A cosine is not a share of anything: "A beat B" is similar to "B beat A". docs/validity.md compares these metrics
+with human labels.
 
 Not applicable: a run without a generator, or without contexts; a data set without reference answers; a null query
 for metrics that read the reference or the contexts; a bare yes or no as the right answer; an answer that abstains.
