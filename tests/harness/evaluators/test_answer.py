@@ -2,14 +2,12 @@
 
 import pytest
 from records import FAILED
-from scoring import score_one
+from scoring import reference, score_one
 
 from harness.core.records import Prediction, Reference, Score
 from harness.evaluators.answer import ACCURACY, EM, SPEC, TOKEN_F1
 from harness.evaluators.score_preconditions import is_null
 from harness.protocols import ConstantAnswer, Measure
-
-from .conftest import MakeReference
 
 
 def score(answers: tuple[str, ...], answer: str | None) -> dict[str, Score]:
@@ -78,7 +76,7 @@ def test_a_failed_query_gets_the_worst_value_of_every_measure_but_is_no_abstenti
     assert values(score(NULL, None), OVERLAP) == (0.0, 0.0, 0.0, 0.0)
 
 
-def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query(reference: MakeReference) -> None:
+def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query() -> None:
     assert is_null(reference("q", "Insufficient information.", "unknown"))
     assert not is_null(reference("q", "Insufficient information.", "Google"))
     assert not is_null(reference("q"))

@@ -3,21 +3,19 @@
 import asyncio
 
 import pytest
-from scoring import BareEvaluation
+from scoring import BareEvaluation, record, reference
 
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.records import Query, Score
 from harness.evaluators.judge_calls import Judgement, NotApplicable, judge_each
 from harness.protocols import Measure, ScoringInput
 
-from .conftest import MakeRecord, MakeReference
-
 MEASURES = tuple(Measure(name=name, summary=name, failure_value=0.0) for name in ("first", "second"))
 CONCURRENCY = BareEvaluation.concurrency
 
 
 @pytest.fixture
-def cases(record: MakeRecord, reference: MakeReference) -> list[ScoringInput]:
+def cases() -> list[ScoringInput]:
     return [
         ScoringInput(Query(query_id=name, text=name), reference(name, "Ann"), record(name, "Ann"), MEASURES)
         for name in ("q1", "q2")

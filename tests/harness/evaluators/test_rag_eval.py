@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, score_one
+from scoring import BareEvaluation, answered, score_one
 
 from harness.core.errors import ModelUnavailable, NoLogprobs
 from harness.core.records import RunRecord, Score
@@ -14,8 +14,6 @@ from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
 from harness.protocols import Message, RunFacts
-
-from .conftest import MakeRecord
 
 GRADES = {"query_relevance": 4, "factual_accuracy": 3, "coverage": 2, "coherence": 5, "fluency": 1}
 VALUES = {
@@ -65,7 +63,7 @@ def values(scores: list[Score]) -> dict[str, float | None]:
 
 
 @pytest.mark.parametrize(("params", "calls"), [(RagEvalParams(), 1), (PARALLEL, 5)])
-def test_eight_measures_take_one_call_or_five(answered: MakeRecord, params: RagEvalParams, calls: int) -> None:
+def test_eight_measures_take_one_call_or_five(params: RagEvalParams, calls: int) -> None:
     judge = Chat(graded)
     assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)) == VALUES
     assert len(judge.calls) == calls
@@ -83,7 +81,7 @@ def in_order(text: str, *parts: str) -> bool:
     return places == sorted(places)
 
 
-def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_back(answered: MakeRecord) -> None:
+def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_back() -> None:
     judge = Chat(lambda asked: str(GRADES[named_last(asked)]))
     params = RagEvalParams(calls="published")
     assert values(scores_of(judge, answered("Who did it?", "Ann did.", "It was Ann."), params=params)) == VALUES
@@ -95,7 +93,7 @@ def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_b
         assert in_order(asked.text, *parts)
 
 
-def test_a_form_without_a_number_is_sent_once_more_and_then_fails_alone(answered: MakeRecord) -> None:
+def test_a_form_without_a_number_is_sent_once_more_and_then_fails_alone() -> None:
     judge = Chat(lambda asked: "Splendid." if named_last(asked) == "fluency" else "4")
     params = RagEvalParams(calls="published")
     found = by_measure(scores_of(judge, answered("q", "Ann did.", "It was Ann."), params=params))
@@ -141,7 +139,7 @@ class Faulty(Weighing):
     [(NoLogprobs("none in this reply"), 0.8), (ValueError("10"), 0.8), (ModelUnavailable("no connection"), None)],
 )
 def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
-    answered: MakeRecord, fault: Exception, first: float | None
+    fault: Exception, first: float | None
 ) -> None:
     record = answered("Who did it?", "Ann did.", "It was Ann.")
     scores = scores_of(Faulty(fault), record, params=g_eval.GEvalParams())
@@ -159,7 +157,7 @@ def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
     ],
 )
 def test_g_eval_weighs_scores_by_probability_and_otherwise_takes_the_stated_one(
-    answered: MakeRecord, judge: Chat, params: g_eval.GEvalParams, value: float
+    judge: Chat, params: g_eval.GEvalParams, value: float
 ) -> None:
     scores = scores_of(judge, answered("Who did it?", "Ann did.", "It was Ann."), params=params)
     assert [score.value for score in scores] == pytest.approx([value] * 4)
@@ -171,7 +169,7 @@ def test_g_eval_weighs_scores_by_probability_and_otherwise_takes_the_stated_one(
         assert "Who did it?" not in asked.text
 
 
-def test_the_confidence_names_its_grades_and_its_band(answered: MakeRecord) -> None:
+def test_the_confidence_names_its_grades_and_its_band() -> None:
     scores = by_measure(scores_of(Chat(graded), answered("q", "Ann did.", "Ann did it.")))
     assert scores["rag_eval_confidence"].explanation == (
         "grounded but partial: query relevance 4, factual accuracy 3, coverage 2, coherence 5, fluency 1"
@@ -180,16 +178,14 @@ def test_the_confidence_names_its_grades_and_its_band(answered: MakeRecord) -> N
     assert scores["rag_eval_trustworthy"].explanation == "confidence 0.6: grounded but partial"
 
 
-def test_a_reply_in_prose_is_read_without_another_call(answered: MakeRecord) -> None:
+def test_a_reply_in_prose_is_read_without_another_call() -> None:
     judge = Chat(lambda asked: f"Score: {GRADES[asked_for(asked)[0]]}/5.")
     assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=PARALLEL)) == VALUES
     assert len(judge.calls) == 5
 
 
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
-def test_what_cannot_be_read_is_asked_for_once_more_in_other_words(
-    answered: MakeRecord, params: RagEvalParams
-) -> None:
+def test_what_cannot_be_read_is_asked_for_once_more_in_other_words(params: RagEvalParams) -> None:
     judge = Chat(lambda asked: graded(asked) if "could not be read" in asked.text else "Quite good, I think.")
     assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)) == VALUES
     assert len(judge.calls) == 2 * (1 if params.calls == "one" else 5)
@@ -199,7 +195,7 @@ def test_what_cannot_be_read_is_asked_for_once_more_in_other_words(
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
 @pytest.mark.parametrize("wrong", [0, 6, 4.5, True, None, "fair"])
 def test_one_grade_that_is_none_fails_with_the_confidence_and_the_others_stand(
-    answered: MakeRecord, params: RagEvalParams, wrong: object
+    params: RagEvalParams, wrong: object
 ) -> None:
     judge = Chat(lambda asked: graded(asked, GRADES | {"coverage": wrong}))
     found = by_measure(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params))
@@ -214,9 +210,7 @@ def test_one_grade_that_is_none_fails_with_the_confidence_and_the_others_stand(
     assert len(judge.calls) == (2 if params.calls == "one" else 6)
 
 
-def test_a_second_reply_fills_in_what_the_first_left_out_and_changes_nothing(
-    answered: MakeRecord,
-) -> None:
+def test_a_second_reply_fills_in_what_the_first_left_out_and_changes_nothing() -> None:
     replies = iter([GRADES | {"coverage": None}, {"query_relevance": 1, "coverage": 2}])
     judge = Chat(lambda _: json.dumps(next(replies)))
     assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."))) == VALUES
@@ -227,7 +221,7 @@ def test_a_second_reply_fills_in_what_the_first_left_out_and_changes_nothing(
     [("", ["text"], "the answer is empty"), ("Ann did.", ["", " "], "no contexts were retrieved")],
 )
 def test_an_answer_or_contexts_that_say_nothing_are_worth_the_least_and_ask_nobody(
-    answered: MakeRecord, answer: str, contexts: list[str], reason: str
+    answer: str, contexts: list[str], reason: str
 ) -> None:
     judge = Chat(graded)
     found = scores_of(judge, answered("q", answer, *contexts))
@@ -245,7 +239,7 @@ def test_an_answer_or_contexts_that_say_nothing_are_worth_the_least_and_ask_nobo
     ],
 )
 def test_an_abstention_and_a_run_without_answers_or_contexts_are_not_graded(
-    answered: MakeRecord, answer: str, facts: RunFacts | None, reason: str
+    answer: str, facts: RunFacts | None, reason: str
 ) -> None:
     judge = Chat(graded)
     found = scores_of(judge, answered("q", answer, "text"), references=("Ann",), facts=facts)
@@ -257,7 +251,7 @@ LONG = ("first " * 1_500, "second " * 1_500)
 """A window each."""
 
 
-def test_all_contexts_are_graded_window_by_window_and_none_is_cut(answered: MakeRecord) -> None:
+def test_all_contexts_are_graded_window_by_window_and_none_is_cut() -> None:
     def by_window(asked: Asked) -> str:
         return graded(asked, dict.fromkeys(METRICS, 5 if "[2] second" in asked.text else 1))
 
@@ -275,7 +269,7 @@ def test_all_contexts_are_graded_window_by_window_and_none_is_cut(answered: Make
 
 
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
-def test_a_window_without_a_grade_fails_the_grade(answered: MakeRecord, params: RagEvalParams) -> None:
+def test_a_window_without_a_grade_fails_the_grade(params: RagEvalParams) -> None:
     def by_window(asked: Asked) -> str:
         return graded(asked, GRADES | ({"coverage": None} if "[2] second" in asked.text else {}))
 
@@ -292,7 +286,7 @@ def test_a_query_or_an_answer_of_any_length_is_bounded_and_the_contexts_are_not(
 
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
 def test_the_judge_reads_the_criterion_the_steps_and_all_five_grades_of_what_it_grades_and_of_nothing_else(
-    answered: MakeRecord, params: RagEvalParams
+    params: RagEvalParams,
 ) -> None:
     judge = Chat(graded)
     scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)

@@ -2,7 +2,7 @@
 
 import pytest
 from judges import ScriptedJudge, WordEmbedder
-from scoring import BareEvaluation, score_one
+from scoring import BareEvaluation, answered, score_one
 
 from harness.core.errors import MissingDependency
 from harness.core.records import RunRecord, Score
@@ -10,8 +10,6 @@ from harness.evaluators import ragas as ragas_evaluator
 from harness.evaluators.ragas import SPEC, RagasParams
 from harness.evaluators.ragas_metrics import RagasMetric
 from harness.protocols import RunFacts
-
-from .conftest import MakeRecord
 
 ALL = (
     "ragas_context_precision_no_reference",
@@ -50,15 +48,13 @@ OF_CONTEXTS = ("context_precision", "context_recall", "faithfulness", "context_r
     ],
 )
 def test_an_empty_text_is_0_in_whatever_reads_it(
-    answered: MakeRecord, texts: tuple[str, ...], metrics: tuple[RagasMetric, ...], reason: str
+    texts: tuple[str, ...], metrics: tuple[RagasMetric, ...], reason: str
 ) -> None:
     scores = settled(("Ann",), answered("q", *texts), RagasParams(metrics=metrics))
     assert {(score.value, score.explanation) for score in scores.values()} == {(0.0, reason)}
 
 
-def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_at_all(
-    answered: MakeRecord,
-) -> None:
+def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_at_all() -> None:
     refused = answered("q", "Insufficient information.", "text")
     scores = settled(("Ann",), refused, RagasParams(metrics=OF_ANSWERS))
     assert scores.pop("ragas_factual_correctness").value == 0.0
@@ -67,7 +63,7 @@ def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_a
     }
 
 
-def test_to_a_null_query_only_what_an_invented_answer_says_applies(answered: MakeRecord) -> None:
+def test_to_a_null_query_only_what_an_invented_answer_says_applies() -> None:
     scores = settled(NULL, answered("q", "Insufficient information.", "text"))
     reasons = {name: score.explanation for name, score in scores.items()}
     assert {score.status for score in scores.values()} == {"not_applicable"}
@@ -76,7 +72,7 @@ def test_to_a_null_query_only_what_an_invented_answer_says_applies(answered: Mak
     assert {reasons[name] for name in ALL if name not in about_the_answer} == {"the query is a null query"}
 
 
-def test_what_a_run_or_a_data_set_does_not_have_is_not_applicable(answered: MakeRecord) -> None:
+def test_what_a_run_or_a_data_set_does_not_have_is_not_applicable() -> None:
     bare = RunFacts(has_generator=False, has_contexts=False)
     scores = settled((" ",), answered("q", None), facts=bare)
     assert {score.status for score in scores.values()} == {"not_applicable"}

@@ -9,15 +9,13 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from judges import Reply, ScriptedJudge, WordEmbedder, input_of
-from scoring import BareEvaluation, build_scorer
+from scoring import BareEvaluation, build_scorer, record
 
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
 from harness.evaluators.ragas import SPEC, RagasParams
 from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
 from harness.evaluators.run_scoring import score_run
 from harness.store import SampleRow
-
-from .conftest import MakeRecord
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +118,7 @@ class Judged:
 
 
 @pytest.fixture
-def judged(record: MakeRecord) -> Judged:
+def judged() -> Judged:
     return Judged(record("q", ""))
 
 

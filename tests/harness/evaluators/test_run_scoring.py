@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from records import run_record
-from scoring import score_all, score_run_answers
+from scoring import record, reference, score_all, score_run_answers
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
@@ -16,7 +16,7 @@ from harness.evaluators.run_scoring import NO_CONTEXTS, NO_GENERATOR, NO_RECORD,
 from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.protocols import Measure, RunFacts, ScoringInput, Side
 
-from .conftest import MakeRecord, MakeReference, MakeRun
+from .conftest import MakeRun
 
 LENGTH = Measure("length", "characters", failure_value=-1.0)
 
@@ -59,19 +59,17 @@ def scored(
     return score_all(Scorer("length", (measure,), evaluator), references, records, repeats)
 
 
-def test_a_failed_query_counts_with_the_failure_value_and_says_why(
-    reference: MakeReference, record: MakeRecord
-) -> None:
+def test_a_failed_query_counts_with_the_failure_value_and_says_why() -> None:
     (score,) = scored(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="boom")}, 1)
     assert (score.status, score.value, score.explanation) == ("imputed", -1.0, "ValueError: boom")
 
 
-def test_a_query_without_a_record_is_missing_and_never_guessed(reference: MakeReference) -> None:
+def test_a_query_without_a_record_is_missing_and_never_guessed() -> None:
     (score,) = scored(LengthEvaluator(), [reference("q1")], {}, 1)
     assert (score.status, score.value, score.explanation) == ("missing", None, NO_RECORD)
 
 
-def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference, record: MakeRecord) -> None:
+def test_one_pair_that_raises_costs_only_its_own_score() -> None:
     evaluator = LengthEvaluator()
     records = {(name, 0): record(name, answer) for name, answer in (("a", "x"), ("b", "raise"), ("c", "xyz"))}
     scores = scored(evaluator, [reference(name) for name in "abc"], records, 1)
@@ -94,7 +92,7 @@ def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference,
     ],
 )
 def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so(
-    reference: MakeReference, record: MakeRecord, returned: Sequence[tuple[str, float]], said: str
+    returned: Sequence[tuple[str, float]], said: str
 ) -> None:
     class Broken(LengthEvaluator):
         async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
@@ -108,9 +106,7 @@ def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so
     assert said in score.explanation
 
 
-def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score(
-    reference: MakeReference, record: MakeRecord
-) -> None:
+def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score() -> None:
     evaluator = LengthEvaluator()
     bounded = Measure("length", "", failure_value=0.0, range=(0.0, 3.0))
     records = {("a", 0): record("a", "abc"), ("b", 0): record("b", "abcd")}
@@ -120,7 +116,7 @@ def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score
     assert evaluator.batches == [2]
 
 
-def test_an_evaluator_is_asked_only_for_what_applies(reference: MakeReference, record: MakeRecord) -> None:
+def test_an_evaluator_is_asked_only_for_what_applies() -> None:
     evaluator = LengthEvaluator()
     records = {("a", 0): record("a", "x"), ("b", 0): record("b", error="boom")}
     scores = scored(evaluator, [reference("a", query_type="other"), reference("b", query_type="other")], records)
@@ -128,9 +124,7 @@ def test_an_evaluator_is_asked_only_for_what_applies(reference: MakeReference, r
     assert evaluator.batches == []
 
 
-def test_a_record_of_a_query_outside_the_sample_is_passed_over(
-    reference: MakeReference, record: MakeRecord
-) -> None:
+def test_a_record_of_a_query_outside_the_sample_is_passed_over() -> None:
     records = {
         ("q1", 0): record("q1", "x"),
         ("other", 0): record("other", "x"),
@@ -145,9 +139,7 @@ def test_a_record_of_a_query_outside_the_sample_is_passed_over(
     answers=st.lists(st.sampled_from(["x", "raise", "skip", "error", "missing"]), min_size=1, max_size=6),
     repeats=st.integers(1, 3),
 )
-def test_every_query_repeat_and_measure_has_exactly_one_score(
-    reference: MakeReference, record: MakeRecord, answers: list[str], repeats: int
-) -> None:
+def test_every_query_repeat_and_measure_has_exactly_one_score(answers: list[str], repeats: int) -> None:
     names = [f"q{number}" for number in range(len(answers))]
     records = {
         (name, repeat): record(name, repeat=repeat, error="boom")
@@ -162,7 +154,7 @@ def test_every_query_repeat_and_measure_has_exactly_one_score(
 
 
 def test_without_a_generator_nothing_about_answers_is_scored_not_even_for_a_failed_query(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord
+    make_run: MakeRun,
 ) -> None:
     run = make_run(
         [reference("a", "Yes"), reference("b", "Yes"), reference("c", "Yes")],
@@ -174,16 +166,14 @@ def test_without_a_generator_nothing_about_answers_is_scored_not_even_for_a_fail
     assert {score.explanation for score in scores} == {NO_GENERATOR}
 
 
-def test_a_run_counts_its_repeats_from_the_manifest(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord
-) -> None:
+def test_a_run_counts_its_repeats_from_the_manifest(make_run: MakeRun) -> None:
     run = make_run([reference("a", "Yes")], [record("a", "yes")], repeats=2)
     accuracy = [score.status for score in score_run_answers(run) if score.measure == "accuracy"]
     assert accuracy == ["scored", "missing"]
 
 
 def test_a_large_run_is_scored_in_parts_that_are_together_what_one_is(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["d", "b", "e", "a", "c"]
     answers = [record(name, "yes") for name in names if name != "b"]

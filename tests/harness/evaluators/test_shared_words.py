@@ -1,14 +1,12 @@
 """Words that an answer shares with its reference and its contexts: counted by hand."""
 
 import pytest
-from scoring import build_scorer, score_all
+from scoring import build_scorer, record, reference, score_all
 
 from harness.evaluators.novel_tokens import SPEC, shared_novel_tokens
 from harness.evaluators.rouge import SPEC as ROUGE
 from harness.evaluators.rouge import rouge_l
 from harness.evaluators.support import common_subsequence, support_of, supporting_sentences
-
-from .conftest import MakeRecord, MakeReference
 
 QUESTION = "Who founded Acme?"
 
@@ -33,7 +31,7 @@ def test_a_reference_all_of_whose_words_are_asked_about_is_still_told_right_from
     assert (right.f1, wrong.f1) == (1.0, 0.0)
 
 
-def test_rouge_l_is_the_f1_of_the_longest_common_subsequence(reference: MakeReference, record: MakeRecord) -> None:
+def test_rouge_l_is_the_f1_of_the_longest_common_subsequence() -> None:
     # The example of Lin 2004: "police the gunman" and "the gunman" are in order in both.
     assert rouge_l("police kill the gunman", "police killed the gunman") == 3 / 4
     assert rouge_l("the gunman kill police", "police killed the gunman") == 2 / 4
@@ -57,9 +55,7 @@ def test_marks_case_citations_and_scripts_do_not_part_what_is_the_same(answer: s
     assert found.f1 == 1.0
 
 
-def test_what_has_no_graded_score_has_none_and_an_empty_answer_is_nothing(
-    reference: MakeReference, record: MakeRecord
-) -> None:
+def test_what_has_no_graded_score_has_none_and_an_empty_answer_is_nothing() -> None:
     gold = [reference("q1", "Ann Smith"), reference("q2", "Yes"), reference("q3", "it is"), reference("q4", "Ann")]
     answers = {"q1": "I do not know.", "q2": "Yes", "q3": "it is", "q4": ""}
     records = {(query, 0): record(query, answer) for query, answer in answers.items()}
@@ -69,7 +65,7 @@ def test_what_has_no_graded_score_has_none_and_an_empty_answer_is_nothing(
     assert found == {"q1": nothing, "q2": nothing, "q3": nothing, "q4": ("scored", 0.0)}
 
 
-def test_of_several_references_the_best_counts(reference: MakeReference, record: MakeRecord) -> None:
+def test_of_several_references_the_best_counts() -> None:
     scores = score_all(
         build_scorer(SPEC), [reference("q1", "Robert Jones", "Ann Smith")], {("q1", 0): record("q1", "Ann Smith")}
     )

@@ -1,14 +1,14 @@
 """The evaluators `kg` and `kg_nlp`: scripted triplets, and the real parser."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, passages, score_all, score_one
+from scoring import BareEvaluation, answered, build_scorer, passages, reference, score_all, score_one
 
 from harness.core import errors
 from harness.core.errors import MissingDependency
@@ -16,8 +16,6 @@ from harness.core.records import Context, Prediction, Score, Triplet
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
 from harness.evaluators.kg.measures import KgParams
 from harness.protocols import EvaluatorSpec, RunFacts
-
-from ..conftest import MakeRecord
 
 Triplets = list[tuple[str, str, str]]
 Scores = Mapping[str, Score]
@@ -145,7 +143,7 @@ def test_measures_come_by_pair_and_then_by_score_and_the_parsed_ones_name_their_
 )
 @pytest.mark.parametrize("spec", [SPEC, NLP_SPEC])
 def test_a_measure_applies_where_both_of_its_sides_are_and_mean_something(
-    spec: EvaluatorSpec, answers: Sequence[str], facts: RunFacts, applies: set[str], reference: Callable[..., Any]
+    spec: EvaluatorSpec, answers: Sequence[str], facts: RunFacts, applies: set[str]
 ) -> None:
     scorer = build_scorer(spec, None, BareEvaluation(judge(), WordEmbedder()))
     gold = reference(QUESTION, *answers)
@@ -266,9 +264,7 @@ class TestParsed:
         )
         assert scores["kg_nlp_multi_hop_faithfulness"].status == "scored"
 
-    def test_texts_of_all_cases_are_parsed_together_and_once_for_all_runs(
-        self, answered: MakeRecord, reference: Callable[..., Any]
-    ) -> None:
+    def test_texts_of_all_cases_are_parsed_together_and_once_for_all_runs(self) -> None:
         runtime = BareEvaluation(None, WordEmbedder())
         scorer = build_scorer(NLP_SPEC, KgParams(pairs=("faithfulness",)), runtime)
         records = {

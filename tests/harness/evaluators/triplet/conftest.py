@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer
+from scoring import BareEvaluation, build_scorer, record
 
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
 from harness.evaluators.run_scoring import score_run
 from harness.evaluators.triplet import SPEC, TripletParams
 from harness.protocols import Embedder
 from harness.store import SampleRow
-
-from ..conftest import MakeRecord
 
 RELEVANCY, FAITH, FAITH_COSINE = "response_relevancy", "faithfulness", "faithfulness_cosine"
 CORRECT, CORRECT_COSINE = "factual_correctness", "factual_correctness_cosine"
@@ -120,5 +118,5 @@ def passage(text: str, kind: str = "passage") -> Context:
 
 
 @pytest.fixture
-def judged(record: MakeRecord) -> Judged:
+def judged() -> Judged:
     return Judged(record("q", ""))
