@@ -3,12 +3,10 @@
 import json
 import math
 import re
-from collections.abc import Sequence
 
 import pytest
-from scoring import build_scorer
+from scoring import build_scorer, reference
 
-from harness.core.records import Reference
 from harness.evaluators.triplet import SPEC
 from harness.protocols import RunFacts
 
@@ -97,11 +95,6 @@ async def test_the_judge_sees_what_llm_eval_sends_two_calls_a_measure_and_three_
     assert not any(QUESTION in call.text for call in judged.chat.calls)
 
 
-async def test_a_published_threshold_excludes_a_cosine_of_its_own_value(judged: Judged) -> None:
-    scores = await judged({}, CORRECT_COSINE_P, threshold=1.0)
-    assert scores[CORRECT_COSINE_P].value == 0.0
-
-
 async def test_published_measures_of_nothing_extracted(judged: Judged) -> None:
     nothing: dict[str, object] = {"triplets": [], "passages": []}
     silent = {SUPPORT_P: json.dumps(nothing), BOTH: '{"answer": [], "reference": []}'}
@@ -126,7 +119,7 @@ async def test_a_published_faithfulness_counts_the_facts_of_all_windows(judged: 
     assert (scores[FAITH_P].value, judged.calls[SUPPORT_P]) == (1 / 2, 2)
 
 
-async def test_no_judgement_waits_for_what_another_waits_for_while_others_could_ask(judged: Judged) -> None:
+async def test_each_answer_is_extracted_before_a_second_metric_waits_for_one(judged: Judged) -> None:
     await judged.all_of({}, ["Ann.", "Bob."], [FAITH, FAITH_COSINE])
     first, second = (call.text for call in judged.chat.calls[:2])
     assert "Ann." in first
@@ -145,20 +138,11 @@ async def test_verdicts_are_a_list_of_exactly_that_length_and_range(judged: Judg
     assert sorted(bounds) == [(2, 2, [0, 1]), (2, 2, [0, 1, 2])]
 
 
-async def test_passages_and_the_triplets_of_a_graph_are_numbered_as_the_generator_saw_them(
-    judged: Judged,
-) -> None:
-    contexts = [passage("Ann IS Bob", "triplet"), "Cats purr.", passage("Bob IS Ann", "triplet"), "Dogs bark."]
-    await judged({SUPPORT: '{"passages": [3, 0]}'}, FAITH, contexts=contexts)
-    shown = "[1] Ann IS Bob\n\n[2] Cats purr.\n\n[3] Bob IS Ann\n\n[4] Dogs bark.\n"
-    assert shown in judged.asked(SUPPORT)[0]
-
-
 LONG = ["Cats purr. " * 30, "Dogs bark. " * 32, "Ann founded Acme."]
 """Two windows of 700 characters: the first two contexts, and the third."""
 
 
-async def test_a_triplet_is_supported_if_any_window_supports_it_and_every_context_is_read(judged: Judged) -> None:
+async def test_a_triplet_is_supported_if_any_window_of_the_numbered_contexts_supports_it(judged: Judged) -> None:
     def by_window(prompt: str) -> str:
         return '{"passages": [3, 0]}' if "[3] Ann founded Acme." in prompt else '{"passages": [0, 0]}'
 
@@ -209,10 +193,13 @@ async def test_for_the_cosine_each_triplet_of_a_graph_is_a_context_and_long_ones
     assert value == pytest.approx((3 / math.sqrt(3 * 5) + 1) / 2, abs=1e-6)
 
 
-@pytest.mark.parametrize(("threshold", "found"), [(1.0, 1), (1 / 3, 2), (0.34, 1), (-1.0, 2)])
-async def test_a_cosine_of_the_threshold_counts(judged: Judged, threshold: float, found: int) -> None:
-    scores = await judged({}, CORRECT_COSINE, threshold=threshold)
+@pytest.mark.parametrize(("threshold", "found", "published"), [(1.0, 1, 0.0), (1 / 3, 2, 2 / 3), (-1.0, 2, 1.0)])
+async def test_a_cosine_of_the_threshold_counts_but_not_as_published(
+    judged: Judged, threshold: float, found: int, published: float
+) -> None:
+    scores = await judged({}, CORRECT_COSINE, CORRECT_COSINE_P, threshold=threshold)
     assert scores[CORRECT_COSINE].value == found / 2
+    assert scores[CORRECT_COSINE_P].value == pytest.approx(published)
 
 
 async def test_an_answer_equal_to_its_reference_needs_no_verdict(judged: Judged) -> None:
@@ -221,11 +208,8 @@ async def test_an_answer_equal_to_its_reference_needs_no_verdict(judged: Judged)
     assert judged.calls == {EXTRACT: 1}
 
 
-BARE = ["Acme", "Bob", ""]
-
-
-async def test_a_reference_without_triplets_measures_no_answer_right_wrong_or_missing(judged: Judged) -> None:
-    scores = await judged.all_of({}, BARE, [CORRECT, CORRECT_COSINE], reference="Acme")
+async def test_a_reference_without_triplets_gives_no_answer_a_score(judged: Judged) -> None:
+    scores = await judged.all_of({}, ["Acme", "Bob", ""], [CORRECT, CORRECT_COSINE], reference="Acme")
     assert {(score.status, score.explanation) for score in scores.values()} == {
         ("not_applicable", "no triplet was extracted from the reference")
     }
@@ -247,33 +231,25 @@ async def test_an_empty_answer_is_0_in_what_reads_it(judged: Judged) -> None:
     assert judged.calls == {EXTRACT: 1, ASK: 1}
 
 
-@pytest.mark.parametrize("contexts", [(), (" ", "\n")])
-async def test_no_context_supports_nothing_and_answers_no_question(
-    judged: Judged, contexts: Sequence[str]
-) -> None:
-    scores = await judged({}, RELEVANCY, FAITH, FAITH_COSINE, contexts=contexts)
+async def test_no_context_supports_nothing_and_answers_no_question(judged: Judged) -> None:
+    scores = await judged({}, RELEVANCY, FAITH, FAITH_COSINE, contexts=(" ", "\n"))
     assert {(score.value, score.explanation) for score in scores.values()} == {(0.0, "no contexts were retrieved")}
     assert not judged.chat.calls
-
-
-NO_GENERATOR, NO_CONTEXTS = RunFacts(has_generator=False), RunFacts(has_contexts=False)
-NULL = ("Insufficient information.",)
 
 
 @pytest.mark.parametrize(
     ("answers", "facts", "left"),
     [
         (("Ann",), RunFacts(), ALL),
-        (("Ann",), NO_GENERATOR, (RELEVANCY,)),
-        (("Ann",), NO_CONTEXTS, (CORRECT, CORRECT_COSINE)),
+        (("Ann",), RunFacts(has_generator=False), (RELEVANCY,)),
+        (("Ann",), RunFacts(has_contexts=False), (CORRECT, CORRECT_COSINE)),
         ((), RunFacts(), (RELEVANCY, FAITH, FAITH_COSINE)),
-        (NULL, RunFacts(), (FAITH, FAITH_COSINE)),
+        (("Insufficient information.",), RunFacts(), (FAITH, FAITH_COSINE)),
     ],
 )
 def test_what_applies_is_decided_by_the_gold_side_and_the_run(
     answers: tuple[str, ...], facts: RunFacts, left: tuple[str, ...]
 ) -> None:
-    scorer = build_scorer(SPEC)
-    reference = Reference(query_id="q", query_type="inference_query", answers=answers)
-    applies = [one for one in scorer.measures if not scorer.evaluator.not_applicable(reference, one, facts)]
-    assert [measure.name for measure in applies] == [f"triplet_{name}" for name in left]
+    scorer, gold = build_scorer(SPEC), reference("q", *answers)
+    applies = [one.name for one in scorer.measures if not scorer.evaluator.not_applicable(gold, one, facts)]
+    assert applies == [f"triplet_{name}" for name in left]

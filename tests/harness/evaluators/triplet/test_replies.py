@@ -2,9 +2,7 @@
 
 import json
 import math
-from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from judges import WordEmbedder, quoted_in
 
@@ -31,35 +29,20 @@ from .conftest import (
     Reply,
 )
 
-if TYPE_CHECKING:
-    from harness.protocols import Vectors
-
 NOT_TWO, OUT_OF_RANGE = "no list of 2 numbers", "one of its numbers is not among"
 UNREADABLE = [
     (FAITH, SUPPORT, "All of them.", "no JSON object"),
-    (FAITH, SUPPORT, "", "no JSON object"),
     (FAITH, SUPPORT, '{"passages": [2, ', "broken JSON"),
-    (FAITH, SUPPORT, '{"passages": []}', NOT_TWO),
-    (FAITH, SUPPORT, '{"passages": [2]}', NOT_TWO),
     (FAITH, SUPPORT, '{"passages": [2, 0, 1]}', NOT_TWO),
     (FAITH, SUPPORT, '{"passages": {"1": 2, "2": 0}}', NOT_TWO),
-    (FAITH, SUPPORT, '{"numbers": [2, 0]}', NOT_TWO),
     (FAITH, SUPPORT, '{"passages": [3, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
-    (FAITH, SUPPORT, '{"passages": [-1, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
     (FAITH_P, SUPPORT_P, '{"triplets": []}', "no list of passages"),
     (FAITH_P, CHECK, '{"supported": [2, 0]}', f"{OUT_OF_RANGE} 0, 1"),
     (CORRECT_P, BOTH, '{"answer": []}', "no list of triplets"),
-    (CORRECT_P, COUNT, '{"tp": 1, "fn": 0}', "cannot be counts of 2 facts"),
     (CORRECT_P, COUNT, '{"tp": 3, "fn": -1}', "cannot be counts of 2 facts"),
     (FAITH, SUPPORT, '{"passages": [1.5, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
-    (FAITH, SUPPORT, '{"passages": [NaN, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
-    (FAITH, SUPPORT, '{"passages": ["2", null]}', f"{OUT_OF_RANGE} 0, 1, 2"),
     (CORRECT, STATED, '{"stated": [true, false]}', f"{OUT_OF_RANGE} 0, 1"),
-    (CORRECT, STATED, '{"stated": [2, 0]}', f"{OUT_OF_RANGE} 0, 1"),
-    (CORRECT, STATED, '{"stated": [1]}', NOT_TWO),
-    (RELEVANCY, ASK, '{"questions": ["Who?"]}', "no list of 3 questions"),
     (RELEVANCY, ASK, json.dumps({"questions": [*QUESTIONS, "Why?"]}), "no list of 3 questions"),
-    (RELEVANCY, ASK, '{"questions": ["Who?", " ", "Why?"]}', "one of its questions is empty"),
     (RELEVANCY, ASK, '{"questions": ["Who?", 7, "Why?"]}', "one of its questions is empty"),
     (FAITH, EXTRACT, '{"triplets": [["Ann", "", "Acme"]]}', "none of its triplets has a head"),
 ]
@@ -95,13 +78,13 @@ async def test_an_extraction_that_fails_fails_whatever_reads_it_and_is_asked_for
     assert judged.calls[EXTRACT] == 3
 
 
-class NotANumber(WordEmbedder):
-    def vector(self, text: str) -> "Vectors":
-        return super().vector(text) * np.float32(math.nan if "anvils" in text else 1.0)
-
-
-async def test_an_embedding_without_a_direction_fails_what_reads_it(judged: Judged) -> None:
-    scores = await judged({}, embedder=NotANumber())
+async def test_an_embedding_without_a_direction_fails_the_cosine_metrics(
+    judged: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = WordEmbedder()
+    known = words.vector
+    monkeypatch.setattr(words, "vector", lambda text: known(text) * (math.nan if "anvils" in text else 1.0))
+    scores = await judged({}, embedder=words)
     failed = {name: score.explanation for name, score in scores.items() if score.status == "failed"}
     assert sorted(failed) == ["factual_correctness_cosine", FAITH_COSINE]
     assert {why.split(": ", 1)[1] for why in failed.values()} == {
