@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ async def test_a_reply_that_can_be_read_is_one_call_with_the_schema() -> None:
     assert chat.calls == [Asked(MESSAGES, 30, SCHEMA)]
 
 
-@pytest.mark.parametrize("first", ["I think three.", '{"n": "three"}', '{"n": 3', "[3]", ""])
+@pytest.mark.parametrize("first", ["I think three.", '{"n": "three"}'])
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_another_request(first: str) -> None:
     chat = replies(first, '{"n": 3}')
     answered = await ask_json(chat, question())
@@ -92,10 +93,7 @@ def test_anything_else_is_a_value_error(reply: str) -> None:
         ("Considering what the Courier and the Post report, which town lost its bridge?", "inference"),
         ("Do the Courier and the Post name the same price for the mill?", "comparison"),
         ("Is the budget that the Post reports higher than that of the Courier?", "comparison"),
-        (
-            "Between the Post's report in May and the Courier's in June, did the date of opening change?",
-            "temporal",
-        ),
+        ("Between the Post's report in May and the Courier's in June, did the date change?", "temporal"),
         ("Has the mayor's view of the bridge changed since the Post's interview?", "temporal"),
         ("Did the Post report on the flood before the Courier mentioned the dam?", "temporal"),
         ("", "comparison"),
@@ -107,11 +105,11 @@ def test_rules_tell_what_a_question_asks_for_from_its_words(question: str, kind:
 
 
 def test_a_data_sets_name_for_a_type_is_known_with_and_without_its_ending() -> None:
-    assert [known_type(name) for name in ("temporal_query", "temporal", "null_query")] == [
+    assert (known_type("temporal_query"), known_type("temporal"), known_type("null_query")) == (
         "temporal",
         "temporal",
         None,
-    ]
+    )
 
 
 async def test_a_model_is_asked_once_and_held_to_the_three_names() -> None:
@@ -161,29 +159,19 @@ async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> 
     assert finished == []
 
 
-async def test_what_many_ask_for_at_once_is_made_once() -> None:
+async def test_a_result_or_failure_is_made_once_however_many_ask_for_it() -> None:
     once: Once[str, int] = Once()
     made: list[str] = []
 
-    async def make() -> int:
-        made.append("x")
+    async def make(key: str) -> int:
+        made.append(key)
         await asyncio.sleep(0)
+        if key == "bad":
+            raise ValueError("no triplets in this reply")
         return 7
 
-    assert await asyncio.gather(*[once.of("key", make) for _ in range(5)]) == [7] * 5
-    assert await once.of("key", make) == 7
-    assert made == ["x"]
-
-
-async def test_a_failure_is_raised_to_everyone_who_asks_and_not_tried_again() -> None:
-    once: Once[str, int] = Once()
-    tried: list[str] = []
-
-    async def make() -> int:
-        tried.append("x")
-        raise ValueError("no triplets in this reply")
-
+    assert await asyncio.gather(*[once.of("good", partial(make, "good")) for _ in range(5)]) == [7] * 5
     for _ in range(2):
         with pytest.raises(ValueError, match="no triplets in this reply"):
-            await once.of("key", make)
-    assert tried == ["x"]
+            await once.of("bad", partial(make, "bad"))
+    assert made == ["good", "bad"]
