@@ -13,7 +13,7 @@ from harness.core.records import Prediction, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
-from harness.protocols import Message, RunFacts
+from harness.protocols import Message
 
 GRADES = {"query_relevance": 4, "factual_accuracy": 3, "coverage": 2, "coherence": 5, "fluency": 1}
 VALUES = {
@@ -101,35 +101,17 @@ def test_a_form_without_a_number_is_sent_once_more_and_then_fails_alone() -> Non
 
 
 class Weighing(Chat):
-    """A judge whose server gives these probabilities of the five numbers."""
+    """A judge whose server gives these probabilities of the five numbers, after it has raised the errors."""
 
-    def __init__(self, **shares: float) -> None:
+    def __init__(self, *errors: Exception, **shares: float) -> None:
         super().__init__(lambda _: "4")
-        self.shares = {number.removeprefix("p"): share for number, share in shares.items()}
+        self.errors, self.shares = list(errors), shares
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        if self.errors:
+            raise self.errors.pop()
         await self.complete(messages)
-        return {letter: self.shares.get(letter, 0.0) for letter in letters}
-
-
-class Silent(Weighing):
-    """A judge whose server gives none."""
-
-    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        raise NoLogprobs("no log probabilities", "choose another server", refused=True)
-
-
-class Faulty(Weighing):
-    """A judge whose first reply with probabilities fails."""
-
-    def __init__(self, fault: Exception) -> None:
-        super().__init__(p1=1.0)
-        self.faults = [fault]
-
-    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        if self.faults:
-            raise self.faults.pop()
-        return await super().choose(messages, letters)
+        return {letter: self.shares.get(f"p{letter}", 0.0) for letter in letters}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +121,7 @@ class Faulty(Weighing):
 def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
     fault: Exception, first: float | None
 ) -> None:
-    scores = scores_of(Faulty(fault), g_eval.GEvalParams())
+    scores = scores_of(Weighing(fault, p1=1.0), g_eval.GEvalParams())
     assert [*values(scores).values()] == [first, 0.2, 0.2, 0.2]
     fallback, *others = (score.explanation for score in scores.values())
     assert len({*others} - {fallback}) == 1
@@ -150,7 +132,7 @@ def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
     [
         (Weighing(p4=0.75, p5=0.25), g_eval.GEvalParams(), 0.85),
         (Weighing(p1=1.0), g_eval.GEvalParams(scores="stated"), 0.8),
-        (Silent(), g_eval.GEvalParams(), 0.8),
+        (Weighing(NoLogprobs("none", "choose another server", refused=True)), g_eval.GEvalParams(), 0.8),
         (Chat(lambda _: "Score: 4"), g_eval.GEvalParams(), 0.8),
     ],
 )
@@ -211,37 +193,6 @@ def test_a_second_reply_fills_in_what_the_first_left_out_and_changes_nothing() -
     replies = iter([GRADES | {"coverage": None}, {"query_relevance": 1, "coverage": 2}])
     judge = Chat(lambda _: json.dumps(next(replies)))
     assert values(scores_of(judge)) == VALUES
-
-
-@pytest.mark.parametrize(
-    ("answer", "contexts", "reason"),
-    [("", ["text"], "the answer is empty"), ("Ann did.", ["", " "], "no contexts were retrieved")],
-)
-def test_an_empty_answer_or_context_has_the_lowest_value_without_a_call(
-    answer: str, contexts: list[str], reason: str
-) -> None:
-    judge = Chat(graded)
-    found = scores_of(judge, answer=answer, contexts=contexts)
-    assert values(found) == dict.fromkeys(VALUES, 0.0) | {"rag_eval_misaligned": 1.0}
-    assert {score.explanation for score in found.values()} == {reason}
-    assert not judge.calls
-
-
-@pytest.mark.parametrize(
-    ("answer", "facts", "reason"),
-    [
-        ("Insufficient information.", None, "the answer abstains"),
-        ("Ann did.", RunFacts(has_generator=False), "the run has no generator"),
-        ("Ann did.", RunFacts(has_contexts=False), "the contexts are not recorded"),
-    ],
-)
-def test_an_abstention_and_a_run_without_answers_or_contexts_are_not_graded(
-    answer: str, facts: RunFacts | None, reason: str
-) -> None:
-    judge = Chat(graded)
-    found = scores_of(judge, answer=answer, answers=("Ann",), facts=facts)
-    assert {(score.status, score.explanation) for score in found.values()} == {("not_applicable", reason)}
-    assert not judge.calls
 
 
 LONG = ("first " * 1_500, "second " * 1_500)

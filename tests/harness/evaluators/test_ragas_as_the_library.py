@@ -111,10 +111,7 @@ def test_values_are_those_of_ragas_evaluate(script: ModuleType) -> None:
         assert len({round(a, 6) for a, _ in pairs}) > 1, name
 
 
-@pytest.mark.parametrize(
-    "reply",
-    ["", "I cannot say.", "{}", '{"statements": []}', '{"classifications": []}', "[1, 2", '{"verdict": "maybe"}'],
-)
+@pytest.mark.parametrize("reply", ["I cannot say.", '{"statements": []}', '{"classifications": []}', "[1, 2"])
 async def test_where_ragas_evaluate_gives_nan_so_do_we_and_say_why(script: ModuleType, reply: str) -> None:
     judge = ScriptedJudge({"": reply})
     theirs = await asyncio.to_thread(by_ragas, script, judge, ROWS[:1], "length" if reply == "[1, 2" else "stop")

@@ -15,7 +15,7 @@ from harness.core.errors import MissingDependency
 from harness.core.records import Context, Prediction, Score, Triplet
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
 from harness.evaluators.kg.measures import KgParams
-from harness.protocols import EvaluatorSpec, RunFacts
+from harness.protocols import EvaluatorSpec
 
 Triplets = list[tuple[str, str, str]]
 Scores = Mapping[str, Score]
@@ -116,44 +116,6 @@ def test_measures_come_by_pair_and_then_by_score_and_the_parsed_ones_name_their_
     alone = {name for name in names if "measurable" in name or name.endswith("_published")}
     twins = [measure.twin_of for measure in NLP_SPEC.measures(KgParams())]
     assert twins == ["" if name in alone else name for name in names]
-
-
-@pytest.mark.parametrize(
-    ("answers", "facts", "applies"),
-    [
-        ((REFERENCE,), RunFacts(), PAIRS),
-        ((), RunFacts(), PAIRS - {"factual_correctness"}),
-        ((REFERENCE,), RunFacts(has_generator=False), {"context_relevancy"}),
-        ((REFERENCE,), RunFacts(has_contexts=False), {"answer_relevancy", "factual_correctness"}),
-        (("Insufficient information.",), RunFacts(), {"answer_relevancy", "faithfulness"}),
-    ],
-)
-def test_a_measure_applies_if_both_of_its_texts_are_there(
-    answers: Sequence[str], facts: RunFacts, applies: set[str]
-) -> None:
-    scorer = build_scorer(SPEC, None, BareEvaluation(judge(), WordEmbedder()))
-    gold = reference(QUESTION, *answers)
-
-    found = {one.name for one in scorer.measures if not scorer.evaluator.not_applicable(gold, one, facts)}
-    assert found == {one.name for one in scorer.measures if any(pair in one.name for pair in applies)}
-
-
-def test_an_abstention_is_its_own_status_and_no_zero() -> None:
-    scores = score("Insufficient information.", *PASSAGES)
-
-    reads_answer = [one for name, one in scores.items() if "context_relevancy" not in name]
-    assert {(one.status, one.explanation) for one in reads_answer} == {("not_applicable", "the answer abstains")}
-    assert scores["kg_multi_hop_context_relevancy"].value == 0.5
-
-
-def test_an_empty_answer_and_no_contexts_are_zero_and_ask_nobody() -> None:
-    chat = judge()
-    scores = score(" ", chat=chat)
-
-    assert chat.calls == []
-    assert {one.value for one in scores.values()} == {0.0}
-    assert scores["kg_multi_hop_faithfulness"].explanation == "the answer is empty"
-    assert scores["kg_measurable_context_relevancy"].explanation == "no contexts were retrieved"
 
 
 def test_a_side_without_triplets_is_not_applicable_and_zero_as_published() -> None:
