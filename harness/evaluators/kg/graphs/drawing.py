@@ -62,9 +62,6 @@ def query_graph_figure(
 ) -> Figure:
     """Blue: the paths of `matches`; a cross: input entities without one; filled: communities of both texts. With
     None the graph alone. Call it inside `plotting()`.
-
-    If there are more nodes than fit on a page, those on or next to a path are drawn first, then missed ones; the
-    caption counts the others.
     """
     shown = choose(graph, matches or ())
     height = _HEAD_IN + _FOOT_IN + _ROW_IN * max(1, *map(len, shown[:4]))
@@ -79,9 +76,7 @@ def query_graph_figure(
 
 
 def choose(graph: KgGraph, matches: Sequence[Match]) -> DrawnNodes:
-    """All nodes if the columns have room; otherwise those on a path, next to one, or missed, as far as
-    they fit.
-    """
+    """All nodes if the columns have room; otherwise those on a path, next to one, or missed, while they fit."""
     inputs, contexts = graph.inputs, graph.contexts
     sizes = len(inputs.labels), len(contexts.labels), len(inputs.triplets), len(contexts.triplets)
     fits = max(sizes) <= _MOST
