@@ -12,7 +12,7 @@ from harness.protocols import ChatModel
 
 
 def judged_extractions(judge: ChatModel) -> Extractions:
-    """Extraction by the judge: one call per window. Make one object per run: the calls count for its evaluation."""
+    """Extraction by the judge, one call per window. Make one object per run: calls count for its evaluation."""
     return Extractions(partial(judged_triplets, judge), WINDOW)
 
 

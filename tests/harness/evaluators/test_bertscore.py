@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -136,56 +136,46 @@ def test_f1_is_zero_where_precision_or_recall_is_not_positive_or_a_text_is_empty
 # The texts that are compared
 
 
-def test_all_contexts_together_are_compared_with_all_facts(scorer: Scorer) -> None:
-    found = scores_of(scorer, "a d", "x j", contexts=passages("a b c", "d e f g h i j"))
+TRIPLETS = passages("x y", kind="triplet")
+TWO_THIRDS = round(2 / 3, 6)
+COMPARED: list[tuple[dict[str, Any], str, tuple[float, ...], str]] = [
     # 3 of 10 context words are in the evidence, 3 of 4 evidence words in a context.
-    assert values(found, "context") == (0.3, 0.75, round(2 * 0.3 * 0.75 / 1.05, 6))
-    assert found["context_f1"].explanation == "10 tokens of 2 contexts against 4 of 2 facts"
-
-
-def test_a_fact_named_twice_is_one_and_a_context_retrieved_twice_is_two(scorer: Scorer) -> None:
-    found = scores_of(scorer, "c d", " c d ", contexts=passages("a b", "a b", "c"))
-    assert values(found, "context")[:2] == (0.2, 0.5)
-
-
-def test_text_leaves_triplets_out_and_does_not_apply_if_every_context_is_one(scorer: Scorer) -> None:
-    triplets = passages("x y", kind="triplet")
-    found = scores_of(scorer, "a x", contexts=passages("a b c d") + triplets)
-    assert values(found, "context")[:2] == (round(2 / 6, 6), 1.0)
-    assert values(found, "text")[:2] == (0.25, 0.5)
-    found = scores_of(scorer, "x", contexts=triplets)
-    assert (found["text_f1"].status, found["text_f1"].explanation) == (
-        "not_applicable",
-        "every context is a triplet",
-    )
-    assert values(found, "context")[0] == 0.5
-
-
-def test_the_reference_of_the_highest_f1_counts_with_its_own_precision_and_recall(scorer: Scorer) -> None:
+    (
+        {"facts": ("a d", "x j"), "contexts": passages("a b c", "d e f g h i j")},
+        "context",
+        (0.3, 0.75, round(2 * 0.3 * 0.75 / 1.05, 6)),
+        "10 tokens of 2 contexts against 4 of 2 facts",
+    ),
+    # A fact named twice is one, a context retrieved twice is two.
+    ({"facts": ("c d", " c d "), "contexts": passages("a b", "a b", "c")}, "context", (0.2, 0.5), "5 tokens of 3"),
+    ({"facts": ("a x",), "contexts": passages("a b c d") + TRIPLETS}, "context", (round(2 / 6, 6), 1.0), ""),
+    ({"facts": ("a x",), "contexts": passages("a b c d") + TRIPLETS}, "text", (0.25, 0.5), ""),
+    ({"facts": ("x",), "contexts": TRIPLETS}, "text", (), "every context is a triplet"),
     # Against "a": P 1/3, R 1, F1 .5. Against "a b x y z": P 2/3, R .4, F1 .5. Against "a b x": 2/3 each.
-    found = scores_of(scorer, answer="a b c", answers=("a", "a b x y z", "a b x"))
-    assert values(found, "answer") == (round(2 / 3, 6),) * 3
-    assert found["answer_f1"].explanation == "3 tokens against 'a b x'"
+    (
+        {"answer": "a b c", "answers": ("a", "a b x y z", "a b x")},
+        "answer",
+        (TWO_THIRDS,) * 3,
+        "3 tokens against 'a b x'",
+    ),
+    ({"facts": ("a",)}, "text", (0.0, 0.0, 0.0), "no context was retrieved"),
+    ({"answer": "\n\t "}, "answer", (0.0, 0.0, 0.0), "the answer is empty"),
+    # A text without a token is zero as a candidate and does not apply as a reference.
+    ({"facts": ("a",), "contexts": passages("\u200b", "")}, "context", (0.0, 0.0, 0.0), "0 tokens of 2 contexts"),
+    ({"facts": ("\u200b",), "contexts": passages("a")}, "context", (), "the evidence has no token"),
+    ({"answer": "Insufficient information."}, "answer", (), "the answer abstains"),
+]
 
 
-def test_no_context_in_a_run_that_has_some_and_an_empty_answer_are_zero(
-    scorer: Scorer, encoder: WordEncoder
+@pytest.mark.parametrize(("case", "side", "expected", "said"), COMPARED)
+def test_each_comparison_by_hand(
+    scorer: Scorer, encoder: WordEncoder, case: dict[str, Any], side: str, expected: tuple[float, ...], said: str
 ) -> None:
-    found = scores_of(scorer, "a", answer="\n\t ")
-    assert {score.value for score in found.values()} == {0.0}
-    assert found["text_recall"].explanation == "no context was retrieved"
-    assert found["answer_f1"].explanation == "the answer is empty"
-    assert len(encoder.embedded) == 1  # the reference
-
-
-def test_a_text_without_a_token_is_zero_as_a_candidate_and_does_not_apply_as_a_reference(scorer: Scorer) -> None:
-    found = scores_of(scorer, "a", answer="\u200b", contexts=passages("\u200b", ""))
-    assert values(found, "answer") == values(found, "context") == (0.0, 0.0, 0.0)
-    assert found["context_f1"].explanation == "0 tokens of 2 contexts against 1 of 1 facts"
-    found = scores_of(scorer, "\u200b", answer="a", answers=("\u200b",), contexts=passages("a"))
-    assert found["answer_f1"].explanation == "the data set gives no reference answer"
-    assert found["context_f1"].explanation == "the evidence has no token"
-    assert {score.status for score in found.values()} == {"not_applicable"}
+    found = scores_of(scorer, *case.pop("facts", ()), **case)
+    assert found[f"{side}_f1"].status == ("scored" if expected else "not_applicable")
+    assert found[f"{side}_f1"].explanation.startswith(said)
+    assert values(found, side)[: len(expected)] == expected
+    assert "Insufficient" not in encoder.words
 
 
 @pytest.mark.parametrize(
@@ -207,13 +197,6 @@ def test_what_cannot_be_compared_does_not_apply(
     for part in ("precision", "recall", "f1"):
         score = found[f"{side}_{part}"]
         assert (score.status, score.explanation) == ("not_applicable", reason)
-
-
-def test_an_answer_that_abstains_has_no_score_and_its_contexts_have(scorer: Scorer, encoder: WordEncoder) -> None:
-    found = scores_of(scorer, "a", answer="Insufficient information.", contexts=passages("a"))
-    assert (found["answer_f1"].status, found["answer_f1"].explanation) == ("not_applicable", "the answer abstains")
-    assert values(found, "context") == (1.0, 1.0, 1.0)
-    assert "Insufficient" not in encoder.words
 
 
 # The table of vectors

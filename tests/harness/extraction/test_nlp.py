@@ -84,7 +84,6 @@ async def test_entities_have_plain_kinds_and_neither_article_nor_possessive() ->
     (graph,) = await extract(
         "Yesterday the European Union's lawyers met Tim Cook in Berlin at 5 p.m. for the 3rd time."
     )
-
     assert [(entity.name, entity.kind) for entity in graph.entities] == [
         ("European Union", "Organisation"),
         ("Tim Cook", "Person"),
@@ -94,7 +93,6 @@ async def test_entities_have_plain_kinds_and_neither_article_nor_possessive() ->
 
 async def test_names_of_one_sentence_co_occur_once_and_in_one_direction() -> None:
     (graph,) = await extract("Berlin, then Paris. Paris, then Berlin.\n\nLondon burned.")
-
     assert [(each.head, each.relation, each.tail) for each in graph.triplets] == [
         ("Berlin", "co-occurs with", "Paris")
     ]
@@ -104,7 +102,6 @@ async def test_a_concept_is_an_entity_only_where_two_texts_name_it() -> None:
     alone, shared, again = await extract(
         "People like ice cream cones.", "An interest rate is a number.", "They fear the interest rate."
     )
-
     assert alone.entities == ()
     assert [(entity.name, entity.kind) for entity in shared.entities] == [("interest rate", "Concept")]
     assert again.entities == shared.entities
@@ -112,7 +109,6 @@ async def test_a_concept_is_an_entity_only_where_two_texts_name_it() -> None:
 
 async def test_a_name_does_not_run_across_a_blank_line() -> None:
     (graph,) = await extract("We met Angela\n\nMerkel Apple Berlin spoke.")
-
     assert not any("Angela Merkel" in entity.name for entity in graph.entities)
 
 
@@ -128,7 +124,6 @@ async def test_any_text_gives_a_graph_that_can_be_stored() -> None:
 async def test_a_text_that_is_a_list_stays_within_bounds() -> None:
     people = ", ".join(f"John Smith{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600))
     (graph,) = await extract(f"{people} met {people}.")
-
     assert 0 < len(graph.triplets) <= MAX_TRIPLETS
     assert MAX_TRIPLETS < len(graph.entities) <= MAX_ENTITIES
 
@@ -136,7 +131,6 @@ async def test_a_text_that_is_a_list_stays_within_bounds() -> None:
 def test_a_text_beyond_what_a_parser_holds_is_cut_at_words_and_nothing_is_lost() -> None:
     text = " ".join(f"word{n}" for n in range(120_000))
     pieces = list(nlp._pieces(text))
-
     assert "".join(pieces) == text
     assert max(map(len, pieces)) <= 20_000
     assert all(piece.endswith(" ") for piece in pieces[:-1])
@@ -152,7 +146,6 @@ async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyte
     parse = nlp_phrases.phrases_of
     monkeypatch.setattr(types, "phrases_of", phrases_of)
     first, second, third = await extract("Apple sued Samsung.", "poison", "Apple sued Samsung.")
-
     assert second == TextGraph(failure="RuntimeError: cannot parse")
     assert first == third
     assert first.triplets
@@ -199,7 +192,6 @@ def test_a_pipeline_that_warns_while_loading_warns_nobody(monkeypatch: pytest.Mo
         return pipeline
 
     monkeypatch.setattr(spacy, "load", load)
-
     assert nlp._load("en_core_web_sm") is pipeline
 
 
@@ -220,7 +212,6 @@ async def test_every_phrase_adds_to_the_statements_and_changes_none() -> None:
     text = "Apple sued Samsung over the design of a phone in the spring of a bad year."
     (dense,) = await extractor(every_phrase=True).extract([text])
     (sparse,) = await extract(text)
-
     assert dense.triplets[: len(sparse.triplets)] == sparse.triplets
     assert ("design", "of", "phone") in dense.triplets
     assert len({frozenset((one.head, one.tail)) for one in dense.triplets}) == len(dense.triplets)

@@ -51,7 +51,6 @@ async def test_a_window_is_parsed_once_and_the_pipeline_is_loaded_once(loads: li
     await parsed.parse([SUED, BOUGHT, SUED])
     await parsed.of(BOUGHT)
     await parsed.of("Microsoft hired Sam Altman.")
-
     assert told == [(2, 2), (1, 1)]
     assert len(loads) == 1
 
@@ -61,7 +60,6 @@ async def test_a_long_text_has_more_triplets_than_a_window_may(parsed: ParsedTex
     assert len(text) > WINDOW
 
     found = await parsed.of(text)
-
     assert len(found) > types.MAX_TRIPLETS
     assert {triplet.head for triplet in found} >= {COMPANIES[0], COMPANIES[-1]}
 

@@ -70,7 +70,6 @@ def test_in_a_large_graph_paths_are_drawn_first_and_then_their_neighbours() -> N
 def test_a_picture_of_a_large_graph_stays_a_page(tmp_path: Path) -> None:
     small = draw(graph_of(chain("a", 3), chain("a", 3)), tmp_path / "small").stat().st_size
     large = draw(graph_of(chain("a", 400), chain("a", 400)), tmp_path / "large").stat().st_size
-
     assert large < 10 * small
 
 
@@ -151,7 +150,6 @@ def test_the_same_graph_gives_the_same_document_whose_ids_are_unique() -> None:
         graphml(graph, paths(graph))
         for graph in (worded_graph_of(inputs, inputs), worded_graph_of(inputs[::-1], inputs))
     }
-
     assert len(documents) == 1
     root = ElementTree.fromstring(documents.pop())
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]

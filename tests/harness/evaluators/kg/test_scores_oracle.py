@@ -71,7 +71,6 @@ def known_to(made: Sample) -> Vectors:
 
 def agrees(inputs: Triplets, contexts: Triplets, known: Vectors, tau: float, delta: float) -> None:
     found = scores_of(quick_graph(inputs, contexts, known, tau), delta, seeds=3)
-
     assert asdict(found) == as_written(inputs, contexts, known, tau, delta)
 
 
@@ -111,7 +110,6 @@ def test_the_fast_path_equals_the_oracle_on_graphs_of_the_usual_size(seed: int) 
     known = known_to(made)
 
     found = scores_of(quick_graph(made.inputs, made.contexts, known, 0.7), seeds=3)
-
     assert 0 < found.multi_hop < 1
     assert asdict(found) == as_written(made.inputs, made.contexts, known, 0.7, 0.5)
 
@@ -134,7 +132,6 @@ def test_networkx_louvain_gives_the_same_scores_on_average_and_no_better_partiti
             for louvain in (oracle.igraph_louvain, oracle.networkx_louvain)
         )
         gains.append(ours - others)
-
     assert np.abs(np.mean(differences, axis=0)).max() < 0.03
     assert np.abs(differences).max() < 0.15
     assert mean(gains) > -0.001

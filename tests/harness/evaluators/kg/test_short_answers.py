@@ -107,7 +107,6 @@ def test_a_number_matches_by_its_sign_scale_percent_and_month(one: str, other: s
 
 def test_half_of_a_list_is_half_right() -> None:
     scores = score("Google and Apple", "Google")
-
     assert scores["kg_multi_hop_factual_correctness"].value == 0.5
     assert scores["kg_direct_factual_correctness"].explanation.endswith("not: Apple")
 
@@ -116,7 +115,6 @@ def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_questio
     chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")])
     right = score("Sam Altman", "Sam Altman", "Altman leads OpenAI.", chat=chat)
     wrong = score("Google", "Sam Altman", "Altman leads OpenAI.", chat=chat)
-
     assert right["kg_multi_hop_faithfulness"].value == 1.0
     assert wrong["kg_multi_hop_faithfulness"].value == 0.0
     relevancy = right["kg_multi_hop_answer_relevancy"]
@@ -127,7 +125,6 @@ def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_questio
 def test_contexts_cannot_hold_a_bare_yes() -> None:
     chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")], Yes=[("Yes", "is", "answer")])
     one = score("Yes", "Yes", "Altman leads OpenAI.", chat=chat)["kg_multi_hop_faithfulness"]
-
     assert (one.status, one.explanation) == ("not_applicable", "the answer has no triplets")
 
 

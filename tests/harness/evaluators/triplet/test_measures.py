@@ -87,15 +87,6 @@ async def test_published_measures_of_nothing_extracted(judged: t.Judged) -> None
     assert judged.calls == {t.SUPPORT_P: 1, t.BOTH: 1}
 
 
-async def test_a_published_faithfulness_counts_the_facts_of_all_windows(judged: t.Judged) -> None:
-    def windowed(prompt: str) -> str:
-        return json.dumps({"triplets": t.TRIPLETS[t.ANSWER] if "Dogs" in prompt else [], "passages": ["Ann."]})
-
-    contexts = ["Cats purr. " * 90, "Dogs bark. " * 90]
-    scores = await judged({t.SUPPORT_P: windowed}, t.FAITH_P, contexts=contexts, context_characters=1_000)
-    assert (scores[t.FAITH_P].value, judged.calls[t.SUPPORT_P]) == (1 / 2, 2)
-
-
 def test_each_answer_is_extracted_before_a_second_metric_waits_for_one(judged: t.Judged) -> None:
     records = {(name, 0): answered(name, f"{name}.", "Cats purr.") for name in ("Ann", "Bob")}
     scorer = judged.scorer({}, [t.FAITH, t.FAITH_COSINE])
@@ -121,33 +112,29 @@ LONG = ["Cats purr. " * 30, "Dogs bark. " * 32, "Ann founded Acme."]
 """Two windows of 700 characters: the first two contexts, and the third."""
 
 
-async def test_a_triplet_is_supported_if_any_window_of_the_numbered_contexts_supports_it(
-    judged: t.Judged,
-) -> None:
-    def by_window(prompt: str) -> str:
-        return '{"passages": [3, 0]}' if "[3] Ann founded Acme." in prompt else '{"passages": [0, 0]}'
+async def test_every_window_of_the_contexts_is_read_and_support_by_any_counts(judged: t.Judged) -> None:
+    def asked_of(prompt: str) -> str:
+        return json.dumps({"questions": ["Who founded Acme?" if "[3]" in prompt else "Why?"] * 3})
 
-    scores = await judged({t.SUPPORT: by_window}, t.FAITH, contexts=LONG, context_characters=700)
-    assert (scores[t.FAITH].value, scores[t.FAITH].share_read) == (0.5, 1.0)
+    def extracted_from(prompt: str) -> str:
+        return json.dumps({"triplets": t.TRIPLETS[t.ANSWER] if "[3]" in prompt else [], "passages": ["Ann."]})
+
+    by_window = {
+        t.SUPPORT: lambda prompt: json.dumps({"passages": [3 * ("[3] Ann founded Acme." in prompt), 0]}),
+        t.ASK: asked_of,
+        t.SUPPORT_P: extracted_from,
+    }
+    metrics = t.FAITH, t.RELEVANCY, t.FAITH_P
+    scores = await judged(by_window, *metrics, contexts=LONG, context_characters=700)
+    assert {score.share_read for score in scores.values()} == {1.0}
+    assert (scores[t.FAITH].value, scores[t.FAITH_P].value) == (0.5, 0.5)
     assert "by passages 3 0" in scores[t.FAITH].explanation
     first, second = judged.asked(t.SUPPORT)
-    assert "[2] Dogs bark." in first
-    assert "[3]" not in first
-    assert "[2]" not in second
-
-
-async def test_relevancy_of_several_windows_is_their_mean_so_that_length_gives_no_more_tries(
-    judged: t.Judged,
-) -> None:
-    def by_window(prompt: str) -> str:
-        asked = ["Who founded Acme?"] * 3 if "[3]" in prompt else ["Why?"] * 3
-        return json.dumps({"questions": asked})
-
-    scores = await judged({t.ASK: by_window}, t.RELEVANCY, contexts=LONG, context_characters=700)
-    first, second = (sum(len(text.replace(" ", "")) for text in part) for part in (LONG[:2], LONG[2:]))
-    assert scores[t.RELEVANCY].value == pytest.approx(second / (first + second), abs=1e-6)
+    assert ("[2] Dogs bark." in first, "[3]" in first, "[2]" in second) == (True, False, False)
+    # The mean over windows: length gives no more tries.
+    early, late = (sum(len(text.replace(" ", "")) for text in part) for part in (LONG[:2], LONG[2:]))
+    assert scores[t.RELEVANCY].value == pytest.approx(late / (early + late), abs=1e-6)
     assert scores[t.RELEVANCY].explanation == "windows 0.00 1.00; nearest of 6: Who founded Acme?"
-    assert scores[t.RELEVANCY].share_read == 1.0
 
 
 async def test_a_long_answer_is_held_against_the_reference_part_by_part(judged: t.Judged) -> None:
