@@ -13,8 +13,8 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.bertscore.loading import (
     MINILM,
     MINILM_LAYERS,
-    Encoder,
     MiniLMTokens,
+    TokenEncoder,
     load,
     need_packages,
     weights_of,
@@ -235,12 +235,8 @@ def _answers(reference: Reference) -> list[str]:
 
 
 def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:
-    if params.model == MINILM:
-        encoder: Encoder = MiniLMTokens()
-    else:
-        from harness.evaluators.bertscore.encoder import TokenEncoder
-
-        encoder = TokenEncoder(load(params.model, params.num_layers))
+    is_minilm = params.model == MINILM
+    encoder = MiniLMTokens() if is_minilm else TokenEncoder(load(params.model, params.num_layers))
     table = TokenTable(encoder, cache_dir(), 1 if params.truncate else None)
     return BertScoreEvaluator(table, runtime, params.truncate)
 

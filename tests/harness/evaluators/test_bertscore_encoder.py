@@ -18,9 +18,8 @@ from scoring import BareEvaluation, passages, score_one
 from harness.core.errors import ConfigError, ModelUnavailable
 from harness.core.records import Prediction
 from harness.evaluators.answer_normalisation import abstains, is_verdict
-from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
-from harness.evaluators.bertscore.loading import load, minilm_folder
+from harness.evaluators.bertscore.loading import TokenEncoder, load, minilm_folder
 from harness.evaluators.bertscore.matching import TokenTable
 from harness.evaluators.run_scoring import Scorer
 from harness.models.providers.minilm import MiniLM

@@ -66,8 +66,7 @@ def test_a_long_text_is_split_into_few_windows_of_similar_length_and_one_of_mark
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_it_is_near_the_same_model_on_torch_and_orders_pairs_alike(encoder: MiniLMTokens, tmp_path: Path) -> None:
-    from harness.evaluators.bertscore.encoder import TokenEncoder
-    from harness.evaluators.bertscore.loading import load
+    from harness.evaluators.bertscore.loading import TokenEncoder, load
 
     on_torch = TokenEncoder(load("minilm-torch", None))
 

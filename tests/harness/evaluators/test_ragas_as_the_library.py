@@ -56,8 +56,7 @@ def _with_verdicts(schema: Any) -> Any:
 
 
 async def by_us(judge: ScriptedJudge, name: RagasMetric, row: RagasRow) -> float:
-    from harness.evaluators.ragas_metrics.llm import UnusableReply
-    from harness.evaluators.ragas_metrics.metrics import Ragas
+    from harness.evaluators.ragas_metrics.metrics import Ragas, UnusableReply
 
     ragas = Ragas(judge, WordEmbedder(), strictness=1, constrained=False)
     try:
