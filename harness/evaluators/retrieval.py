@@ -10,7 +10,7 @@ not inside a longer word or number. k counts contexts. A paraphrase (a summary, 
 fact, and a fact that a chunk border cuts is not found.
 
 *Equal prompt size*: facts and documents within the first N characters of the generator's context
-(`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within` characters.
+(`harness.evaluators.gold_ranks`). *Evidence found* is the recall of facts within `evidence_within` characters.
 """
 
 from __future__ import annotations
@@ -26,28 +26,26 @@ from harness.core.errors import need
 from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import is_verdict
 from harness.evaluators.gold_ranks import (
+    CHARACTERS,
     COMPAT_MEASURES,
     READS,
     SECTION,
     Cut,
     FactFinder,
     FoundFacts,
-    Statistic,
-    find_as_script,
-    find_documents,
-    ir_values,
-    why_passage,
-    without_punctuation,
-)
-from harness.evaluators.prompt_sizes import (
-    CHARACTERS,
     Kind,
     Share,
+    Statistic,
     answer_measure,
     documents_within,
     facts_within,
+    find_as_script,
+    find_documents,
+    ir_values,
     prompt_contexts,
     size_measure,
+    why_passage,
+    without_punctuation,
 )
 from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_CONTEXTS
 from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers

@@ -12,7 +12,7 @@ from scoring import score_one
 from harness.core import errors
 from harness.core.errors import MissingDependency
 from harness.core.records import Context, ContextKind, Prediction, Score
-from harness.evaluators.prompt_sizes import prompt_contexts
+from harness.evaluators.gold_ranks import prompt_contexts
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import RunFacts
