@@ -107,18 +107,15 @@ def test_every_confidence_is_the_nearest_to_the_exact_one_and_its_band_that_of_t
         assert band_of(found) == ("misaligned" if exact < Fraction(1, 2) else band)
 
 
-def test_thirds_reach_the_edges_too() -> None:
+def test_the_lower_edge_of_a_band_belongs_to_it_and_thirds_reach_it() -> None:
+    assert [band_of(value) for value in (0.499999999, 0.749999999)] == ["misaligned", "grounded but partial"]
+    assert [band_of(value) for value in (0.5, 0.75)] == ["grounded but partial", "trustworthy"]
     thirds = RagEvalParams(weights=(1 / 3, 1 / 3, 1 / 3, 0.0, 0.0)).weights
     sixths = RagEvalParams(weights=(1 / 6, 1 / 6, 1 / 6, 1 / 4, 1 / 4)).weights
     assert band_of(confidence(5, 5, 5, 1, 1, weights=thirds)) == "trustworthy"
     assert confidence(5, 5, 5, 5, 5, weights=thirds) == 1.0
     # (5 + 2 + 2) / 6 + (4 + 5) / 4 = 3.75
     assert band_of(confidence(5, 2, 2, 4, 5, weights=sixths)) == "trustworthy"
-
-
-def test_the_lower_edge_of_a_band_belongs_to_it() -> None:
-    assert [band_of(value) for value in (0.499999999, 0.749999999)] == ["misaligned", "grounded but partial"]
-    assert [band_of(value) for value in (0.5, 0.75)] == ["grounded but partial", "trustworthy"]
 
 
 def test_weights_may_miss_one_by_a_billionth() -> None:

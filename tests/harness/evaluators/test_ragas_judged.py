@@ -249,7 +249,7 @@ def in_second(first: str, second: str) -> Reply:
     return lambda prompt: second if "[3] Acme began" in input_of(prompt)["context"] else first
 
 
-def test_a_statement_is_supported_if_any_window_supports_it_and_is_listed_once(judged: Judged) -> None:
+def test_any_window_may_support_a_statement_and_the_best_gives_the_relevance(judged: Judged) -> None:
     replies: dict[str, Reply] = {
         ENTAILED: in_second(
             verdicts("statements", "verdict", [1, 0, 0, 0]), verdicts("statements", "verdict", [0, 0, 0, 1])
@@ -257,34 +257,23 @@ def test_a_statement_is_supported_if_any_window_supports_it_and_is_listed_once(j
         RECALL: in_second(
             verdicts("classifications", "attributed", [0, 0]), verdicts("classifications", "attributed", [0, 1])
         ),
-    }
-    scores = judged(replies, "faithfulness", "context_recall", contexts=LONG, context_characters=700)
-    assert {metric: score.value for metric, score in scores.items()} == {
-        "faithfulness": 2 / 4,
-        "context_recall": 1 / 2,
-    }
-    assert {score.share_read for score in scores.values()} == {1.0}
-    assert scores["faithfulness"].explanation == "verdicts 1 0 0 0 | 0 0 0 1"
-    assert len(judged.judge.asked) == 1 + 2 + 2
-
-
-def test_windows_that_split_the_reference_otherwise_give_the_best_of_them(judged: Judged) -> None:
-    replies: dict[str, Reply] = {
-        RECALL: in_second(
-            verdicts("classifications", "attributed", [1, 0, 0]), verdicts("classifications", "attributed", [1, 0])
-        )
-    }
-    score = judged(replies, "context_recall", contexts=LONG, context_characters=700)["context_recall"]
-    assert (score.value, score.explanation) == (1 / 2, "verdicts 1 0 0 | 1 0")
-
-
-def test_the_relevance_of_several_windows_is_that_of_the_best(judged: Judged) -> None:
-    rated: dict[str, Reply] = {
         RATE: lambda prompt: "2" if "[3] Acme began" in prompt else "0",
         RATE_AGAIN: lambda prompt: "1" if "[3] Acme began" in prompt else "0",
     }
-    score = judged(rated, "context_relevance", contexts=LONG, context_characters=700)["context_relevance"]
-    assert (score.value, score.explanation, score.share_read) == (0.75, "ratings 0 0 | 2 1", 1.0)
+    metrics: tuple[RagasMetric, ...] = ("faithfulness", "context_recall", "context_relevance")
+    scores = judged(replies, *metrics, contexts=LONG, context_characters=700)
+    assert {metric: (score.value, score.explanation) for metric, score in scores.items()} == {
+        "faithfulness": (2 / 4, "verdicts 1 0 0 0 | 0 0 0 1"),
+        "context_recall": (1 / 2, "verdicts 0 0 | 0 1"),
+        "context_relevance": (0.75, "ratings 0 0 | 2 1"),
+    }
+    assert {score.share_read for score in scores.values()} == {1.0}
+    assert len(judged.judge.asked) == 1 + 2 + 2 + 4
+    # Windows for which the judge splits the reference otherwise give the best of them.
+    first, second = (verdicts("classifications", "attributed", given) for given in ([1, 0, 0], [1, 0]))
+    changed = {RECALL: in_second(first, second)}
+    score = judged(changed, "context_recall", contexts=LONG, context_characters=700)["context_recall"]
+    assert (score.value, score.explanation) == (1 / 2, "verdicts 1 0 0 | 1 0")
 
 
 def test_a_context_judged_in_parts_is_one_context_and_useful_if_any_part_is(judged: Judged) -> None:

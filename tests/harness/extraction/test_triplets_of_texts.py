@@ -183,12 +183,12 @@ class RemoteScoring:
 
     def __init__(self, n: int, lost: Sequence[int] = (), late_s: float = 0.0) -> None:
         self.n, self.batches, self.has_left = n, list[tuple[str, ...]](), False
-        self._lost, self._late_s = lost, late_s
+        self._lost, self.late_s = lost, late_s
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
         self.batches.append(asked.texts)
         number = len(self.batches)
-        await asyncio.sleep(self._late_s)
+        await asyncio.sleep(self.late_s)
         if number in self._lost:
             return None
         return TextsRead(found=tuple(map(found_in, asked.texts)), cpu_s=0.0)
@@ -203,20 +203,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_extraction, "_AGAIN_S", 0.001)
 
 
-async def shared(readers: RemoteScoring) -> tuple[list[TextFinds], list[str], list[int]]:
-    """What was found, what was read here, and how many texts were told to be read after each batch."""
-    here: list[str] = []
-    told: list[int] = []
-
-    async def read(texts: Sequence[str]) -> list[TextFinds]:
-        await asyncio.sleep(0.002)
-        here.extend(texts)
-        return list(map(found_in, texts))
-
-    found = await read_shared(TEXTS, ASKED, told.append, read, readers)
-    return found, here, told
-
-
 @pytest.mark.parametrize(
     "readers",
     [
@@ -227,18 +213,23 @@ async def shared(readers: RemoteScoring) -> tuple[list[TextFinds], list[str], li
     ],
 )
 async def test_results_come_in_order_whatever_becomes_of_other_machines(readers: RemoteScoring) -> None:
+    here: list[str] = []
+    told: list[int] = []
+
+    async def read(texts: Sequence[str]) -> list[TextFinds]:
+        await asyncio.sleep(0.002)
+        here.extend(texts)
+        return list(map(found_in, texts))
+
     async with asyncio.timeout(10):
-        found, _, told = await shared(readers)
+        found = await read_shared(TEXTS, ASKED, told.append, read, readers)
     assert found == list(map(found_in, TEXTS))
     assert told == sorted(told)
     assert told[-1] == len(TEXTS)
-    assert readers.has_left
-
-
-async def test_texts_that_other_machines_read_are_not_read_here() -> None:
-    _, here, _ = await shared(RemoteScoring(3, late_s=0.001))
-    assert len(here) < len(TEXTS)
     assert here[:2] == TEXTS[:2]
+    # Texts that other machines have read in time are not read here.
+    assert (len(here) < len(TEXTS)) == (readers.n > 0 and readers.late_s < 1)
+    assert readers.has_left
 
 
 async def test_an_error_here_ends_the_reading_elsewhere_and_is_raised() -> None:

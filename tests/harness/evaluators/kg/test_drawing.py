@@ -18,7 +18,6 @@ from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.graphs.scores import paths
 
 Triplets = list[tuple[str, str, str]]
-
 PATH, MISSED = PALETTE[0].lower(), PALETTE[5].lower()
 
 
