@@ -139,6 +139,7 @@ async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_l
         await asyncio.sleep(0.001 * (5 - item % 5))
         under_way -= 1
         return item * item
+
     assert await map_bounded(work, range(20), 3) == [n * n for n in range(20)]
     assert most == 3
 
@@ -168,6 +169,7 @@ async def test_a_result_or_failure_is_made_once_however_many_ask_for_it() -> Non
         if key == "bad":
             raise ValueError("no triplets in this reply")
         return 7
+
     assert await asyncio.gather(*[once.of("good", partial(make, "good")) for _ in range(5)]) == [7] * 5
     for _ in range(2):
         with pytest.raises(ValueError, match="no triplets in this reply"):

@@ -266,8 +266,8 @@ def graphml(graph: KgGraph, matches: Sequence[Match]) -> str:
             relation, (head, tail) = f"{group}-relation-{place}", (f"{group}-entity-{end}" for end in ends)
             whole.add_node(relation, label=one_line(triplet.relation), type="relation", **about)
             states = {"kind": "STATES", "on_path": group == "input" and triplet in walked}
-            for edge in ((head, relation), (relation, tail)):
-                whole.add_edge(*edge, **states, weight=TRIPLET_WEIGHT, cost=TRIPLET_COST)
+            for ends_of_edge in ((head, relation), (relation, tail)):
+                whole.add_edge(*ends_of_edge, **states, weight=TRIPLET_WEIGHT, cost=TRIPLET_COST)
     taken = {match.similar for match in matches}
     matched = {match.entity for match in matches}
     for place, label in enumerate(graph.inputs.labels):

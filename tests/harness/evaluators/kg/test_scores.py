@@ -23,11 +23,11 @@ def near(cosine: float) -> Vector:
     return cosine, sqrt(1 - cosine**2), 0.0
 
 
-def table(**vectors: Vector) -> Callable[[list[str]], Any]:
+def table(**vectors: Any) -> Callable[[list[str]], Any]:
     return lambda labels: np.array([vectors[label] for label in labels])
 
 
-def score(inputs: Any, contexts: Any, *, delta: float = DELTA, **vectors: Vector) -> KgScores:
+def score(inputs: Any, contexts: Any, *, delta: float = DELTA, **vectors: Any) -> KgScores:
     return scores_of(connected(inputs, contexts, table(**vectors)), delta)
 
 
