@@ -59,11 +59,10 @@ def test_two_triplets_are_within_reach_only_before_an_edge_of_cosine_point_nine(
 
 def test_the_two_community_measures_have_different_denominators() -> None:
     """a-b is joined to x-y at both ends: one community. c-d and p-q are by themselves: two more."""
-    found = score(
-        [("a", "is", "b"), ("c", "is", "d")],
-        [("x", "is", "y"), ("p", "is", "q")],
-        **{"a": EAST, "b": NORTH, "c": UP, "d": UP, "x": EAST, "y": NORTH, "p": DOWN, "q": DOWN},
-    )
+    vectors = {"a": EAST, "b": NORTH, "c": UP, "d": UP, "x": EAST, "y": NORTH, "p": DOWN, "q": DOWN}
+    embed = table(**vectors)
+    inputs, contexts = [("a", "is", "b"), ("c", "is", "d")], [("x", "is", "y"), ("p", "is", "q")]
+    found = scores_of(connected(inputs, contexts, embed))
     assert (found.community, found.community_spread) == (0.5, 0.0)
     assert (found.community_coverage, found.community_coverage_spread) == (1 / 3, 0.0)
 
@@ -92,7 +91,9 @@ def test_a_cosine_of_tau_counts_in_single_precision() -> None:
 @pytest.mark.parametrize("wrong", [float("nan"), -float("inf")])
 def test_a_vector_of_no_numbers_is_refused_with_its_label(wrong: float) -> None:
     with pytest.raises(ValueError, match="'bad one'"):
-        score([("a", "is", "bad one")], CONTEXT, **{"a": EAST, "bad one": (0, wrong, 0), "x": UP, "y": UP})
+        connected(
+            [("a", "is", "bad one")], CONTEXT, table(**{"a": EAST, "bad one": (0, wrong, 0), "x": UP, "y": UP})
+        )
 
 
 def test_more_similar_edges_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
