@@ -63,11 +63,6 @@ def encoder() -> WordEncoder:
 
 
 @pytest.fixture
-def runtime() -> BareEvaluation:
-    return BareEvaluation()
-
-
-@pytest.fixture
 def table(encoder: WordEncoder, tmp_path: Path) -> Iterator[TokenTable]:
     table = TokenTable(encoder, tmp_path)
     yield table
@@ -75,8 +70,8 @@ def table(encoder: WordEncoder, tmp_path: Path) -> Iterator[TokenTable]:
 
 
 @pytest.fixture
-def scorer(table: TokenTable, runtime: BareEvaluation) -> Scorer:
-    return Scorer("bertscore", MEASURES, BertScoreEvaluator(table, runtime))
+def scorer(table: TokenTable) -> Scorer:
+    return Scorer("bertscore", MEASURES, BertScoreEvaluator(table, BareEvaluation()))
 
 
 def scores_of(
@@ -202,10 +197,9 @@ def test_what_cannot_be_compared_does_not_apply(
 # The table of vectors
 
 
-def test_a_text_is_embedded_once_across_queries_and_runs(
-    scorer: Scorer, encoder: WordEncoder, runtime: BareEvaluation
-) -> None:
-    contexts = passages("a c", "d", "a c")
+def test_a_text_is_embedded_once_across_queries_and_runs(table: TokenTable, encoder: WordEncoder) -> None:
+    contexts, runtime = passages("a c", "d", "a c"), BareEvaluation()
+    scorer = Scorer("bertscore", MEASURES, BertScoreEvaluator(table, runtime))
     first = scores_of(scorer, "a b", contexts=contexts)
     assert len(encoder.embedded) == 4  # "blue" as answer and reference, "a b", "a c", "d"
     assert runtime.told == [(done, 4, "embedding") for done in (1, 2, 3, 4)]

@@ -66,7 +66,7 @@ def test_a_failed_query_has_the_failure_value_and_one_without_a_record_is_missin
     assert (missing.status, missing.value, missing.explanation) == ("missing", None, NO_RECORD)
 
 
-def test_one_pair_that_raises_costs_only_its_own_score() -> None:
+def test_an_error_fails_its_own_score_alone() -> None:
     evaluator = LengthEvaluator()
     records = {(name, 0): record(name, answer) for name, answer in (("a", "x"), ("b", "raise"), ("c", "xyz"))}
     scores = scored(evaluator, [reference(name) for name in "abc"], records, 1)
@@ -88,7 +88,7 @@ def test_one_pair_that_raises_costs_only_its_own_score() -> None:
         ((), "the judge is down: start it"),
     ],
 )
-def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so(
+def test_broken_contracts_and_unavailable_models_fail_with_the_reason(
     returned: Sequence[tuple[str, float]], said: str
 ) -> None:
     class Broken(LengthEvaluator):
@@ -103,7 +103,7 @@ def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so
     assert said in score.explanation
 
 
-def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score() -> None:
+def test_an_impossible_value_fails_its_score_alone() -> None:
     evaluator = LengthEvaluator()
     bounded = Measure("length", "", failure_value=0.0, range=(0.0, 3.0))
     records = {("a", 0): record("a", "abc"), ("b", 0): record("b", "abcd")}

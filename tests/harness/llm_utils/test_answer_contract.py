@@ -11,24 +11,16 @@ from harness.core.records import REASONING, AnswerStyle, Prediction
 from harness.llm_utils.answer_contract import ABSTENTION, Tag, answer_messages, generate, quoted
 from harness.llm_utils.reasoning import separate_reasoning, with_reasoning_apart
 
-EVERY_STYLE = pytest.mark.parametrize("style", get_args(AnswerStyle))
 QUESTION = "Which company built the Gull Sound array?"
 
 
-@EVERY_STYLE
-def test_the_constant_part_comes_first_and_depends_on_nothing(style: AnswerStyle) -> None:
-    prompts = [
-        answer_messages(QUESTION, passages("one", "two"), style),
-        answer_messages("Another?", passages("three"), style),
-        answer_messages("", [], style),
-    ]
-    assert [[message.role for message in prompt] for prompt in prompts] == [["system", "user"]] * 3
-    assert len({prompt[0].content for prompt in prompts}) == 1
-
-
-@EVERY_STYLE
-def test_the_instruction_stands_before_and_after_the_passages(style: AnswerStyle) -> None:
+@pytest.mark.parametrize("style", get_args(AnswerStyle))
+def test_the_instruction_stands_before_and_after_the_passages_and_its_first_part_is_constant(
+    style: AnswerStyle,
+) -> None:
     system, user = answer_messages(QUESTION, passages("PASSAGE"), style)
+    assert (system.role, user.role) == ("system", "user")
+    assert answer_messages("", [], style)[0] == system
     instruction = user.content.split(QUESTION)[1].removesuffix("Answer:").strip()
     assert len(instruction) > 50
     assert ABSTENTION in instruction
@@ -163,7 +155,6 @@ def test_a_text_without_reasoning_stays_as_it_is(text: str) -> None:
         '<details type="example"><summary>More</summary>Jon</details>',
         '{"tag": "<think>", "end": "</think>"}',
         "`[THINK]` is Magistral's, `<|channel|>analysis<|message|>` is of gpt-oss.",
-        "analysis of the data: final",
         "Here is my thought process: it is Marta.",
     ],
 )
@@ -201,7 +192,7 @@ def test_a_reply_that_ends_within_its_reasoning_has_no_answer(text: str) -> None
     assert separate_reasoning(text) == ("Perhaps Jon", "", False)
 
 
-def test_reasoning_between_two_parts_of_an_answer_is_taken_out_of_both() -> None:
+def test_reasoning_between_two_parts_of_an_answer_is_removed_from_both() -> None:
     assert separate_reasoning("<think>a</think>Marta <think>b</think>Lind") == ("a\nb", "Marta Lind", True)
 
 

@@ -62,14 +62,9 @@ async def test_two_such_replies_are_unreadable_and_there_is_no_third_call() -> N
     assert len(chat.calls) == 2
 
 
-async def test_a_question_may_read_replies_that_are_no_json() -> None:
-    def parse(reply: str) -> dict[str, Any]:
-        return {"n": int(reply)}
-
-    chat = replies("three", "3")
-    answered = await ask_json(chat, replace(question(), parse=parse))
+async def test_a_question_may_have_a_parser_of_its_own() -> None:
+    answered = await ask_json(replies("three", "3"), replace(question(), parse=lambda reply: {"n": int(reply)}))
     assert (answered.value, answered.asked_again) == (3, True)
-    assert chat.calls[0] == Asked(MESSAGES, 30, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +124,7 @@ async def test_a_reply_that_names_no_type_is_asked_for_once_more_and_never_guess
 # Work side by side within bounds, and each piece of it once.
 
 
-async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_limit_are_under_way() -> None:
+async def test_results_come_in_the_order_of_the_items_and_the_limit_holds() -> None:
     under_way, most = 0, 0
 
     async def work(item: int) -> int:
@@ -144,7 +139,7 @@ async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_l
     assert most == 3
 
 
-async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> None:
+async def test_the_first_exception_is_raised_and_ends_the_others() -> None:
     finished = []
 
     async def work(item: int) -> None:
