@@ -46,9 +46,10 @@ def encoder(package: Any) -> Iterator[TokenEncoder]:
 
 
 @pytest.fixture(scope="module")
-def scorer(encoder: TokenEncoder, tmp_path_factory: pytest.TempPathFactory) -> Scorer:
-    table = TokenTable(encoder, tmp_path_factory.mktemp("vectors"))
-    return Scorer("bertscore", MEASURES, BertScoreEvaluator(table, BareEvaluation()))
+def scorer(encoder: TokenEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scorer]:
+    evaluator = BertScoreEvaluator(TokenTable(encoder, tmp_path_factory.mktemp("vectors")), BareEvaluation())
+    yield Scorer("bertscore", MEASURES, evaluator)
+    evaluator.close()
 
 
 @pytest.fixture(scope="module")

@@ -73,9 +73,10 @@ def test_it_is_near_the_same_model_on_torch_and_orders_pairs_alike(encoder: Mini
     def f1s(encoder: Encoder) -> list[float]:
         table = TokenTable(encoder, tmp_path)
         list(table.add(text for pair in PAIRS for text in pair))
-        return [match(table.windows(one), list(table.windows(other))).f1 for one, other in PAIRS]
+        found = [match(table.windows(one), list(table.windows(other))).f1 for one, other in PAIRS]
+        table.close()
+        return found
 
     ours, theirs = f1s(encoder), f1s(on_torch)
-    on_torch.close()
     assert ours == pytest.approx(theirs, abs=0.03)
     assert np.argsort(ours).tolist() == np.argsort(theirs).tolist()
