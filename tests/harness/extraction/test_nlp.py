@@ -81,14 +81,9 @@ async def test_a_statement_without_two_entities_is_no_triplet(text: str) -> None
 
 
 async def test_entities_have_plain_kinds_and_neither_article_nor_possessive() -> None:
-    (graph,) = await extract(
-        "Yesterday the European Union's lawyers met Tim Cook in Berlin at 5 p.m. for the 3rd time."
-    )
-    assert [(entity.name, entity.kind) for entity in graph.entities] == [
-        ("European Union", "Organisation"),
-        ("Tim Cook", "Person"),
-        ("Berlin", "Place"),
-    ]
+    (graph,) = await extract("Yesterday the European Union's lawyers met Tim Cook in Berlin for the 3rd time.")
+    found = [(entity.name, entity.kind) for entity in graph.entities]
+    assert found == [("European Union", "Organisation"), ("Tim Cook", "Person"), ("Berlin", "Place")]
 
 
 async def test_names_of_one_sentence_co_occur_once_and_in_one_direction() -> None:
