@@ -1,42 +1,37 @@
-"""RAGAS without a judge: what applies to a query, and what an answer settles by itself. ragas is not imported."""
+"""RAGAS: scores that need no judge, and its version. ragas is not imported."""
 
 import pytest
 from judges import ScriptedJudge, WordEmbedder
-from scoring import BareEvaluation, answered, score_one
+from scoring import BareEvaluation, passages, score_one
 
 from harness.core.errors import MissingDependency
-from harness.core.records import RunRecord, Score
+from harness.core.records import Prediction
 from harness.evaluators import ragas as ragas_evaluator
 from harness.evaluators.ragas import SPEC, RagasParams
 from harness.evaluators.ragas_metrics import RagasMetric
-from harness.protocols import RunFacts
+
+ABSTAINS = ("not_applicable", None, "the answer abstains")
 
 
-def settled(
-    answers: tuple[str, ...], record: RunRecord, params: RagasParams | None = None, facts: RunFacts | None = None
-) -> dict[str, Score]:
-    """The scores by measure, where a judge that is asked anything fails the test."""
+@pytest.mark.parametrize(
+    ("metric", "answer", "context", "expected"),
+    [
+        ("factual_correctness", "Insufficient information.", "text", ("scored", 0.0, "the answer abstains")),
+        ("faithfulness", "Insufficient information.", "text", ABSTAINS),
+        ("response_relevancy", "Insufficient information.", "text", ABSTAINS),
+        ("context_precision", "Ann", " \n", ("scored", 0.0, "no contexts were retrieved")),
+        ("faithfulness", "Ann", "", ("scored", 0.0, "no contexts were retrieved")),
+    ],
+)
+def test_an_abstention_is_wrong_if_a_reference_says_so_and_no_context_is_zero(
+    metric: RagasMetric, answer: str, context: str, expected: tuple[str, float | None, str]
+) -> None:
     judge = ScriptedJudge({})
+    said, params = Prediction(answer=answer, contexts=passages(context)), RagasParams(metrics=(metric,))
     runtime = BareEvaluation(judge, WordEmbedder())
-    assert record.prediction is not None
-    found = score_one(SPEC, record.prediction, answers=answers, params=params, runtime=runtime, facts=facts)
+    (score,) = score_one(SPEC, said, answers=("Ann",), params=params, runtime=runtime).values()
+    assert (score.status, score.value, score.explanation) == expected
     assert not judge.asked
-    return found
-
-
-def test_an_abstention_is_wrong_if_there_is_a_reference_answer_and_otherwise_not_applicable() -> None:
-    metrics: tuple[RagasMetric, ...] = ("faithfulness", "factual_correctness", "response_relevancy")
-    scores = settled(("Ann",), answered("q", "Insufficient information.", "text"), RagasParams(metrics=metrics))
-    assert scores.pop("ragas_factual_correctness").value == 0.0
-    assert {(score.status, score.explanation) for score in scores.values()} == {
-        ("not_applicable", "the answer abstains")
-    }
-
-
-@pytest.mark.parametrize("metric", ["context_precision", "faithfulness", "context_relevance"])
-def test_without_contexts_all_that_reads_them_is_zero(metric: RagasMetric) -> None:
-    scores = settled(("Ann",), answered("q", "Ann", "", " \n"), RagasParams(metrics=(metric,)))
-    assert [(one.value, one.explanation) for one in scores.values()] == [(0.0, "no contexts were retrieved")]
 
 
 def test_another_version_of_ragas_is_refused_before_it_gives_other_numbers(
