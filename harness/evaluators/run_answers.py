@@ -120,16 +120,16 @@ class RunAnswers:
 class _Outline(NamedTuple):
     attempt: int
     place: int
-    is_answered: bool
-    has_contexts: bool
-    n_contexts: int
-    names_documents: bool
-    has_evidence: bool
+    is_answered: bool = False
+    has_contexts: bool = False
+    n_contexts: int = 0
+    names_documents: bool = False
+    has_evidence: bool = False
 
     @classmethod
     def of(cls, record: RunRecord, place: int) -> Self:
         said = record.prediction
         if said is None:
-            return cls(record.attempt, place, False, False, 0, False, False)
+            return cls(record.attempt, place)
         names = any(context.doc_ids for context in said.contexts)
         return cls(record.attempt, place, True, said.has_contexts, len(said.contexts), names, bool(said.evidence))

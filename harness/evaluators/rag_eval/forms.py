@@ -1,9 +1,8 @@
 """Requests of grades from a judge: one call for all metrics together, or one form a metric.
 
 The form is that of G-Eval (Liu et al. 2023) and RAG-Eval (Akindele et al. 2025): a task, the criterion with its
-scale, numbered steps, the texts, and last the name of the metric; the reply is a number and nothing else. RAG-
-Eval prints its criteria and steps; the sentences here are ours, with the same content in the same order. For
-factual accuracy and coverage the last step is a second review that lowers the score.
+scale, numbered steps, the texts, and last the name of the metric; the reply is a number and nothing else. The
+sentences are ours, with the content of RAG-Eval's in the same order.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
-"""LLM-eval's faithfulness and factual correctness as published (Dong 2025, sections IV-B and V-A): two calls each.
-
-The paper describes its requests and prints none, so they are in our words. Each measure and its validation by
-cosine share the first call.
+"""LLM-eval's faithfulness and factual correctness as published (Dong 2025, sections IV-B and V-A): two calls each,
+in our words, of which a metric and its validation by cosine share the first.
 """
 
 from collections.abc import Mapping

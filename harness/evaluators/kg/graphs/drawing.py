@@ -136,13 +136,12 @@ class _Picture:
         self._taken = {match.similar for match in matches}
 
     def draw(self, shown: DrawnNodes) -> None:
-        inputs = self._box_corners("input entities", shown.inputs)
-        contexts = self._box_corners("context entities", shown.contexts)
+        corners = self._box_corners
+        inputs = corners("input entities", shown.inputs)
+        contexts = corners("context entities", shown.contexts)
         self._entities(inputs, contexts)
-        self._triplets(self._graph.inputs, self._box_corners("input relations", shown.input_triplets), inputs)
-        self._triplets(
-            self._graph.contexts, self._box_corners("context relations", shown.context_triplets), contexts
-        )
+        self._triplets(self._graph.inputs, corners("input relations", shown.input_triplets), inputs)
+        self._triplets(self._graph.contexts, corners("context relations", shown.context_triplets), contexts)
         self._similar(inputs, contexts)
 
     def _box_corners(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
@@ -172,20 +171,20 @@ class _Picture:
             walked = side is self._graph.inputs and triplet in self._walked
             colour = _PATH if walked else GREY
             self._box(spot, triplet.relation, "none", face=LIGHT)
-            for source, target in ((entities[head], spot), (spot, entities[tail])):
-                self._arrow(*_facing_sides(source, target), colour, 1.2 if walked else 0.5)
+            look = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.2 if walked else 0.5, "mutation_scale": 5}
+            for ends in ((entities[head], spot), (spot, entities[tail])):
+                source, target = _facing_sides(*ends)
+                arrow = {**look, "shrinkA": 0, "shrinkB": 0}
+                self._axes.annotate("", target, source, arrowprops=arrow, zorder=1)
 
     def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
-        drawn = 0
-        for edge, one, other in _similar(self._graph):
-            if one not in inputs or other not in contexts:
-                continue
+        similar = (found for found in _similar(self._graph) if found[1] in inputs and found[2] in contexts)
+        # Not all at the middle, where the numbers of crossing lines would overlap.
+        for (edge, one, other), share in zip(similar, cycle((0.3, 0.5, 0.7)), strict=False):
             (left, top), (right, bottom) = _facing_sides(inputs[one], contexts[other])
             on_path = edge in self._taken
             colour, width = (_PATH, 1.2) if on_path else (GREY, 0.5)
             self._axes.plot([left, right], [top, bottom], color=colour, linewidth=width, linestyle=(0, (4, 2)))
-            # At the middle, the numbers of crossing lines would overlap.
-            share = (0.3, 0.5, 0.7)[drawn % 3]
             self._axes.text(
                 left + share * (right - left),
                 top + share * (bottom - top),
@@ -197,7 +196,6 @@ class _Picture:
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
                 zorder=3,
             )
-            drawn += 1
 
     def _box(
         self, spot: _Spot, label: str, colour: str, *, face: str = "white", style: str | tuple[int, _Spot] = "-"
@@ -209,10 +207,6 @@ class _Picture:
         self._axes.add_patch(Rectangle((left, top), width, height, zorder=4, **look))
         look = {"fontsize": 6, "ha": "center", "va": "center_baseline"}
         self._axes.text(left + width / 2, top + height / 2, printable(label, _LONGEST), zorder=5, **look)
-
-    def _arrow(self, source: _Spot, target: _Spot, colour: str, width: float) -> None:
-        look = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "mutation_scale": 5}
-        self._axes.annotate("", target, source, arrowprops={**look, "shrinkA": 0, "shrinkB": 0}, zorder=1)
 
 
 def _facing_sides(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
