@@ -256,7 +256,7 @@ def test_a_full_disk_ends_the_evaluation_in_one_line(
 # The spec
 
 
-def test_a_missing_package_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SPEC.preflight is not None
     monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "torch" else name)
     needs = "bertscore with model 'roberta-large' needs torch: run scripts/setup --torch, .*, or use model minilm"
@@ -272,7 +272,7 @@ def test_a_layer_that_minilm_does_not_give_is_refused_and_its_last_is_not() -> N
         BertScoreParams(num_layers=3)
 
 
-def test_each_encoder_is_told_from_the_others_by_its_weights() -> None:
+def test_each_encoder_has_weights_of_its_own() -> None:
     assert SPEC.weights is not None
     weights = [SPEC.weights(BertScoreParams(model=model)) for model in ("minilm", "minilm-torch")]
     assert weights[0]["encoder"] != weights[1]["encoder"]

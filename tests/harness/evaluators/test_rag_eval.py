@@ -180,7 +180,7 @@ def test_a_missing_grade_fails_with_the_confidence_and_the_others_stand(
     assert len(judge.calls) == (2 if params.calls == "one" else 6)
 
 
-def test_a_second_reply_fills_in_what_the_first_left_out_and_changes_nothing() -> None:
+def test_a_second_reply_only_adds_missing_grades() -> None:
     replies = iter([GRADES | {"coverage": None}, {"query_relevance": 1, "coverage": 2}])
     judge = Chat(lambda _: json.dumps(next(replies)))
     assert values(scores_of(judge)) == VALUES

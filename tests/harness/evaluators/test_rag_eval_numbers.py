@@ -85,7 +85,7 @@ def confidence(*grades: int, weights: tuple[float, ...] = DEFAULT) -> float:
     return confidence_of(dict(zip(METRICS, grades, strict=True)), weights)
 
 
-def test_the_confidence_is_what_one_computes_by_hand() -> None:
+def test_the_confidence_by_hand() -> None:
     assert confidence(5, 5, 5, 5, 5) == 1.0
     assert confidence(1, 1, 1, 1, 1) == 0.2
     # .25 * (4 + 3 + 2) / 5 + .125 * (5 + 1) / 5

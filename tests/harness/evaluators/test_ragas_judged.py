@@ -102,7 +102,7 @@ def judged() -> Judged:
 
 
 @pytest.mark.parametrize("metric", get_args(RagasMetric))
-def test_each_metric_is_what_its_formula_says_of_the_verdicts(judged: Judged, metric: RagasMetric) -> None:
+def test_each_metric_follows_its_formula(judged: Judged, metric: RagasMetric) -> None:
     value, calls = EXPECTED[metric]
     score = judged({}, metric)[metric]
     assert score.status == "scored"
@@ -117,7 +117,7 @@ def test_the_first_reference_answer_is_the_reference_and_contexts_keep_their_ord
     assert sorted(one["context"] for one in given) == sorted([*SHOWN, "\n\n".join(SHOWN)])
 
 
-def test_a_constrained_judge_is_held_to_a_schema_that_strict_servers_accept(judged: Judged) -> None:
+def test_a_constrained_judge_gets_a_schema_that_strict_servers_accept(judged: Judged) -> None:
     judged({})
     schemas = [schema for _, schema in judged.judge.asked if schema is not None]
     assert len(schemas) == len(judged.judge.asked)

@@ -113,7 +113,7 @@ def test_an_impossible_value_fails_its_score_alone() -> None:
     assert evaluator.batches == [2]
 
 
-def test_an_evaluator_is_asked_only_for_what_applies_to_the_sample() -> None:
+def test_an_evaluator_gets_only_cases_to_which_its_metrics_apply() -> None:
     evaluator = LengthEvaluator()
     records = {("a", 0): record("a", "x"), ("b", 0): record("b", error="boom"), ("c", 0): record("c", "x")}
     scores = scored(evaluator, [reference("a", query_type="other"), reference("b", query_type="other")], records)

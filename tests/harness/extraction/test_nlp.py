@@ -123,7 +123,7 @@ async def test_a_text_that_is_a_list_stays_within_bounds() -> None:
     assert MAX_TRIPLETS < len(graph.entities) <= MAX_ENTITIES
 
 
-def test_a_text_beyond_what_a_parser_holds_is_cut_at_words_and_nothing_is_lost() -> None:
+def test_a_text_too_long_for_the_parser_is_split_between_words() -> None:
     text = " ".join(f"word{n}" for n in range(120_000))
     pieces = list(nlp._pieces(text))
     assert "".join(pieces) == text

@@ -70,7 +70,7 @@ async def test_a_question_may_have_a_parser_of_its_own() -> None:
 @pytest.mark.parametrize(
     "reply", ['{"a": [1]}', '```json\n{"a": [1]}\n```', 'Here it is: {"a": [1]}. Done.', '\n{"a":[1]}\x00']
 )
-def test_json_is_found_in_what_stands_around_it(reply: str) -> None:
+def test_json_is_found_between_other_text(reply: str) -> None:
     assert parse_object(reply) == {"a": [1]}
 
 
@@ -95,7 +95,7 @@ def test_anything_else_is_a_value_error(reply: str) -> None:
         ("?" * 10_000, "comparison"),
     ],
 )
-def test_rules_tell_what_a_question_asks_for_from_its_words(question: str, kind: str) -> None:
+def test_rules_classify_a_question_by_its_words(question: str, kind: str) -> None:
     assert type_by_rules(question) == kind
 
 
@@ -107,7 +107,7 @@ def test_a_data_sets_name_for_a_type_is_known_with_and_without_its_ending() -> N
     )
 
 
-async def test_a_model_is_asked_once_and_held_to_the_three_names() -> None:
+async def test_a_model_is_asked_once_for_one_of_the_three_types() -> None:
     model = replies('{"type": "temporal"}')
     assert await type_by_model(model, "What came first?") == "temporal"
     (asked,) = model.calls

@@ -143,7 +143,7 @@ def test_a_hostile_label_is_text_in_a_document_that_parses(label: str, back: str
     assert labels == sorted([back, back, "b"])
 
 
-def test_the_same_graph_gives_the_same_document_whose_ids_are_unique() -> None:
+def test_a_graph_gives_one_document_with_unique_ids() -> None:
     inputs: Triplets = [(f"a{n}", "then", f"a{n + 1}") for n in range(20)]
     documents = {
         graphml(graph, paths(graph))

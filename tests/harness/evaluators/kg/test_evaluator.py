@@ -191,7 +191,7 @@ def test_without_igraph_it_is_refused_before_anything_is_paid(monkeypatch: pytes
 class TestParsed:
     """`kg_nlp` with the real parser."""
 
-    def test_rules_find_what_the_answer_shares_with_the_contexts(self) -> None:
+    def test_rules_find_triplets_of_answer_and_contexts(self) -> None:
         contexts = "Google bought YouTube. Bob left.", "Apple sued Samsung."
         scores = score("Google bought YouTube.", *contexts, spec=NLP_SPEC)
         assert scores["kg_nlp_multi_hop_faithfulness"].value == 1.0

@@ -41,7 +41,7 @@ EXPECTED |= {
 
 
 @pytest.mark.parametrize("metric", [*t.ALL, *t.PUBLISHED])
-async def test_each_measure_is_what_its_formula_says_of_the_replies(judged: t.Judged, metric: str) -> None:
+async def test_each_measure_follows_its_formula(judged: t.Judged, metric: str) -> None:
     value, explanation, calls = EXPECTED[metric]
     score = (await judged({}, metric))[metric]
     assert (score.status, score.explanation) == ("scored", explanation)
@@ -49,7 +49,7 @@ async def test_each_measure_is_what_its_formula_says_of_the_replies(judged: t.Ju
     assert judged.calls == calls
 
 
-async def test_the_judge_sees_what_llm_eval_sends_two_calls_a_measure_and_three_questions(
+async def test_the_judge_gets_the_requests_of_llm_eval(
     judged: t.Judged,
 ) -> None:
     await judged({}, t.RELEVANCY, *t.PUBLISHED)
@@ -137,7 +137,7 @@ async def test_every_window_of_the_contexts_is_read_and_support_by_any_counts(ju
     assert scores[t.RELEVANCY].explanation == "windows 0.00 1.00; nearest of 6: Who founded Acme?"
 
 
-async def test_a_long_answer_is_held_against_the_reference_part_by_part(judged: t.Judged) -> None:
+async def test_a_long_answer_is_compared_with_the_reference_part_by_part(judged: t.Judged) -> None:
     def by_part(prompt: str) -> str:
         material, _, _ = prompt.partition("<statements>")
         return '{"stated": [1, 0]}' if "Ann founded Acme" in material else '{"stated": [0, 0]}'
@@ -193,7 +193,7 @@ async def test_an_answer_without_triplets_has_no_faithfulness(judged: t.Judged) 
     assert scores[t.CORRECT].status == "scored"
 
 
-async def test_an_empty_answer_is_0_in_what_reads_it(judged: t.Judged) -> None:
+async def test_an_empty_answer_scores_0_in_metrics_of_answers(judged: t.Judged) -> None:
     scores = await judged({}, answer=" \n")
     assert scores.pop(t.RELEVANCY).explanation.startswith("nearest")
     assert {(score.value, score.explanation) for score in scores.values()} == {(0.0, "the answer is empty")}
