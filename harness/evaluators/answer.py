@@ -1,19 +1,17 @@
 """Is the answer right, and does the system know when it does not know? Comparison of texts, no model call.
 
 accuracy = (1/N) * sum over queries of [answer = reference], after the normalisation in
-`harness.evaluators.answer_normalisation`, which takes citations off. No part of an answer earns credit, with one
-exception: where the reference is yes or no, an answer that begins with a yes or no of its own ("No, the article
-...") is that yes or no.
+`harness.evaluators.answer_normalisation`. No part of an answer earns credit, with one exception: if the reference
+is yes or no, an answer that begins with a yes or no of its own ("No, the article ...") is that yes or no.
 
-A *null query* is one whose reference answers are all abstentions: the corpus does not hold the answer.
-hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries refused /
-answerable queries, where an answer refuses that abstains and states no answer besides
-(`harness.evaluators.abstention`). An empty answer refuses nothing: on a null query it counts as answered. A failed
+A *null query* is one whose reference answers are all abstentions: the corpus does not contain the answer.
+hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries on which the
+answer abstains (`harness.evaluators.abstention`) / answerable queries. An empty answer does not abstain. A failed
 query is no abstention, so it is in neither number of false_abstention_rate.
 
 `em`, `token_f1` (SQuAD's), `contains` and `accuracy_multihop_compat` (MultiHop-RAG's) are defined in
-`harness.evaluators.token_overlap`. Like accuracy they apply to null queries too, whose reference is a text such as
-"Insufficient information.", and take the best of several references. An empty answer earns nothing in any of them.
+`harness.evaluators.token_overlap`. Like accuracy they apply to null queries too, and take the best of several
+references.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -27,8 +25,6 @@ from harness.evaluators.score_preconditions import CaseEvaluator, stated_answers
 from harness.evaluators.scores import bounded, scored
 from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
 from harness.protocols import ConstantAnswer, EvaluatorSpec, Measure, Params, ScoringInput, Sides
-
-_CONSTANTS_TRIED = 3
 
 
 def best_constant(
@@ -50,7 +46,7 @@ def best_constant(
         for form, answer in forms.items():
             weight_of[form] = weight_of.get(form, 0.0) + weight
             wording.setdefault(form, answer)
-    tried = sorted(weight_of, key=lambda form: (-weight_of[form], form))[:_CONSTANTS_TRIED]
+    tried = sorted(weight_of, key=lambda form: (-weight_of[form], form))[:3]
     found = []
     for form in tried:
         # Equal sets of reference answers are compared once.
@@ -146,9 +142,7 @@ def is_right(answer: str, references: Sequence[str]) -> bool:
 
 
 def _form(answer: str, forms: Container[str]) -> str:
-    """The form in which an answer is compared: its leading yes or no if a reference is one, otherwise the
-    whole.
-    """
+    """The form to compare: the leading yes or no of an answer if a reference is one, otherwise the whole."""
     leading = leading_yes_no(answer)
     return leading if leading is not None and leading in forms else canonical(answer)
 

@@ -1,9 +1,6 @@
-"""Splits contexts into windows that fit a judge.
-
-A context is shown as the generator saw it, with its rank in brackets before its text
-(`harness.llm_utils.answer_contract`) and the same separators. Contexts are put into windows in rank order; one
-that is longer than a window is split between paragraphs, lines, sentences or words, each part under the context's
-number. Nothing is left out.
+"""Splits contexts into windows that fit a judge, as the generator saw them: in rank order, with the rank in
+brackets before the text (`harness.llm_utils.answer_contract`). One that is longer than a window is split between
+paragraphs, lines, sentences or words, each part under the context's number. Nothing is left out.
 """
 
 from __future__ import annotations
@@ -20,9 +17,7 @@ from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 
 LONGEST = 12_000
 """Characters: about 3,000 English tokens. The rest of a judge's 8,192 is for task, answer and reply."""
-_LEAST = 200
-
-ContextCharacters = Annotated[int, Field(ge=_LEAST)]
+ContextCharacters = Annotated[int, Field(ge=200)]
 """Shared parameter of evaluators: characters of contexts that a judge sees at once. Longer contexts are judged
 window by window. Use less for a judge with 8,192 tokens if the script has one token per letter."""
 

@@ -23,11 +23,10 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from harness.core.records import Context, Reference, Score
+from harness.core.records import Context, Reference
 from harness.core.scripts import UNSPACED
 from harness.evaluators.gold_ranks import FactFinder, why_passage
-from harness.evaluators.judge_calls import judge_each
-from harness.evaluators.score_preconditions import CaseEvaluator
+from harness.evaluators.judge_calls import JudgedEvaluator, Judgement
 from harness.evaluators.scores import graded
 from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
 from harness.protocols import (
@@ -45,10 +44,6 @@ NO_EVIDENCE = (
     "abstained on every query"
 )
 _SECTION = "Evidence cited in answers"
-_SHARED = 0.5
-"""Minimum share of the shorter text (sentence or fact) that must be one common substring."""
-_SHORTEST = 20
-"""Minimum characters of that substring, ignoring those: about four words."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _FIGURE = PanelFigure(
     "evidence_named",
@@ -89,10 +84,10 @@ class EvidenceParams(Params):
     """Characters. A longer fact is a passage or a whole document: no sentence could cover it."""
 
 
-class EvidenceEvaluator(CaseEvaluator):
+class EvidenceEvaluator(JudgedEvaluator):
     def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
+        super().__init__(runtime)
         self._longest_fact = params.longest_fact
-        self._runtime = runtime
         self._finder = FactFinder()
 
     def not_applicable(self, reference: Reference, _: Measure, run: RunFacts) -> str:
@@ -106,10 +101,7 @@ class EvidenceEvaluator(CaseEvaluator):
             return "the reference names no fact"
         return why_passage(facts.values(), self._longest_fact)
 
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        return await judge_each(cases, self._runtime, self._value)
-
-    async def _value(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         offered = case.prediction.evidence
         length = sum(len(each.text) for each in offered)
         if measure == _CHARACTERS:
@@ -159,11 +151,13 @@ def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
 
 
 def _is_alike(sentence: str, fact: str) -> bool:
-    """By their longest common substring, of their forms `without_punctuation`."""
+    """Whether half of the shorter text, and 20 characters, are one common substring of their forms
+    `without_punctuation`.
+    """
     match = SequenceMatcher(None, sentence, fact, autojunk=False).find_longest_match()
-    enough = match.size >= _SHARED * min(len(sentence), len(fact))
     shared = sentence[match.a : match.a + match.size]
-    return enough and len(shared) + 2 * len(_UNSPACED.findall(shared)) >= _SHORTEST
+    is_half = match.size >= 0.5 * min(len(sentence), len(fact))
+    return is_half and len(shared) + 2 * len(_UNSPACED.findall(shared)) >= 20
 
 
 SPEC = EvaluatorSpec(

@@ -9,9 +9,8 @@ summary; the query is not read. Each metric has one call with a criterion and ev
 p(s) are the probabilities of the reply's first token, normalised over the five numbers. If the judge's server
 refuses log probabilities, the score is the number that the judge states, as it is for a single reply without them
 and for one that begins otherwise (the five numbers have less than half of the probability). The explanation says
-which it was; `scores: stated` asks for that number alone. G-Eval estimates p(s) from 20 samples where a model
-has no probabilities, and has its steps written by a model; here the steps are fixed, so that all runs are judged
-alike.
+which it was. G-Eval estimates p(s) from 20 samples where a model has no probabilities, and has its steps written
+by a model; here the steps are fixed.
 
 Contexts longer than `context_characters` are judged in windows: consistency is the highest score of a window, the
 others are the mean, weighted by length. Not applicable: a run without generator or contexts, an answer that
@@ -23,10 +22,9 @@ from math import fsum
 from typing import Any, Literal, get_args
 
 from harness.core.errors import NoLogprobs
-from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.rag_eval.criteria import Criterion, Material, material
+from harness.evaluators.rag_eval.criteria import Criterion, material
 from harness.evaluators.rag_eval.forms import ask_score, form_messages
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
 from harness.llm_utils.answer_contract import Tag
@@ -86,12 +84,15 @@ _FORMS: dict[Metric, Criterion] = {
     ),
 }
 _FIGURE = PanelFigure("judged_g_eval", "G-Eval", "Scores of G-Eval as shares of the best score, by a judge model")
-_STANDS_FOR: dict[Metric, Dimension] = {"consistency": "faithfulness"}
 _DESCRIBED: dict[Metric, tuple[str, Sides, dict[str, Any]]] = {
     name: (
         f"{name} of the answer as a summary of its contexts",
         frozenset({"answer", "contexts"}),
-        {"queries": "all", "title": f"{name} (G-Eval)", "stands_for": _STANDS_FOR.get(name)},
+        {
+            "queries": "all",
+            "title": f"{name} (G-Eval)",
+            "stands_for": "faithfulness" if name == "consistency" else None,
+        },
     )
     for name in METRICS
 }
@@ -120,7 +121,13 @@ class GEvalEvaluator(JudgedEvaluator):
         name = _OF[measure]
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         texts = [material("", window.text, case.prediction.answer or "") for window in reading.windows]
-        found = [await self._score(g_eval_messages(name, each)) for each in texts]
+        found = []
+        for each in texts:
+            shown: dict[str, tuple[Tag, str]] = {
+                "Source document": ("contexts", each.contexts),
+                "Summary": ("answer", each.answer),
+            }
+            found.append(await self._score(form_messages(_TASK, name, _FORMS[name], shown)))
         scores = [score for score, _ in found]
         score = max(scores) if name == "consistency" else reading.mean(scores)
         how = ", ".join(dict.fromkeys(how for _, how in found))
@@ -141,14 +148,6 @@ class GEvalEvaluator(JudgedEvaluator):
             except ValueError:
                 how += " (the reply would not begin with a score)"
         return float(await ask_score(judge, messages)), how
-
-
-def g_eval_messages(name: Metric, texts: Material) -> list[Message]:
-    shown: dict[str, tuple[Tag, str]] = {
-        "Source document": ("contexts", texts.contexts),
-        "Summary": ("answer", texts.answer),
-    }
-    return form_messages(_TASK, name, _FORMS[name], shown)
 
 
 SPEC = EvaluatorSpec(

@@ -1,6 +1,4 @@
-"""Ranks of the gold evidence in retrieved contexts, and metrics of them.
-
-ir_measures computes document metrics, `FoundFacts` fact metrics.
+"""Ranks of the gold evidence in retrieved contexts, and metrics of them; ir_measures computes MAP and nDCG.
 
 Metrics with `compat` in their name are computed as MultiHop-RAG's script does (Tang and Yang 2024,
 `retrieval_evaluate.py`), for comparison with published tables:
@@ -13,6 +11,16 @@ Metrics with `compat` in their name are computed as MultiHop-RAG's script does (
 - A fact that the reference states twice counts twice in the divisor and once when found.
 
 Null queries are left out, as in the script.
+
+Metrics with a size (`Recall@4000c`) count evidence within the first N characters of the generator's context:
+retrieval at equal prompt size. The text is the contexts in rank order, numbered and separated as in the answer
+prompt (`harness.llm_utils.answer_contract.numbered_contexts`). Text that a system's other calls read, such as the
+reports of a map step, is not included. The unit is characters, because they are the same for every model.
+
+- A *fact* is within N if all of it is: in the first context that contains it (as `gold_ranks.FactFinder` finds
+  it), it ends before character N. A fact that N cuts is not found.
+- A *document* is within N if a passage or sentence of it begins there: a context of that kind that names this
+  document and no other. Contexts that only name documents (a summary, a triplet) do not show their text.
 """
 
 from __future__ import annotations
@@ -22,16 +30,14 @@ import math
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.core.records import Context, Evidence
 from harness.core.scripts import is_whole
-from harness.protocols import Measure, Sides
-
-if TYPE_CHECKING:
-    from ir_measures import Measure as IrMeasure
+from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
+from harness.protocols import Measure, Panel, PanelFigure, Sides
 
 Statistic = Literal["Hit", "Recall", "AllHit", "Precision", "Depth", "MRR", "MAP", "nDCG", "MAP_compat"]
 """`Depth`: number of ranks."""
@@ -90,7 +96,7 @@ class FoundFacts:
         return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
 
     def value(self, cut: Cut) -> float:
-        """A statistic that follows from these ranks; `ir_values` computes the others."""
+        """A statistic that follows from these ranks; `ir_values` computes MAP and nDCG."""
         return _VALUES[cut.statistic](self, cut.k)
 
     def explain(self, noun: str, k: int | None, *, by_character: bool = False) -> str:
@@ -121,10 +127,7 @@ _VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
 
 
 def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> FoundFacts:
-    """The gold documents that the contexts name, each at its first rank.
-
-    A context with several documents (a triplet, a summary) contributes them in its own order.
-    """
+    """The gold documents that the contexts name, each at its first rank; those of one context in its own order."""
     named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids if doc_id)
     gold = {item.doc_id for item in evidence if item.doc_id}
     ranks = tuple(rank for rank, doc_id in enumerate(named, start=1) if doc_id in gold)
@@ -224,41 +227,117 @@ def why_passage(facts: Iterable[str], most: int) -> str:
     return f"a gold fact of {longest:,} characters: more than {most:,} is a passage" if longest > most else ""
 
 
-def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
-    """Each ranking's value of each cut, by ir_measures, all queries at once; {} for one without gold.
+def ir_values(rankings: Sequence[FoundFacts], k: int) -> list[dict[Cut, float]]:
+    """MAP and nDCG at k of each ranking, by ir_measures, all queries at once; {} for one without gold.
 
     Binary relevance. AP divides by all gold items, however small k is; nDCG has the gain 1, the discount
     1/log2(rank + 1) and the best order of the first k as its ideal.
     """
     import ir_measures as ir
 
-    measures = {_ir_measure(cut): cut for cut in cuts}
-    # The library gets ranks instead of document ids, which may contain anything. Strictly decreasing scores
-    # avoid ties, which its providers break differently.
-    relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
-    run = {
-        number: {str(rank): -float(rank) for rank in range(1, rankings[int(number)].depth + 1)}
-        for number in relevant
-    }
+    measures = {ir.AP @ k: Cut("MAP", k), ir.nDCG @ k: Cut("nDCG", k)}
+    relevant, run = {}, {}
+    for number, found in enumerate(rankings):
+        if found.gold:
+            missed = (f"missed {one}" for one in range(found.gold - len(found.ranks)))
+            relevant[str(number)] = dict.fromkeys([*map(str, found.ranks), *missed], 1)
+            # Ranks instead of document ids, which may contain anything; scores without ties.
+            run[str(number)] = {str(rank): -float(rank) for rank in range(1, found.depth + 1)}
     values: list[dict[Cut, float]] = [{} for _ in rankings]
-    # By name, because ir_measures would take the first that happens to be installed. trec_eval computes
-    # everything except a reciprocal rank with a cutoff.
-    for provider in (ir.pytrec_eval, ir.msmarco):
-        supported = [measure for measure in measures if provider.supports(measure)]
-        for metric in provider.iter_calc(supported, relevant, run):
-            values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
+    # By name, because ir_measures would take the first provider that happens to be installed.
+    for metric in ir.pytrec_eval.iter_calc(list(measures), relevant, run):
+        values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
     return values
 
 
-def _relevant(found: FoundFacts) -> dict[str, int]:
-    missed = (f"missed {number}" for number in range(found.gold - len(found.ranks)))
-    return dict.fromkeys([*map(str, found.ranks), *missed], 1)
+Kind = Literal["fact", "document"]
+Share = Literal["Recall", "AllHit"]
+CHARACTERS = "context_characters"
+"""The metric: length of the contexts that the generator saw."""
+_FIGURE = PanelFigure(
+    "retrieval_at_size",
+    "Evidence at equal prompt size",
+    "Recall: share of a query's evidence within the first N characters of the generator's context; All: "
+    "whether all of it is (null queries have no evidence)",
+    along="N, characters",
+)
+_FOUND: dict[Kind, str] = {"fact": "evidence found", "document": "gold documents found"}
+_ALL: dict[Kind, str] = {"fact": "facts are all", "document": "documents all begin"}
+_PART: dict[Kind, str] = {"fact": "facts", "document": "documents that begin"}
 
 
-def _ir_measure(cut: Cut) -> IrMeasure:
-    import ir_measures as ir
+def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = False) -> Measure:
+    """`Recall` or `AllHit` of that level within `size` characters. `ranks`: the metric that every report shows,
+    and that ranks runs without answer metrics."""
+    every, curve = statistic == "AllHit", "All" if statistic == "AllHit" else "Recall"
+    name = f"{statistic}@{size}c"
+    what = f"share of queries whose gold {_ALL[level]}" if every else f"share of the gold {_PART[level]}"
+    return Measure(
+        name=f"fact_{name}" if level == "fact" else name,
+        summary=f"{what} within the first {size:,} characters of the generator's context",
+        failure_value=0.0,
+        title=_FOUND[level] if ranks else f"{'all' if every else 'recall of'} {level}s within {size:,} characters",
+        section=SECTION,
+        reads=READS,
+        unit="%",
+        binary=every,
+        range=None if every else (0.0, 1.0),
+        column=ranks and level == "fact",
+        ranks_where_answers_cannot=ranks,
+        panel=Panel(_FIGURE, f"{curve} within {size:,}", row=f"{level}s", curve=curve, at=size),
+    )
 
-    if cut == Cut("Recall", None):
-        return ir.SetR
-    named = {"Hit": ir.Success, "Recall": ir.R, "MRR": ir.RR, "MAP": ir.AP, "nDCG": ir.nDCG}
-    return named[cut.statistic] @ cut.k
+
+def answer_measure(size: int) -> Measure:
+    """The expected answer within `size` characters, for queries whose evidence nobody named."""
+    return Measure(
+        name=f"answer_Hit@{size}c",
+        summary=f"share of queries with an expected answer, as written, within the first {size:,} characters of "
+        "the generator's context: a stand-in for evidence, where the reference names none",
+        failure_value=0.0,
+        title="expected answer in context",
+        section=SECTION,
+        reads=READS,
+        unit="%",
+        binary=True,
+        column=True,
+        ranks_where_answers_cannot=True,
+    )
+
+
+class Seen(NamedTuple):
+    texts: tuple[str, ...]
+    """Of the contexts, in rank order."""
+    starts: tuple[int, ...]
+    """Start of each context in characters, after its number."""
+    length: int
+    """Total length, with numbers and separators."""
+
+
+def prompt_contexts(contexts: Iterable[Context]) -> Seen:
+    texts = tuple(context.text.strip() for context in contexts)
+    numbered = numbered_contexts(texts)
+    starts, at = [], 0
+    for text, unit in zip(texts, numbered, strict=True):
+        starts.append(at + len(unit) - len(text))
+        at += len(unit) + len(BETWEEN)
+    return Seen(texts, tuple(starts), max(at - len(BETWEEN), 0))
+
+
+def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
+    """The same facts, which were found in `what.texts`; the rank is replaced by the character at which the fact
+    ends, counted from 1."""
+    ends = (what.starts[rank - 1] + end for rank, end in zip(found.ranks, found.ends, strict=True))
+    return FoundFacts(gold=found.gold, ranks=tuple(sorted(ends)), depth=what.length)
+
+
+def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], what: Seen) -> FoundFacts:
+    """The gold documents; the rank is replaced by the character at which their first text begins."""
+    gold = {item.doc_id for item in evidence if item.doc_id}
+    begins: dict[str, int] = {}
+    for context, text, start in zip(contexts, what.texts, what.starts, strict=True):
+        named = {doc_id for doc_id in context.doc_ids if doc_id}
+        if text and context.is_own_text and len(named) == 1:
+            begins.setdefault(named.pop(), start + 1)
+    places = sorted(place for doc_id, place in begins.items() if doc_id in gold)
+    return FoundFacts(gold=len(gold), ranks=tuple(places), depth=what.length)

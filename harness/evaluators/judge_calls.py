@@ -101,7 +101,10 @@ async def judge_each(cases: Sequence[ScoringInput], runtime: EvaluationRuntime, 
             for _ in range(min(runtime.concurrency, len(pairs))):
                 group.create_task(work())
     except* HarnessError as errors:
-        raise _first(errors) from None
+        first: BaseException = errors
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
     return [found[number] for number in sorted(found)]
 
 
@@ -118,11 +121,3 @@ async def _judged(case: ScoringInput, measure: Measure, runtime: EvaluationRunti
         raise
     except Exception as error:
         return failed(case, measure, f"{type(error).__name__}: {error}")
-
-
-def _first(errors: BaseExceptionGroup[HarnessError]) -> HarnessError:
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, HarnessError)  # noqa: S101 - except* gave nothing else
-    return found

@@ -6,11 +6,9 @@
 
 A long answer repeats its question, and half of any text is function words: both overlap with every reference,
 right or wrong. Words are runs of letters in lower case, with apostrophes inside, and numbers; in scripts without
-spaces each character is a word. Citations such as [3] are ignored. The function words are English; in other
-languages the metric is closer to plain token F1. `not` is a function word, and signs are ignored: the metric does
-not see negation.
-
-Among the metrics without a model call, it agrees best with people who compared long answers (docs/validity.md).
+spaces each character is a word. Citations are ignored. The function words are English. The metric does not see
+negation. Among the metrics without a model call, it agrees best with people who compared long answers
+(docs/validity.md).
 
 If every word of a reference is in the question ("Who is older, Ann or Bob?" "Ann"), the question's words count
 too. Of several references the best counts. Not applicable: no reference, a null query, a right answer that is a
@@ -54,12 +52,12 @@ class SharedWords(NamedTuple):
 
 def shared_novel_tokens(question: str, answer: str, reference: str) -> SharedWords | None:
     """The shared novel words of answer and reference; None if the reference has no content word."""
-    asked = set(content_words(question))
-    wanted = Counter(word for word in content_words(reference) if word not in asked)
-    if not wanted:
-        asked, wanted = set(), Counter(content_words(reference))
-    if not wanted:
+    asked, said = set(content_words(question)), content_words(reference)
+    if not said:
         return None
+    if asked.issuperset(said):
+        asked = set()
+    wanted = Counter(word for word in said if word not in asked)
     found = Counter(word for word in content_words(answer) if word not in asked)
     shared = (found & wanted).total()
     return SharedWords(shared / found.total() if found else 0.0, shared / wanted.total())

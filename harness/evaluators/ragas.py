@@ -14,34 +14,27 @@
 
 Prompts, parsing, the repair of an invalid reply (up to three more calls) and formulas are the package's (Es et al.
 2024, https://arxiv.org/abs/2309.15217; context relevance is NVIDIA's). The reference is the first of the reference
-answers; contexts are the texts and numbers that the generator saw, in rank order.
-
-Answer correctness and coverage are judged only if `metrics` names them: with ROUGE-L and faithfulness they are the
-measures of GraphRAG-Bench. The package has no coverage: claims (split as finely and completely as it can) and
-verdicts are those of its factual correctness, in one direction. GraphRAG-Bench has prompts of its own for both.
+answers; contexts are those that the generator saw. Answer correctness and coverage are judged only if `metrics`
+names them: with ROUGE-L and faithfulness they are the measures of GraphRAG-Bench, which has prompts of its own.
+The package has no coverage: claims and verdicts are those of its factual correctness, in one direction.
 
 Contexts longer than `context_characters` are judged window by window (`harness.evaluators.context_windows`), never
-truncated: metrics that read them are computed for each window. A statement, or a sentence of the reference, is
-supported if any window supports it (where the judge splits the reference otherwise for each window, the best one's
-share counts); a context of several parts is useful if any is; context relevance is that of the best window. So a
-statement that needs two windows for support counts as unsupported, and a long prompt has more chances. With one
-window the values are the package's.
+truncated. A statement, or a sentence of the reference, is supported if any window supports it (where the judge
+splits the reference otherwise for each window, the best one's share counts); a context of several parts is useful
+if any is; context relevance is that of the best window. So a statement that needs two windows counts as
+unsupported, and a long prompt has more chances. With one window the values are the package's.
 
 Differences from `ragas.evaluate()`, each of which avoids a silent or wrong value:
 
-- `ragas.evaluate()` turns a failure into NaN; here it is a failed score with its reason. Also failed: a
-  reply with truncated JSON (LangChain's parser would complete it), a verdict other than 0 and 1
-  (the package reads any other number as 1), an empty list of statements, claims or verdicts (in the package
-  NaN for faithfulness and context recall, 0 for factual correctness, and 1 for the F1 of answer correctness if
-  the judge finds no statement in either text), a blank statement or claim, another number of verdicts than of
-  statements or claims (the package divides by the verdicts), and in answer correctness TP + FP other than the
+- A failure is a failed score with its reason, not NaN. Also failed: truncated JSON, a verdict other than 0 and 1
+  (the package reads any other number as 1), an empty list of statements, claims or verdicts, a blank statement or
+  claim, another number of verdicts than of statements or claims, and in answer correctness TP + FP other than the
   answer's statements or FN beyond the reference's.
 - Context relevance: the package reads any reply with the digit 2 as a 2, even "0 out of 2"; here the first
-  number of the reply must agree. A reply without a rating is not retried, and both prompts need a rating;
-  the package tries five times and then uses the first prompt only.
-- The temperature is the judge's (0 unless configured), not 0.01, 0.1 or 0.3 by metric. At temperature 0 one
-  generated question is as good as three, so `strictness` is 1, not 3: use more with a temperature above 0
-  and no seed. Each is a separate call, because servers count the tokens of n choices differently.
+  number of the reply must agree. A reply without a rating is not retried, and both prompts need a rating.
+- The temperature is the judge's, not 0.01, 0.1 or 0.3 by metric. At temperature 0 one generated question is as
+  good as three, so `strictness` is 1, not 3. Each is a separate call, because servers count the tokens of n
+  choices differently.
 - With `constrained` (the default) the server enforces the JSON schema of the prompt, with verdicts 0 or 1,
   so that replies of small models are valid. `constrained: false` sends the package's requests unchanged.
 
@@ -55,9 +48,8 @@ Cases that need no judge:
 | an abstention | 0 in factual correctness if the reference shows that it is wrong; otherwise not applicable |
 | no context, in a run that has them | 0 in metrics that read contexts |
 
-KG-eval used ragas 0.3.3. Its prompts and formulas are the same, but its context relevance saw only the first 7,000
-characters of the contexts, and its response relevancy was 0 if any (now: if all) of the generated questions
-had the verdict "evasive answer".
+KG-eval used ragas 0.3.3, whose context relevance saw only the first 7,000 characters of the contexts, and whose
+response relevancy was 0 if any (now: if all) of the generated questions had the verdict "evasive answer".
 """
 
 from functools import cached_property

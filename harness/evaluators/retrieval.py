@@ -1,20 +1,16 @@
 """Did the system retrieve the evidence? By document, by fact, and as in MultiHop-RAG's script. No model call.
 
 *Document*: the ranking is the distinct documents that the contexts name (`doc_ids`), in rank order, so triplets
-and summaries are scored by their sources. Gold is the distinct documents of the evidence. k counts documents.
-`Recall` and `AllHit` have no cutoff and grow with the number of named documents: a summary that names every
-document gets 1.0 in both. Read them together with `Precision` and `documents_named`.
+and summaries are scored by their sources. k counts documents. `Recall` and `AllHit` have no cutoff and grow with
+the number of named documents: a summary that names every document gets 1.0 in both. Read them together with
+`Precision` and `documents_named`.
 
-*Fact*: a gold fact is found in a context whose text contains it, ignoring case, white space and
-punctuation, but not inside a longer word or number: "20 days" is not in "120 days". k counts contexts. Only the
-same words count: a paraphrase (a summary, a triplet) does not contain the fact, and a fact that a chunk border
-cuts is not found.
+*Fact*: a gold fact is found in a context whose text contains it, ignoring case, white space and punctuation, but
+not inside a longer word or number. k counts contexts. A paraphrase (a summary, a triplet) does not contain the
+fact, and a fact that a chunk border cuts is not found.
 
-*Equal prompt size*: facts and documents within the first N characters of the generator's context, for each N of
-`sizes` (`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within`
-characters, the same for every system; `context_characters` is the length of the contexts.
-
-*compat*: see `harness.evaluators.gold_ranks`.
+*Equal prompt size*: facts and documents within the first N characters of the generator's context
+(`harness.evaluators.gold_ranks`). *Evidence found* is the recall of facts within `evidence_within` characters.
 """
 
 from __future__ import annotations
@@ -30,28 +26,26 @@ from harness.core.errors import need
 from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import is_verdict
 from harness.evaluators.gold_ranks import (
+    CHARACTERS,
     COMPAT_MEASURES,
     READS,
     SECTION,
     Cut,
     FactFinder,
     FoundFacts,
-    Statistic,
-    find_as_script,
-    find_documents,
-    ir_values,
-    why_passage,
-    without_punctuation,
-)
-from harness.evaluators.prompt_sizes import (
-    CHARACTERS,
     Kind,
     Share,
+    Statistic,
     answer_measure,
     documents_within,
     facts_within,
+    find_as_script,
+    find_documents,
+    ir_values,
     prompt_contexts,
     size_measure,
+    why_passage,
+    without_punctuation,
 )
 from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_CONTEXTS
 from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers
@@ -68,7 +62,7 @@ from harness.protocols import (
 )
 
 Level = Literal["document", "fact", "compat", "document_within", "fact_within", "answer_within"]
-
+_BY_DOCUMENT: frozenset[Level] = frozenset({"document", "document_within"})
 _EVERY_K: tuple[Statistic, ...] = ("Hit", "Recall", "AllHit")
 _LARGEST_K: dict[Level, tuple[Statistic, ...]] = {"document": ("MRR", "MAP", "nDCG"), "fact": ("MRR",)}
 _BINARY: tuple[Statistic, ...] = ("Hit", "AllHit")
@@ -81,7 +75,6 @@ _AT_K = PanelFigure(
 )
 _RANKING = PanelFigure("retrieval_ranking", "Rank of the evidence", "Rank of the evidence in the retrieval")
 _NO_CUTOFF = (Cut("Recall", None), Cut("AllHit", None), Cut("Precision", None))
-_NOT_BY_IR = frozenset[Statistic]({"AllHit", "Precision", "Depth"})
 _NAMED = Measure(
     name="documents_named",
     summary="number of documents that the contexts name",
@@ -105,6 +98,8 @@ _CHARACTERS = replace(
     summary="length of the contexts that the generator saw, in characters",
     title="characters of contexts",
 )
+_SHORTEST_ANSWER = 4
+"""Characters; shorter answers are in many texts by chance."""
 _SUMMARIES: dict[Statistic, str] = {
     "Hit": "share of queries with a gold {gold} in {ranks}",
     "Recall": "share of the gold {gold}s in {ranks}",
@@ -114,10 +109,6 @@ _SUMMARIES: dict[Statistic, str] = {
     "MAP": "average precision over the gold {gold}s in {ranks}",
     "nDCG": "discounted gain of the gold {gold}s in {ranks}, relative to the best order",
 }
-
-
-_SHORTEST_ANSWER = 4
-"""Characters; shorter answers are in many texts by chance."""
 
 
 class RetrievalParams(Params):
@@ -151,21 +142,10 @@ class Rule:
 
 def rules(params: RetrievalParams) -> tuple[Rule, ...]:
     """The metrics for these parameters, in the order of the table."""
-    return (
-        *(_rule("document", cut) for cut in (*_cuts("document", params.ks), *_NO_CUTOFF)),
-        Rule(_NAMED, "document", Cut("Depth", None)),
-        *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
-        *_size_rules(params),
-        *(Rule(measure, "compat", cut) for measure, cut in COMPAT_MEASURES.items()),
-    )
-
-
-def _size_rules(params: RetrievalParams) -> list[Rule]:
-    """Facts before documents, which count as found if any part is. AllHit before Recall: a question over
-    two documents needs both.
-    """
     shown = params.evidence_within
     sizes = sorted({*params.sizes, shown}) if params.sizes else []
+    # Facts before documents, which count as found if any part is. AllHit before Recall: a question over two
+    # documents needs both.
     levels: dict[Kind, Level] = {"fact": "fact_within", "document": "document_within"}
     shares: tuple[Share, ...] = ("AllHit", "Recall")
     within = [
@@ -174,12 +154,17 @@ def _size_rules(params: RetrievalParams) -> list[Rule]:
         for share in shares
         for size in sizes
     ]
-    return [
+    if sizes:
+        within.append(Rule(answer_measure(shown), "answer_within", Cut("Hit", shown)))
+    return (
+        *(_rule("document", cut) for cut in (*_cuts("document", params.ks), *_NO_CUTOFF)),
+        Rule(_NAMED, "document", Cut("Depth", None)),
+        *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
         *within,
-        *([Rule(answer_measure(shown), "answer_within", Cut("Hit", shown))] if sizes else []),
         Rule(_CHARACTERS, "fact_within", Cut("Depth", None)),
         Rule(_SHOWN, "fact", Cut("Depth", None)),
-    ]
+        *(Rule(measure, "compat", cut) for measure, cut in COMPAT_MEASURES.items()),
+    )
 
 
 def _cuts(level: Level, ks: Sequence[int]) -> list[Cut]:
@@ -195,11 +180,16 @@ def _rule(level: Level, cut: Cut) -> Rule:
     binary = cut.statistic in _BINARY
     grows = cut in _NO_CUTOFF and cut.statistic != "Precision"
     summary = _SUMMARIES[cut.statistic].format(gold=level, ranks=ranks)
+    if grows:
+        summary += ", which grows with the number of named documents: see documents_named"
+    panel = None
+    if cut.statistic in _EVERY_K and cut.k is not None:
+        panel = Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k)
+    elif cut.k is not None:
+        panel = Panel(_RANKING, cut.name, row=f"{level}s")
     measure = Measure(
         name=cut.name if level == "document" else f"{level}_{cut.name}",
-        summary=f"{summary}, which grows with the number of named documents: see documents_named"
-        if grows
-        else summary,
+        summary=summary,
         failure_value=0.0,
         title=f"{cut.name} of {'all named ' if grows else ''}{level}s",
         section=SECTION,
@@ -207,18 +197,9 @@ def _rule(level: Level, cut: Cut) -> Rule:
         unit="%" if binary or cut.statistic in {"Recall", "Precision"} else "",
         binary=binary,
         range=None if binary else (0.0, 1.0),
-        panel=_panel(level, cut),
+        panel=panel,
     )
     return Rule(measure, level, cut)
-
-
-def _panel(level: Level, cut: Cut) -> Panel | None:
-    """Curves over k for metrics at every k; other metrics by name."""
-    if cut.k is None:
-        return None
-    if cut.statistic in _EVERY_K:
-        return Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k)
-    return Panel(_RANKING, cut.name, row=f"{level}s")
 
 
 class RetrievalEvaluator(CaseEvaluator):
@@ -226,26 +207,25 @@ class RetrievalEvaluator(CaseEvaluator):
         need("evaluator-retrieval", "ir_measures")
         self._longest_fact = params.longest_fact
         self._rules = {rule.measure.name: rule for rule in rules(params)}
-        documents = (rule.cut for rule in self._rules.values() if rule.level == "document")
-        self._ir_cuts = [cut for cut in documents if cut.statistic not in _NOT_BY_IR]
+        self._largest_k = max(params.ks)
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No contexts or no texts of them, or no gold of the measure's level: null queries have none."""
         level = self._rules[measure.name].level
         if not run.has_contexts and not (run.names_alone and level == "document"):
             return NO_CONTEXTS
-        if not run.names_documents and level in {"document", "document_within"}:
+        if not run.names_documents and level in _BY_DOCUMENT:
             return "no context names a document"
-        return "" if measure in {_CHARACTERS, _SHOWN} else self._without_gold(reference, measure)
+        return "" if measure in {_CHARACTERS, _SHOWN} else self._without_gold(reference, level)
 
-    def _without_gold(self, reference: Reference, measure: Measure) -> str:
-        if self._rules[measure.name].level == "answer_within":
+    def _without_gold(self, reference: Reference, level: Level) -> str:
+        if level == "answer_within":
             if reference.evidence:
                 return NAMES_EVIDENCE
             return "" if self._findable(reference) else "no expected answer that can be found in a text"
         if not reference.evidence:
             return "the reference names no evidence"
-        if self._rules[measure.name].level in {"document", "document_within"}:
+        if level in _BY_DOCUMENT:
             return "" if any(item.doc_id for item in reference.evidence) else "the evidence names no document"
         facts = _facts(reference)
         return why_passage(facts, self._longest_fact) if any(facts) else "the evidence states no fact"
@@ -259,7 +239,7 @@ class RetrievalEvaluator(CaseEvaluator):
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         documents = [find_documents(case.prediction.contexts, case.reference.evidence) for case in cases]
-        by_ir = ir_values(documents, self._ir_cuts)
+        by_ir = ir_values(documents, self._largest_k)
         facts = FactFinder()
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
@@ -283,10 +263,10 @@ class RetrievalEvaluator(CaseEvaluator):
     ) -> Score:
         rule = self._rules[measure.name]
         found, cut = levels[rule.level], rule.cut
-        document = rule.level in {"document", "document_within"}
+        document = rule.level in _BY_DOCUMENT
         if document and case.prediction.contexts and not levels["document"].depth:
             return not_applicable(case, measure, "no context names a document")
-        value = by_ir[cut] if rule.level == "document" and cut in by_ir else found.value(cut)
+        value = by_ir[cut] if cut in by_ir else found.value(cut)
         return scored(case, measure, value, _explained(rule, found, "document" if document else "fact"))
 
 

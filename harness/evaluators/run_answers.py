@@ -1,12 +1,10 @@
-"""Reads the answers of a run for scoring, in parts, in this process or on another machine.
-
-Answers with their contexts need the most memory. Parts follow the order of query ids, so all parts together are
-sorted as one (`score_run`).
+"""Reads the answers of a run for scoring, in parts: answers with their contexts need the most memory. Parts follow
+the order of query ids, so all parts together are sorted as one (`score_run`).
 """
 
 import itertools
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -76,18 +74,12 @@ class RunAnswers:
     async def scored(
         self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None
     ) -> AsyncIterator[list[Score]]:
-        """The scores of all answers; `begin_part` is called with the number of each part and of all."""
-        ids = self.query_ids
-        if len(ids) * self._repeats <= PART:
-            records = self._run.records()
-            facts = _facts_of(self._has_generator, map(_Outline.of, records.values()))
-            rows = self._sample.at(ids)
-            yield await score_run(scorer, rows, records, self._repeats, facts, self._searched)
-            return
-        size = max(1, PART // self._repeats)
+        """The scores of all answers; if there are several parts, `begin_part(number, all)` is called for each."""
+        ids, size = self.query_ids, max(1, PART // self._repeats)
         parts = [ids[start : start + size] for start in range(0, len(ids), size)]
         for number, part in enumerate(parts, start=1):
-            begin_part(number, len(parts))
+            if len(parts) > 1:
+                begin_part(number, len(parts))
             yield await self._scored(scorer, part)
 
     async def scored_of(self, scorer: Scorer, query_ids: Collection[str]) -> list[Score]:
@@ -104,7 +96,16 @@ class RunAnswers:
 
     @cached_property
     def _facts(self) -> RunFacts:
-        return _facts_of(self._has_generator, self._outlines.values())
+        """The fields that any answer has; all, for a run without answers."""
+        answered = [outline for outline in self._outlines.values() if outline.is_answered]
+        return RunFacts(
+            has_generator=self._has_generator,
+            has_contexts=not answered or any(outline.has_contexts for outline in answered),
+            names_alone=any(outline.names_documents and not outline.has_contexts for outline in answered),
+            names_documents=not any(outline.n_contexts for outline in answered)
+            or any(outline.names_documents for outline in answered),
+            has_evidence=not answered or any(outline.has_evidence for outline in answered),
+        )
 
     @cached_property
     def _outlines(self) -> "dict[RecordKey, _Outline]":
@@ -119,29 +120,16 @@ class RunAnswers:
 class _Outline(NamedTuple):
     attempt: int
     place: int
-    is_answered: bool
-    has_contexts: bool
-    n_contexts: int
-    names_documents: bool
-    has_evidence: bool
+    is_answered: bool = False
+    has_contexts: bool = False
+    n_contexts: int = 0
+    names_documents: bool = False
+    has_evidence: bool = False
 
     @classmethod
-    def of(cls, record: RunRecord, place: int = 0) -> Self:
+    def of(cls, record: RunRecord, place: int) -> Self:
         said = record.prediction
         if said is None:
-            return cls(record.attempt, place, False, False, 0, False, False)
+            return cls(record.attempt, place)
         names = any(context.doc_ids for context in said.contexts)
         return cls(record.attempt, place, True, said.has_contexts, len(said.contexts), names, bool(said.evidence))
-
-
-def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
-    """The fields that any answer has; all, for a run without answers."""
-    answered = [outline for outline in outlines if outline.is_answered]
-    return RunFacts(
-        has_generator=has_generator,
-        has_contexts=not answered or any(outline.has_contexts for outline in answered),
-        names_alone=any(outline.names_documents and not outline.has_contexts for outline in answered),
-        names_documents=not any(outline.n_contexts for outline in answered)
-        or any(outline.names_documents for outline in answered),
-        has_evidence=not answered or any(outline.has_evidence for outline in answered),
-    )

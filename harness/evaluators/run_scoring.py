@@ -48,11 +48,10 @@ async def score_run(
     facts: RunFacts | None = None,
     searched: RetrievalTrace | None = None,
 ) -> list[Score]:
-    """One score for every (query, repeat, metric), sorted by them.
+    """One score for every (query, repeat, metric), sorted by them; records of other queries are ignored.
 
-    `rows` are the sampled queries, repeats count from 0; records of other queries are ignored. A `HarnessError`
-    (such as a full disk) or an interrupt ends the evaluation; any other exception, and an unreachable
-    model, fails only the affected scores.
+    A `HarnessError` (such as a full disk) or an interrupt ends the evaluation; any other exception, and an
+    unreachable model, fails only the affected scores.
     """
     scores: dict[ScoreKey, Score] = {}
     cases: list[ScoringInput] = []

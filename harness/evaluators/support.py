@@ -8,11 +8,9 @@
 
 Content words are those of `harness.evaluators.novel_tokens`: without function words and citations. On ClapNQ's
 human labels of faithfulness `support_words` separates faithful answers from others better than the knowledge-graph
-scores (docs/validity.md has every candidate, also with the length of the answer held constant). It does not see
-negation, and an answer that copies an irrelevant passage is supported by it.
+scores (docs/validity.md). It does not see negation.
 
-Not applicable: an answer that abstains, or has no content word. An empty answer, and no contexts at
-all, score 0.
+Not applicable: an answer that abstains, or has no content word. An empty answer, and no contexts at all, score 0.
 """
 
 from __future__ import annotations
@@ -64,13 +62,11 @@ def support_of(answer: str, contexts: Sequence[str]) -> Support | None:
 
 Place = tuple[int, int]
 """Start and end character offsets in a text."""
-_LEAST_SHARE = 0.5
 
 
 def supporting_sentences(question: str, answer: str, contexts: Sequence[str]) -> list[list[Place]]:
     """The sentences of each context that contain at least half of the answer's content words beyond the question
-    (of all its content words, if it has no others); if none does, those that contain most. None for an answer that
-    abstains. Like `support_words`, this sees shared words, not meaning.
+    (of all its content words, if it has no others); if none does, those that contain most.
     """
     asked, said = set(content_words(question)), set(content_words(answer))
     wanted = said - asked or said
@@ -82,7 +78,7 @@ def supporting_sentences(question: str, answer: str, contexts: Sequence[str]) ->
         for places in [_sentences(text)]
     ]
     most = max((share for sentences in found for share, _ in sentences), default=0.0)
-    least = min(_LEAST_SHARE, most)
+    least = min(0.5, most)
     return [[place for share, place in sentences if share and share >= least] for sentences in found]
 
 

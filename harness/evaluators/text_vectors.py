@@ -23,19 +23,9 @@ reach no score and no comparison."""
 def unit_rows(labels: Sequence[str], vectors: Mapping[str, ArrayLike]) -> Numbers:
     """The labels' vectors at length 1, float64, shape (len(labels), d); a zero vector stays zero.
 
-    ValueError, with the label, for NaN, infinity or a different shape; KeyError for a label without a
-    vector.
+    ValueError, with the label, for NaN or infinity.
     """
-    found = [np.asarray(vectors[label]) for label in labels]
-    shape = found[0].shape
-    if len(shape) != 1 or not shape[0]:
-        raise ValueError(f"the vector of {labels[0]!r} has the shape {shape}, not (d,)")
-    for label, vector in zip(labels, found, strict=True):
-        if vector.shape != shape:
-            raise ValueError(
-                f"the vector of {label!r} has the shape {vector.shape}, that of {labels[0]!r} {shape}"
-            )
-    rows = np.stack(found).astype(np.float64)
+    rows = np.array([vectors[label] for label in labels], dtype=np.float64)
     # Scaled before squaring, which would overflow for 1e200.
     peaks = np.abs(rows).max(axis=1, keepdims=True)
     if not np.isfinite(peaks).all():

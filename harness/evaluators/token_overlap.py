@@ -1,18 +1,14 @@
 """How much of a reference stands in an answer: SQuAD's two measures, containment, and MultiHop-RAG's shared word.
 
-`exact_match` and `token_f1` are those of SQuAD (Rajpurkar et al. 2016), whose normalisation is on purpose not that
-of `harness.evaluators.answer_normalisation`: published numbers are made with it. It lower-cases, deletes
-punctuation (of every script, as MLQA's script), takes a, an and the out wherever they stand and collapses white
-space; so `3.5` is `35`, `C++` is `C`, `Bankman-Fried` is `bankmanfried`. Composed and decomposed letters are the
-same, and so are digits of any script and letters of any width. An abstention in other words than the reference's
-is wrong, and a citation such as `[1]` is a word. As in SQuAD 2.0 two texts of which nothing is left ("A" and
+`exact_match` and `token_f1` are those of SQuAD (Rajpurkar et al. 2016), with its normalisation, by which published
+numbers are made: lower case, without punctuation (of every script, as in MLQA's script) and a, an and the; so
+`3.5` is `35`, `C++` is `C`, `Bankman-Fried` is `bankmanfried`. Composed and decomposed letters are the same, and
+so are digits of any script and letters of any width. As in SQuAD 2.0 two texts of which nothing is left ("A" and
 "The") are equal; but an answer that is empty as written earns nothing.
 
-Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) would be one token a sentence. For `token_f1`
-and `contains` each of their characters is a token, and ideographic and full-width punctuation is none, as MLQA's
-script does for Chinese (Lewis et al. 2020). Korean has spaces.
-
-Every reference holds a visible character.
+In scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) `token_f1` and `contains` take each
+character as a token, and ideographic and full-width punctuation as none, as MLQA's script does for Chinese (Lewis
+et al. 2020).
 """
 
 import re
@@ -82,16 +78,12 @@ def is_near(answer: str, reference: str) -> bool:
 
 
 def contains(answer: str, references: Sequence[str]) -> bool:
-    """Whether any reference stands in the answer: for answers too long for `accuracy`.
+    """Whether the tokens of any reference stand in a row in those of the answer, after `normalise`.
 
-    - The tokens of the reference stand in a row in those of the answer, after `normalise`; of an answer with a
-      label (`Answer: ...`) in what that marks.
-    - An answer that abstains contains only a reference that abstains, in whatever words; no other answer does.
-    - A reference yes or no is a verdict and no word to be found ("no difference"): the answer must be it, begin
-      with it ("No, it fell") or end with it as a clause of its own ("Both say so, yes."), and neither say the
-      opposite in another clause nor, before a final one, that it cannot be told.
-
-    Whatever `accuracy` calls right contains its reference. `exact_match` does not imply it (`C++` and `C`).
+    An answer that abstains contains only a reference that abstains; no other answer does. A reference yes or no is
+    a verdict: the answer must be it, begin with it ("No, it fell") or end with it as a clause of its own ("Both
+    say so, yes."), and neither say the opposite in another clause nor, before a final one, that it cannot be told.
+    Whatever `accuracy` calls right contains its reference.
     """
     by_form = {canonical(reference): reference for reference in references}
     if (form := canonical(answer)) == ABSTENTION or form in by_form:
@@ -104,10 +96,9 @@ def contains(answer: str, references: Sequence[str]) -> bool:
 
 
 def shared_words(answer: str, references: Sequence[str]) -> frozenset[str]:
-    """The words that the answer and any reference share, as in MultiHop-RAG's qa_evaluate.py.
-
-    Lower-cased and split at white space, with punctuation; so "the" is enough, and "Google." is not "Google". The
-    answer is the text in `The answer to the question is "..."`, if that occurs. The script expects one reference.
+    """The words that the answer and any reference share, as in MultiHop-RAG's qa_evaluate.py: lower-cased and
+    split at white space, with punctuation. The answer is the text in `The answer to the question is "..."`, if
+    that occurs.
     """
     marked = _SCRIPTED_ANSWER.search(answer)
     words = (marked[1] if marked else answer).lower().split()

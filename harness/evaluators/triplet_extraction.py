@@ -12,18 +12,12 @@ from harness.protocols import ChatModel
 
 
 def judged_extractions(judge: ChatModel) -> Extractions:
-    """Extraction by the judge: one call per window, paid once for the same text.
-
-    Make one object per run: calls count for the evaluation of that run, even if another run made them before.
-    """
+    """Extraction by the judge, one call per window. Make one object per run: calls count for its evaluation."""
     return Extractions(partial(judged_triplets, judge), WINDOW)
 
 
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 """Kinds of entities, sources and dates."""
-_WORD = re.compile(r"\w+")
-_FEWEST_WORDS = 4
-"""Minimum words of a sentence beside triplets; fewer are an entity name."""
 
 
 class TextContent(NamedTuple):
@@ -49,26 +43,19 @@ def _beside_triplets(context: Context) -> str:
     """
     if context.is_own_text or not context.triplets:
         return context.text
-    text = context.text
+    text, is_drawn = context.text, False
     # Longest first, because one may be a prefix of another.
     for triplet in sorted(context.triplets, key=lambda one: -len(" ".join(one))):
-        text = _as_it_stands(triplet, context.text).sub("", text)
-    n_words = len(_WORD.findall(_IN_BRACKETS.sub(" ", text)))
-    is_drawn = any(_drawn(triplet) in context.text for triplet in context.triplets)
-    is_more = text != context.text and n_words >= (1 if is_drawn else _FEWEST_WORDS)
+        drawn = f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
+        if drawn in context.text:
+            text, is_drawn = text.replace(drawn, ""), True
+        else:
+            # A following sentence may begin with these words.
+            text = re.sub(rf"(?<!\w){re.escape(' '.join(triplet))}(?!\w)", "", text)
+    n_words = len(re.findall(r"\w+", _IN_BRACKETS.sub(" ", text)))
+    # Fewer words beside a triplet in words are an entity name.
+    is_more = text != context.text and n_words >= (1 if is_drawn else 4)
     return text.lstrip(" .:").rstrip(" :") if is_more else ""
-
-
-def _as_it_stands(triplet: Triplet, text: str) -> re.Pattern[str]:
-    """As `(head)-[relation]->(tail)` if present; otherwise in words, which a following sentence may begin with."""
-    drawn = _drawn(triplet)
-    if drawn in text:
-        return re.compile(re.escape(drawn))
-    return re.compile(rf"(?<!\w){re.escape(' '.join(triplet))}(?!\w)")
-
-
-def _drawn(triplet: Triplet) -> str:
-    return f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
 
 
 def texts_of(contexts: Iterable[Context]) -> tuple[str, ...]:

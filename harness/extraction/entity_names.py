@@ -5,7 +5,6 @@ import unicodedata
 
 _LONGEST_NAME = 100
 """Characters; longer texts are clauses, not names."""
-_LONGEST_KIND = 60
 _LONGEST_RELATION = 60
 
 # Quotes, brackets and punctuation; those that are not ASCII as escapes, since they resemble others.
@@ -31,12 +30,12 @@ _NOT_ENTITIES = frozenset(_STAND_INS.split())
 
 
 def entity_id(name: str) -> str:
-    """The name under which two spellings are one entity; empty for text that cannot be one.
+    """The name under which two spellings are one entity; empty for text that cannot be one: without a letter or
+    digit, of more than 100 characters, or a pronoun or article. Idempotent.
 
-    Unicode NFKC, case folded, white space collapsed, typographic apostrophes and dashes replaced; then repeatedly
-    removes quotes, brackets and punctuation around the name, a leading article (the, a, an), a final possessive
-    ('s) and the dots of initials (`U.S.`). No stemming and no fuzzy match: `Apple Inc.` is not `Apple`. Empty for
-    a name without a letter or digit, of more than 100 characters, or that is a pronoun or article. Idempotent.
+    Unicode NFKC, case folded, white space collapsed, typographic apostrophes and dashes replaced; then without
+    quotes, brackets and punctuation around the name, a leading article (the, a, an), a final possessive ('s) and
+    the dots of initials (`U.S.`). No stemming and no fuzzy match: `Apple Inc.` is not `Apple`.
     """
     text = one_line(name)
     if len(text) > _LONGEST_NAME:
@@ -56,13 +55,15 @@ def relation_name(text: str) -> str:
     """
     # A character's upper case may be two, and NFKC may take one for eighteen: cut before and after.
     upper = _compatible(_compatible(one_line(text)[: 4 * _LONGEST_RELATION]).upper())
-    words = "".join(character if _in_word(character) else " " for character in upper).split()
+    # A combining mark belongs to a word: vowels of many scripts are marks.
+    kept = (one if one.isalnum() or unicodedata.category(one)[0] == "M" else " " for one in upper)
+    words = "".join(kept).split()
     return "_".join(words)[:_LONGEST_RELATION].rstrip("_") or "RELATED_TO"
 
 
 def kind_name(text: str) -> str:
     """A kind as shown and stored: one line of at most 60 characters."""
-    return one_line(text)[:_LONGEST_KIND].rstrip()
+    return one_line(text)[:60].rstrip()
 
 
 def one_line(text: str) -> str:
@@ -87,8 +88,3 @@ def _compatible(text: str) -> str:
 def _without_wrapping(text: str) -> str:
     bare = _ARTICLE.sub("", _POSSESSIVE.sub("", text).strip(_EDGES))
     return _INITIALS.sub(lambda initials: initials.group().replace(".", ""), bare)
-
-
-def _in_word(character: str) -> bool:
-    """A letter or digit, or a combining mark: vowels of many scripts are marks."""
-    return character.isalnum() or unicodedata.category(character)[0] == "M"

@@ -12,8 +12,6 @@ from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.structured_output import Question, ask_json, list_of, object_of, string_of
 from harness.protocols import ChatModel, Message
 
-_PARTS = len(Triplet._fields)
-
 
 def read_triplets(listed: object, most: int, accept: Callable[[Triplet], Triplet | None]) -> tuple[Triplet, ...]:
     """The first `most` distinct triplets of a list: objects with head, relation and tail, or lists.
@@ -32,11 +30,10 @@ def read_triplets(listed: object, most: int, accept: Callable[[Triplet], Triplet
 
 def _parsed_triplet(item: object) -> Triplet | None:
     parts = [item.get(name) for name in Triplet._fields] if isinstance(item, dict) else item
-    if not isinstance(parts, list) or len(parts) != _PARTS:
+    if not isinstance(parts, list) or len(parts) != len(Triplet._fields):
         return None
-    if not all(isinstance(part, str) and part.strip() for part in parts):
-        return None
-    return Triplet(*(part.strip() for part in parts))
+    is_stated = all(isinstance(part, str) and part.strip() for part in parts)
+    return Triplet(*(part.strip() for part in parts)) if is_stated else None
 
 
 WINDOW = 1_200

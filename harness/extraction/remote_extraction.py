@@ -15,7 +15,7 @@ from harness.extraction.types import TextFinds
 BATCH = 32
 """Texts per batch: about a second of work on a core."""
 _AGAIN_S = 1.0
-"""Seconds before the next attempt to find a free machine."""
+"""Before the next attempt to find a free machine."""
 
 
 class TextsToRead(BaseModel):
@@ -60,11 +60,13 @@ class Readers(Protocol):
 READERS: ContextVar[Readers | None] = ContextVar("readers", default=None)
 """Readers for the index that is being built; None: there are none."""
 
-ReadHere = Callable[[Sequence[str]], Awaitable[list[TextFinds]]]
-
 
 async def read_shared(
-    texts: Sequence[str], asked: TextsToRead, told: Callable[[int], None], here: ReadHere, readers: Readers
+    texts: Sequence[str],
+    asked: TextsToRead,
+    told: Callable[[int], None],
+    here: Callable[[Sequence[str]], Awaitable[list[TextFinds]]],
+    readers: Readers,
 ) -> list[TextFinds]:
     """The phrases of all texts, in order. `asked`: the request without its texts; `told` is called with the number
     of parsed texts.

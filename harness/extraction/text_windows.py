@@ -13,9 +13,7 @@ from harness.extraction.types import TextGraph
 from harness.llm_utils.concurrency import Once, Progress
 
 WINDOW = 1_500
-"""Characters. News has about 10 triplets per 1,000: 1 of 80 windows exceeds `types.MAX_TRIPLETS`; with 4,000
-characters it would be 1 of 3.
-"""
+"""Characters. News has about 10 triplets per 1,000: 1 of 80 windows exceeds `types.MAX_TRIPLETS`."""
 
 
 class Unparsed(Exception):
@@ -39,20 +37,16 @@ class ParsedTexts:
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
         """All distinct triplets of the texts. Raises `Unparsed`."""
         await self.parse(texts)
-        return tuple(dict.fromkeys(triplet for text in texts for triplet in self._of(text)))
-
-    def _of(self, text: str) -> Iterator[Triplet]:
-        for window in windows_of(text, WINDOW):
-            found = self._windows[window]
+        triplets: dict[Triplet, None] = {}
+        for found in (self._windows[window] for text in texts for window in windows_of(text, WINDOW)):
             if found.failure:
                 raise Unparsed(found.failure)
-            yield from found.triplets
+            triplets |= dict.fromkeys(found.triplets)
+        return tuple(triplets)
 
 
 ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
-"""Extracts the triplets of one window. Raises an error if that fails; no triplets mean that the window has none.
-"""
-
+"""Extracts the triplets of one window; raises an error if that fails."""
 EMBEDDED_WHOLE = 1_000
 """Characters that fit the default embedder: 256 tokens."""
 

@@ -8,8 +8,7 @@ from anyio.from_thread import start_blocking_portal
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
+K = TypeVar("K", bound=Hashable)
 Progress = Callable[[int, int], None]
 """progress(items done, items in all)."""
 
@@ -40,9 +39,6 @@ async def map_bounded(
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-K = TypeVar("K", bound=Hashable)
 
 
 class Once(Generic[K, T]):

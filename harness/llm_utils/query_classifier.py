@@ -1,12 +1,9 @@
 """Classifies a question by its wording: by rules, or by one short reply of a model.
 
-Three types, those of questions over several documents in MultiHop-RAG (Tang & Yang 2024, arXiv 2401.15391): an
+The three types of questions over several documents in MultiHop-RAG (Tang & Yang 2024, arXiv 2401.15391): an
 `inference` asks for what several sources describe, a `comparison` whether they agree or which is more, a
-`temporal` question what changed or came first. Whether any document answers a question cannot be told from its
-wording.
-
-The rules are for English and were written on one half of MultiHop-RAG's questions; docs/choose-a-route.md has
-their accuracy on the other half, and on other questions.
+`temporal` question what changed or came first. The rules are for English; docs/choose-a-route.md has their
+accuracy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Separates the reasoning of a model from its answer, in replies that contain both.
-
-Reasoning models mark their reasoning with tags, which servers without a parser for them leave in the text. Chat
-templates often add the opening tag to the prompt, so that only the closing one is in the reply.
+"""Separates the reasoning of a model from its answer, in replies that contain both: servers without a parser for
+the tags of a reasoning model leave them in the text.
 """
 
 import re
@@ -61,7 +59,6 @@ _START_OF_TURN = re.compile(
     r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|assistant\|>|<\uff5cAssistant\uff5c>)?\s*",
     re.IGNORECASE,
 )
-_LONGEST_TOKEN = 40
 _OPENING_MARKS, _CLOSING_MARKS = ("\u201c", "\u201e", "\u2018", "\u00ab"), ("\u201d", "\u2019", "\u00bb")
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1", re.DOTALL | re.MULTILINE)
 
@@ -185,7 +182,7 @@ def _without_end(text: str) -> str:
     if (following := _NEXT_TURN.search(text)) and following[1] not in text[: following.start()]:
         text = text[: following.start()]
     ended = text.rstrip()
-    while found := _END_OF_TURN.search(ended, max(0, len(ended) - _LONGEST_TOKEN)):
+    while found := _END_OF_TURN.search(ended, max(0, len(ended) - 40)):
         text = ended = ended[: found.start()].rstrip()
     return text
 

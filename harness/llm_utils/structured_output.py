@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -26,10 +26,6 @@ def list_of(items: Mapping[str, Any], length: int) -> dict[str, Any]:
     return {"type": "array", "maxItems": length, "items": dict(items)}
 
 
-def integer_among(numbers: Iterable[int]) -> dict[str, Any]:
-    return {"type": "integer", "enum": sorted(numbers)}
-
-
 def integer_of(lowest: int, highest: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": lowest, "maximum": highest}
 
@@ -37,14 +33,8 @@ def integer_of(lowest: int, highest: int) -> dict[str, Any]:
 T = TypeVar("T")
 
 _REMINDER = "Your last reply could not be read. Reply with the JSON object alone, and keep it short."
-
-
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 """A string, which is kept, or a comma before a closing bracket."""
-
-
-def _without_comma(found: re.Match[str]) -> str:
-    return "" if found[0] == "," else found[0]
 
 
 class Unreadable(Exception):
@@ -58,7 +48,7 @@ def parse_object(reply: str) -> dict[str, Any]:
         raise ValueError(f"no JSON object in {reply[:60]!r}")
     text = reply[start : end + 1] if end > start else reply[start:]
     try:
-        parsed = json.loads(_TRAILING_COMMA.sub(_without_comma, text))
+        parsed = json.loads(_TRAILING_COMMA.sub(lambda found: found[0].rstrip(","), text))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"broken JSON ({str(error)[:80]}), perhaps cut off at max_tokens") from error
     if not isinstance(parsed, dict):

@@ -36,9 +36,8 @@ from common import command_line, import_from_tests, machine, started
 from judging import made_up
 
 from harness.core.records import Context, Prediction
-from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
-from harness.evaluators.bertscore.loading import load, minilm_folder
+from harness.evaluators.bertscore.loading import TokenEncoder, load, minilm_folder
 from harness.evaluators.bertscore.matching import TokenTable
 from harness.models.weights import cache_dir
 from harness.protocols import DatasetRow, ScoringInput

@@ -37,7 +37,7 @@ from judging import made_up
 from harness.config import EmbedderConfig
 from harness.core.hashing import digest, short_digest
 from harness.core.records import Document, Prediction
-from harness.evaluators.prompt_sizes import CHARACTERS, size_measure
+from harness.evaluators.gold_ranks import CHARACTERS, size_measure
 from harness.evaluators.retrieval import RetrievalEvaluator, RetrievalParams, rules
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key

@@ -1,10 +1,13 @@
 """Generated triplets and vectors that resemble those of extraction and an embedder."""
 
 import random
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from harness.evaluators.kg.graphs.graph import TAU, KgGraph, TripletSide, connect, distinct_labels
 
 Triplet = tuple[str, str, str]
 
@@ -16,6 +19,15 @@ class Sample(NamedTuple):
 
     def embed(self, labels: list[str]) -> NDArray[np.float32]:
         return np.stack([self.vectors[label] for label in labels])
+
+
+def connected(
+    inputs: list[Triplet], contexts: list[Triplet], embed: Callable[[list[str]], Any], tau: float = TAU
+) -> KgGraph:
+    """The graph of two lists of triplets, with one call to `embed`, or none if a text has no triplet."""
+    sides = TripletSide.of(inputs), TripletSide.of(contexts)
+    labels = distinct_labels(*sides)
+    return connect(*sides, dict(zip(labels, embed(labels) if labels else [], strict=True)), tau)
 
 
 def sample(inputs: int, contexts: int, *, dimensions: int = 384, seed: int = 0) -> Sample:

@@ -95,9 +95,23 @@ def score_one(
     """The scores of one answer by measure. `evidence`: document and fact of each piece."""
     scorer = of if isinstance(of, Scorer) else build_scorer(of, params, runtime)
     pieces = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in evidence)
-    reference = Reference(query_id=question, query_type="any", answers=tuple(answers), evidence=pieces)
-    found = score_all(scorer, [reference], {(question, 0): run_record(question, said)}, facts=facts)
+    gold = Reference(query_id=question, query_type="any", answers=tuple(answers), evidence=pieces)
+    found = score_all(scorer, [gold], {(question, 0): run_record(question, said)}, facts=facts)
     return {score.measure: score for score in found}
+
+
+def reference(query_id: str, *answers: str, query_type: str = "inference_query") -> Reference:
+    return Reference(query_id=query_id, query_type=query_type, answers=answers)
+
+
+def record(query_id: str, answer: str | None = None, *, repeat: int = 0, error: str = "") -> RunRecord:
+    """record("q1", "Yes"); record("q1", error="boom"); record("q1") without a generator."""
+    said = Failure(kind="ValueError", message=error) if error else Prediction(answer=answer)
+    return run_record(query_id, said, repeat=repeat)
+
+
+def answered(query_id: str, answer: str | None, *contexts: str) -> RunRecord:
+    return run_record(query_id, Prediction(answer=answer, contexts=passages(*contexts)))
 
 
 def passages(*texts: str, kind: ContextKind = "passage") -> tuple[Context, ...]:

@@ -1,22 +1,18 @@
 """Detects answers that say there is no answer.
 
-An answer abstains if its first statement has one of the forms in `forms` (the wording that the prompt asks for,
-"Insufficient information", and close paraphrases) **and the rest states no answer** (`explaining`). A later
-statement of these forms counts as the last verdict
+An answer abstains if its first statement has one of the forms in `forms` ("Insufficient information", and close
+paraphrases) **and the rest states no answer** (`explaining`). A later statement of these forms counts as the last
+verdict
 
-- if it concludes from what came before or withdraws it: "Google. Actually, there is not enough information", "...
-  Therefore, it cannot be determined who was first";
+- if it concludes from what came before or withdraws it: "Google. Actually, there is not enough information";
 - if the answer only said what the passages are about: "The articles cover football. They do not mention tennis";
 - or if it only said what they state, and all of the question stays open: "Passage 1 names the price. There is not
   enough information to answer the question".
 
 "Google. Insufficient information" asserts both, and "Paris. The passages do not say when" lacks something else:
-both are answers.
-
-Not abstentions: a bare "no" or "none"; "no evidence of fraud" and "lack of evidence", which are findings; "the
-information is not available to the public until 2024"; "insufficient evidence led to the acquittal"; "no
-information about customers was leaked"; an empty answer. "No information about the deal was disclosed" counts as
-an abstention, although it may be about the deal itself.
+both are answers. So are a bare "no" or "none", "no evidence of fraud", "insufficient evidence led to the
+acquittal", "no information about customers was leaked", and an empty answer. "No information about the deal was
+disclosed" counts as an abstention, although it may be about the deal itself.
 """
 
 import re
@@ -83,7 +79,7 @@ _GENERAL = re.compile(
     r"alone"
     r")(?: |$))+"
 )
-"""Words that name nothing of their own."""
+"""Words that name nothing of their own, as "the price" and "what happened" do."""
 _JUDGES = re.compile(r"\b(?:determin|answer|conclu|decid|tell|identif|compar|establish)\w*")
 _OF_TEXTS = re.compile(
     rf"(?:(?:first|second|third|only|one|in|from|according to|based on|while|although|and) )*{TEXT}\b|"
@@ -96,7 +92,6 @@ _TOPIC_OF_TEXTS = re.compile(
 )
 _LONGEST_BARE_ANSWER = 3
 """Words."""
-_LAST_STATEMENTS = 4
 
 
 def is_abstention(statements: Sequence[Statement], *, firm: bool = False) -> bool:
@@ -105,7 +100,10 @@ def is_abstention(statements: Sequence[Statement], *, firm: bool = False) -> boo
     `firm`: only the forms about too little information or about not being able to tell. After a "no,", "the
     article does not mention it" explains the no, whereas "there is not enough information" withdraws it.
     """
-    spelled = [[_spelled(clause) for clause in clauses] for clauses in statements]
+    spelled = [
+        [_CONTRACTION.sub(lambda found: _SPELLED[found[0]], clause) for clause in clauses]
+        for clauses in statements
+    ]
     return bool(_head(spelled, firm=firm)) or _abstains_at_last(spelled, firm=firm)
 
 
@@ -124,7 +122,7 @@ def _abstains_at_last(statements: list[list[str]], *, firm: bool) -> bool:
         for place, clause in enumerate(clauses)
         if place == 0 or _CONNECTIVE.match(clause)
     ]
-    return any(_counts_from(statements, *start, firm=firm) for start in starts[-_LAST_STATEMENTS:])
+    return any(_counts_from(statements, *start, firm=firm) for start in starts[-4:])
 
 
 def _counts_from(statements: list[list[str]], number: int, place: int, *, firm: bool) -> bool:
@@ -138,7 +136,7 @@ def _counts_from(statements: list[list[str]], number: int, place: int, *, firm: 
     head = _head([*([[first, *others]] if first else []), *statements[number + 1 :]], firm=firm)
     if not head or _REMARKS.search(head):
         return False
-    is_general = _is_general(head)
+    is_general = _GENERAL.fullmatch(head) is not None
     if not before or (is_general and kind in {"concludes", "so", "withdraws"}):
         return bool(connective or before)
     can_nobody_tell = is_general and _fits(head, (firm_form(),))
@@ -146,11 +144,6 @@ def _counts_from(statements: list[list[str]], number: int, place: int, *, firm: 
         return True
     is_short = len(before[0][0].split()) <= _LONGEST_BARE_ANSWER
     return kind == "concludes" and not is_short and bool(_JUDGES.search(head))
-
-
-def _is_general(head: str) -> bool:
-    """Whether it names nothing of its own that is not known, such as "the price" or "what happened"."""
-    return _GENERAL.fullmatch(head) is not None
 
 
 def _describes(clauses: Sequence[str]) -> bool:
@@ -167,10 +160,6 @@ def _is_about(clauses: Sequence[str]) -> bool:
         " as " not in whole and max(map(len, map(str.split, clauses[1:])), default=0) <= _LONGEST_BARE_ANSWER
     )
     return is_plain and bool(_TOPIC_OF_TEXTS.match(whole)) and not GUESS.search(whole)
-
-
-def _spelled(clause: str) -> str:
-    return _CONTRACTION.sub(lambda found: _SPELLED[found[0]], clause)
 
 
 def _opened(statements: list[list[str]]) -> list[list[str]]:

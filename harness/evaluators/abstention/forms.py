@@ -46,10 +46,9 @@ _CAME_OF_IT = (
     r"(?:is|was) (?:\w+ )?(?:reason|cause|complaint|problem|issue|concern)\b)"
 )
 _NOTHING_CAME_OF_IT = rf"(?!(?:(?!\b{_ASKS}\b).)*?{_CAME_OF_IT})"
-# "No information about customers was leaked" states a fact; "about customers was found", "about who was fired",
-# "about the year the bank was founded" and "about the crime he was accused of" do not. So the object is one noun
-# with its modifiers: no question word, no time or place that a clause may follow, "his" only where a noun begins;
-# and the verb after it ends in no preposition. Articles are removed before.
+# "No information about customers was leaked" states a fact; "about customers was found", "about who was fired" and
+# "about the year the bank was founded" do not. So the object is one noun with its modifiers, and the verb after it
+# ends in no preposition. Articles are removed before.
 _WHOSE = r"(?:any|all|some|his|her|their|its|our|your|my|these|those|this|other)"
 _IS = r"(?:(?:has|have|had) been|will be|(?:is|are|was|were)(?: being)?)"
 _MOMENT = (

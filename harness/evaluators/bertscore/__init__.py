@@ -14,34 +14,25 @@ Every token of both texts has a vector in its sentence. From the cosines of toke
 | `bertscore_summary_*` | the answer | all its contexts; with `summaries: true` (RAG-Eval's table 3) |
 
 The encoder is all-MiniLM-L6-v2 on onnxruntime, which needs no torch. `per_evaluator.bertscore.model` selects any
-other model that the package knows. Scores of different encoders are not comparable: the digests of the weights
-are stored with the scores, and runs scored by different encoders are not compared.
-
-Triplets repeat entity names that the evidence contains too. This inflates the scores of a knowledge graph, so
-`text` leaves triplets out.
+other model that the package knows. Scores of different encoders are not comparable: the digests of the weights are
+stored with the scores.
 
 - Several texts are pooled: their tokens together are the candidate or the reference. A context that was retrieved
-  twice counts twice.
+  twice counts twice. `text` leaves triplets out: they repeat entity names that the evidence contains too, which
+  inflates the scores of a knowledge graph.
 - A text longer than the encoder's window is split between tokens into as few windows as possible, of similar
-  length and without overlap. Each window is embedded separately, and all are pooled; nothing is truncated. (The
-  package truncates the text at the window.)
+  length and without overlap; all are pooled, and nothing is truncated. (The package truncates.)
 - Special tokens such as [CLS] and [SEP] surround each window as in the package: they have no weight in the means,
   but other tokens may match them. All other tokens have equal weight (no idf).
-- On torch, texts within the window get the scores of `bert_score.score`, except for its padding: if texts of
-  unequal length share a batch, the package replaces a token's highest cosine by 0 if it is negative, so a score
-  depends on the other texts of the batch (by 3e-3 for real short answers). With `batch_size=1` nothing is padded,
-  and both agree within 1e-6.
-- No baseline rescaling: it is a linear map and changes no order, and a failure could no longer count as the worst
-  value.
+- On torch, texts within the window get the scores of `bert_score.score` with `batch_size=1`, within 1e-6. (With
+  padding the package replaces a token's highest cosine by 0 if it is negative, so a score depends on its batch.)
+- No baseline rescaling: it changes no order, and a failure could no longer count as the worst value.
 
 Not applicable: null queries (as in the thesis); a reference without evidence, or without an answer; a run without
 a generator, or without contexts; `text` if every context is a triplet. Score 0, with the reason: an empty answer,
-no context in a run that has some, a candidate without a token.
-
-Answer scores are also not applicable if the right answer is a bare yes or no, because "Yes" against "No" has an F1
-of 0.80 for any question, and if the answer abstains. The number of scored answers is shown with the means. (Of 44
-distinct recorded answers that are not yes or no, the 31 correct ones have a mean F1 of 1.00, the other 13 a mean
-of 0.28 and at most 0.80; for yes and no the means are 0.82 and 0.79.)
+no context in a run that has some, a candidate without a token. Answer scores are also not applicable if the answer
+abstains, or if the right answer is a bare yes or no, because "Yes" against "No" has an F1 of 0.80 for any
+question.
 """
 
 from harness.evaluators.bertscore.evaluator import SPEC, BertScoreParams

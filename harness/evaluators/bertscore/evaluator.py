@@ -13,8 +13,8 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.bertscore.loading import (
     MINILM,
     MINILM_LAYERS,
-    Encoder,
     MiniLMTokens,
+    TokenEncoder,
     load,
     need_packages,
     weights_of,
@@ -95,7 +95,6 @@ def _measure(side: str, part: str) -> Measure:
 
 _PLACES = {_measure(side, part): (side, part) for side in _COMPARED for part in ("precision", "recall", "f1")}
 MEASURES = tuple(measure for measure, (side, _) in _PLACES.items() if side != "summary")
-_LONGEST_SHOWN = 60
 
 
 class BertScoreParams(Params):
@@ -119,10 +118,8 @@ class BertScoreParams(Params):
         return self
 
 
-class _Finding(NamedTuple):
-    agreement: Agreement | None
-    """None: nothing to compare."""
-    explanation: str
+_Finding = tuple[Agreement | None, str]
+"""The agreement, None if there is nothing to compare; and the explanation."""
 
 
 class BertScoreEvaluator:
@@ -169,40 +166,40 @@ class BertScoreEvaluator:
     def _summary(self, case: ScoringInput) -> _Finding:
         answer, contexts = case.prediction.answer or "", [context.text for context in case.prediction.contexts]
         if abstains(answer):
-            return _Finding(None, "the answer abstains")
+            return None, "the answer abstains"
         if not answer.strip() or not any(text.strip() for text in contexts):
-            return _Finding(NOTHING, "the answer is empty" if contexts else "no context was retrieved")
+            return NOTHING, "the answer is empty" if contexts else "no context was retrieved"
         agreement = self._match([answer], contexts)
         if not agreement.reference_tokens:
-            return _Finding(None, "the contexts have no token")
+            return None, "the contexts have no token"
         sizes = f"{agreement.candidate_tokens:,} tokens against {agreement.reference_tokens:,}"
-        return _Finding(agreement, f"{sizes} of {len(contexts)} contexts")
+        return agreement, f"{sizes} of {len(contexts)} contexts"
 
     def _contexts(self, case: ScoringInput, side: str) -> _Finding:
         contexts = _contexts(case, side)
         if not case.prediction.contexts:
-            return _Finding(NOTHING, "no context was retrieved")
+            return NOTHING, "no context was retrieved"
         if not contexts:
-            return _Finding(None, "every context is a triplet")
+            return None, "every context is a triplet"
         facts = _facts(case.reference)
         agreement = self._match([context.text for context in contexts], facts)
         if not agreement.reference_tokens:
-            return _Finding(None, "the evidence has no token")
+            return None, "the evidence has no token"
         sizes = f"{agreement.candidate_tokens:,} tokens of {len(contexts)} contexts"
-        return _Finding(agreement, f"{sizes} against {agreement.reference_tokens:,} of {len(facts)} facts")
+        return agreement, f"{sizes} against {agreement.reference_tokens:,} of {len(facts)} facts"
 
     def _answer(self, case: ScoringInput) -> _Finding:
         answer, references = case.prediction.answer or "", _answers(case.reference)
         if not answer.strip():
-            return _Finding(NOTHING, "the answer is empty")
+            return NOTHING, "the answer is empty"
         if abstains(answer):
-            return _Finding(None, "the answer abstains")
+            return None, "the answer abstains"
         found = [(self._match([answer], [reference]), reference) for reference in references]
         found = [pair for pair in found if pair[0].reference_tokens]
         if not found:
-            return _Finding(None, "the reference answer has no token")
+            return None, "the reference answer has no token"
         best, nearest = max(found, key=lambda pair: pair[0].f1)
-        return _Finding(best, f"{best.candidate_tokens:,} tokens against {bounded(nearest, _LONGEST_SHOWN)!r}")
+        return best, f"{best.candidate_tokens:,} tokens against {bounded(nearest, 60)!r}"
 
     def _match(self, candidate: Sequence[str], reference: Sequence[str]) -> Agreement:
         wanted = [window for text in self._parts(reference) for window in self._table.windows(text)]
@@ -238,12 +235,8 @@ def _answers(reference: Reference) -> list[str]:
 
 
 def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:
-    if params.model == MINILM:
-        encoder: Encoder = MiniLMTokens()
-    else:
-        from harness.evaluators.bertscore.encoder import TokenEncoder
-
-        encoder = TokenEncoder(load(params.model, params.num_layers))
+    is_minilm = params.model == MINILM
+    encoder = MiniLMTokens() if is_minilm else TokenEncoder(load(params.model, params.num_layers))
     table = TokenTable(encoder, cache_dir(), 1 if params.truncate else None)
     return BertScoreEvaluator(table, runtime, params.truncate)
 

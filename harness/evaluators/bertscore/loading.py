@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections import deque
@@ -14,8 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,14 +52,9 @@ if TYPE_CHECKING:
     Weights = NDArray[np.float32]
 
 
-MOST_WORKERS = 4
-
-
 class Encoder(ABC):
-    """Embeds the tokens of texts.
-
-    Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads embed
-    at once instead; on a busy machine that is also several times faster than splitting each operation among cores.
+    """Embeds the tokens of texts. Windows are embedded one at a time, in several threads, since padding in a batch
+    would change the last bits.
     """
 
     def __init__(
@@ -111,11 +108,7 @@ class Encoder(ABC):
 
 
 def workers_here() -> int:
-    return min(usable_cores(), MOST_WORKERS)
-
-
-_WINDOW = 512
-"""Number of positions of the model."""
+    return min(usable_cores(), 4)
 
 
 class MiniLMTokens(Encoder):
@@ -130,7 +123,7 @@ class MiniLMTokens(Encoder):
         unweighed = [one for one in marks if one is not None]
         workers = workers_here()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore")
-        super().__init__(1, 1, unweighed, _WINDOW, pool, workers)
+        super().__init__(1, 1, unweighed, 512, pool, workers)
 
     def close(self) -> None:
         super().close()
@@ -162,11 +155,8 @@ _MINILM_CONFIG = {
 _MINILM_TOKENIZER_CONFIG = {"tokenizer_class": "BertTokenizer", "model_max_length": 512}
 
 
-class Loaded(NamedTuple):
-    """A tokenizer and a model of the transformers library, without the layers above the selected one."""
-
-    tokenizer: Any
-    model: Any
+Loaded = tuple[Any, Any]
+"""A tokenizer and a model of the transformers library, without the layers above the selected one."""
 
 
 def need_packages(name: str) -> None:
@@ -194,11 +184,18 @@ def load(name: str, num_layers: int | None) -> Loaded:
         folder = minilm_folder() if name == MINILM_ON_TORCH else Path(name)
         # A folder by its absolute path: the package takes some names for instructions to download.
         source = str(folder.resolve()) if folder.is_dir() else name
-        layers = _layers(name, num_layers, utils.model2layers)
+        layers = (
+            num_layers
+            if num_layers is not None
+            else {**utils.model2layers, MINILM_ON_TORCH: MINILM_LAYERS}.get(name)
+        )
+        if layers is None:
+            what = f"the bert-score package does not say which layer of '{name}' to use"
+            raise ConfigError(what, "set per_evaluator.bertscore.num_layers")
         try:
             with _offline_if_need_be(source):
                 _refuse_mistaken_t5(source)
-                return Loaded(utils.get_tokenizer(source), utils.get_model(source, layers))
+                return utils.get_tokenizer(source), utils.get_model(source, layers)
         except HarnessError:
             raise
         except AssertionError as error:
@@ -222,8 +219,10 @@ def minilm_folder() -> Path:
     folder = weights_dir() / "all-minilm-l6-v2-torch"
     _link(folder / "model.safetensors", fetch(MINILM_TORCH))
     _link(folder / "tokenizer.json", fetch(MINILM_TOKENIZER))
-    _write(folder / "config.json", _MINILM_CONFIG)
-    _write(folder / "tokenizer_config.json", _MINILM_TOKENIZER_CONFIG)
+    configs = {"config.json": _MINILM_CONFIG, "tokenizer_config.json": _MINILM_TOKENIZER_CONFIG}
+    for path, text in ((folder / name, json.dumps(content)) for name, content in configs.items()):
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_atomic(path, text)
     return folder
 
 
@@ -238,22 +237,6 @@ def _link(path: Path, target: Path) -> None:
             # Relative, so that the cache folder can be moved.
             link.symlink_to(os.path.relpath(target.resolve(), path.parent.resolve()))
             link.replace(path)
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(content)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        write_atomic(path, text)
-
-
-def _layers(name: str, num_layers: int | None, known: dict[str, int]) -> int:
-    found = {**known, MINILM_ON_TORCH: MINILM_LAYERS}.get(name) if num_layers is None else num_layers
-    if found is None:
-        raise ConfigError(
-            f"the bert-score package does not say which layer of '{name}' to use",
-            "set per_evaluator.bertscore.num_layers",
-        )
-    return found
 
 
 def _refuse_mistaken_t5(source: str) -> None:
@@ -294,3 +277,76 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         yield
+
+
+_UNSTATED = 1_000_000
+"""From here on, the maximum length of a tokenizer says that there is none."""
+
+
+class TokenEncoder(Encoder):
+    """An encoder as the bert-score package uses it, on torch."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        import torch
+
+        self._tokenizer, model = loaded
+        longest = _longest_window(self._tokenizer.model_max_length, model.config)
+        # The package would truncate here; texts are split into windows instead.
+        self._tokenizer.model_max_length = 10**9
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._model: Any = model.to(device)
+        workers = workers_here() if device == "cpu" else 1
+        pool = _start_pool(workers, max(1, usable_cores() // workers))
+        super().__init__(*self._marks(), longest, pool, workers)
+
+    def close(self) -> None:
+        super().close()
+        self._model = None
+
+    def _embed(self, window: TokenIds) -> Vectors:
+        import torch
+        from bert_score.utils import bert_encode
+
+        ids = torch.from_numpy(window)[None].to(self._model.device)
+        vectors: Vectors = bert_encode(self._model, ids, torch.ones_like(ids))[0].float().cpu().numpy()
+        return unit_rows(vectors)
+
+    def _ids(self, text: str) -> TokenIds:
+        from bert_score.utils import sent_encode
+
+        return np.array(sent_encode(self._tokenizer, text), dtype=np.int64)
+
+    def _marks(self) -> tuple[int, int, list[int]]:
+        """How many special tokens stand before and after a text, and which have no weight."""
+        marks = set(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
+        ids = self._ids("a").tolist()
+        unweighed = [self._tokenizer.sep_token_id, self._tokenizer.cls_token_id]
+        head, tail = (sum(1 for _ in takewhile(marks.__contains__, order)) for order in (ids, ids[::-1]))
+        return head, tail, [one for one in unweighed if one is not None]
+
+
+def _longest_window(stated: int, config: Any) -> int:
+    """Maximum tokens of a window, special tokens included: from the tokenizer and the model's positions."""
+    positions = getattr(config, "max_position_embeddings", None) or 0
+    if positions <= 0:
+        return int(stated) if stated < _UNSTATED else 512
+    # RoBERTa models have two more positions than tokens.
+    return int(min(stated, positions)) if stated < _UNSTATED else positions - 2
+
+
+def _start_pool(workers: int, threads_each: int) -> ThreadPoolExecutor:
+    """Threads that compute with `threads_each` threads each; torch's global setting does not change."""
+    import torch
+
+    before, started = torch.get_num_threads(), threading.Barrier(workers + 1)
+
+    def begin() -> None:
+        torch.set_num_threads(threads_each)
+        started.wait()
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore", initializer=begin)
+    for _ in range(workers):
+        pool.submit(int)
+    started.wait()
+    torch.set_num_threads(before)
+    return pool

@@ -26,6 +26,13 @@ class Window:
     weights: NDArray[np.float32]
     """Shape (tokens,): 1, or 0 for special tokens such as [SEP]."""
 
+    @property
+    def n_tokens(self) -> int:
+        return int(self.weights.sum())
+
+    def total(self, cosines: NDArray[np.float32]) -> float:
+        return float((cosines * self.weights).sum(dtype=np.float64))
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -60,35 +67,30 @@ def match(candidate: Iterable[Window], reference: Sequence[Window]) -> Agreement
             cosines = window.vectors @ other.vectors.T
             np.maximum(best, cosines.max(axis=1), out=best)
             np.maximum(highest, cosines.max(axis=0), out=highest)
-        found += _weighed(best, window)
-        tokens += _count(window)
-    wanted = sum(map(_count, reference))
+        found += window.total(best)
+        tokens += window.n_tokens
+    wanted = sum(window.n_tokens for window in reference)
     if not tokens or not wanted:
         return Agreement(0.0, 0.0, tokens, wanted)
-    recalled = sum(_weighed(highest, window) for highest, window in zip(reached, reference, strict=True))
+    recalled = sum(window.total(highest) for highest, window in zip(reached, reference, strict=True))
     return Agreement(found / tokens, recalled / wanted, tokens, wanted)
-
-
-def _weighed(cosines: NDArray[np.float32], window: Window) -> float:
-    return float((cosines * window.weights).sum(dtype=np.float64))
-
-
-def _count(window: Window) -> int:
-    return int(window.weights.sum())
 
 
 class TokenTable:
     """Texts and the windows of their tokens, across queries, systems and runs.
 
-    The vectors of 7,000 passages of 1,200 characters take 3 GB with MiniLM: they are on disk, and memory
-    holds only a few windows.
+    The vectors of 7,000 passages of 1,200 characters take 3 GB with MiniLM: they are in an unnamed file, which
+    disappears with the process, and memory holds only a few windows.
     """
 
     def __init__(self, encoder: Encoder, folder: Path, most_windows: int | None = None) -> None:
         """`most_windows`: how many of a text count; None: all."""
-        self._encoder = encoder
-        self._most_windows = most_windows
-        self._file = _VectorFile(folder)
+        self._encoder, self._folder, self._most_windows = encoder, folder, most_windows
+        with explained_io("write to", folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            # Unbuffered, so that a full disk raises here and not at close.
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by close()
+        self._end = 0
         self._kept: dict[str, list[tuple[int, tuple[int, ...], NDArray[np.float32]]]] = {}
         """The windows of a text: place and shape of the vectors, and the weights."""
 
@@ -105,48 +107,29 @@ class TokenTable:
             # In this order, zip consumes no vector after the last window.
             pairs = zip(windows, vectors, strict=False)
             self._kept[text] = [
-                (self._file.append(found), found.shape, self._encoder.weights(ids)) for ids, found in pairs
+                (self._append(found), found.shape, self._encoder.weights(ids)) for ids, found in pairs
             ]
             yield text
 
     def windows(self, text: str) -> Iterator[Window]:
         """The windows of a text that was added; none of a blank one."""
-        if key := text.strip():
-            for place, shape, weights in self._kept[key]:
-                yield Window(self._file.read(place, shape), weights)
+        for place, shape, weights in self._kept[text.strip()] if text.strip() else ():
+            vectors: Vectors = np.empty(shape, dtype=np.float32)
+            with explained_io("read from", self._folder):
+                self._file.seek(place)
+                self._file.readinto(vectors.data)
+            yield Window(vectors, weights)
 
     def close(self) -> None:
         self._file.close()
         self._encoder.close()
 
-
-class _VectorFile:
-    """An unnamed file, which disappears with the process."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        with explained_io("write to", folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            # Unbuffered, so that a full disk raises here and not at close.
-            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by close()
-        self._end = 0
-
-    def append(self, vectors: Vectors) -> int:
-        place = self._end
-        left = memoryview(np.ascontiguousarray(vectors).data).cast("B")
+    def _append(self, vectors: Vectors) -> int:
+        """The place of the vectors in the file."""
+        place, left = self._end, memoryview(np.ascontiguousarray(vectors).data).cast("B")
         with explained_io("write to", self._folder):
             self._file.seek(place)
             while left:
                 left = left[self._file.write(left) :]
         self._end += vectors.nbytes
         return place
-
-    def read(self, place: int, shape: tuple[int, ...]) -> Vectors:
-        vectors: Vectors = np.empty(shape, dtype=np.float32)
-        with explained_io("read from", self._folder):
-            self._file.seek(place)
-            self._file.readinto(vectors.data)
-        return vectors
-
-    def close(self) -> None:
-        self._file.close()

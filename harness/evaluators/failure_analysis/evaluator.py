@@ -27,8 +27,9 @@ from harness.core.records import Reference, Score
 from harness.core.scripts import word_count
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains
-from harness.evaluators.failure_analysis import labels
-from harness.evaluators.failure_analysis.evidence_tracing import Piece, Tracer, worst
+from harness.evaluators.failure_analysis import evidence_tracing as causes
+from harness.evaluators.failure_analysis.evidence_tracing import Piece, pieces_of, worst
+from harness.evaluators.gold_ranks import FactFinder
 from harness.evaluators.run_scoring import NO_CONTEXTS
 from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers, why_not
 from harness.evaluators.scores import labelled, scored
@@ -56,8 +57,8 @@ WRONG = Measure(
     reads=frozenset({"answer", "reference"}),
     higher_is_better=False,
     binary=True,
-    labels=labels.OF_ANSWERS,
-    failure_label=labels.FAILED.name,
+    labels=causes.OF_ANSWERS,
+    failure_label=causes.FAILED.name,
     panel=Panel(PanelFigure("why_wrong", "Why answers are wrong", "Each wrong answer by its one cause")),
 )
 MISSED = replace(
@@ -67,7 +68,7 @@ MISSED = replace(
     title="incomplete evidence in the contexts",
     reads=frozenset({"contexts", "reference"}),
     queries="answerable",
-    labels=labels.OF_EVIDENCE,
+    labels=causes.OF_EVIDENCE,
     panel=Panel(
         PanelFigure(
             "why_missed",
@@ -89,8 +90,7 @@ class FailureAnalysisParams(Params):
 
 class FailureAnalysisEvaluator(CaseEvaluator):
     def __init__(self, params: FailureAnalysisParams, _runtime: EvaluationRuntime) -> None:
-        self._longest_answer = params.longest_answer
-        self._tracer = Tracer(params.longest_fact)
+        self._params, self._finder = params, FactFinder()
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No generator or no short reference; for the evidence metric, no evidence or no contexts in the run."""
@@ -104,11 +104,10 @@ class FailureAnalysisEvaluator(CaseEvaluator):
         if reason := why_not(measure, reference, run):
             return reason
         shortest = min(map(word_count, stated_answers(reference)))
-        if is_null(reference) or shortest <= self._longest_answer:
+        longest = self._params.longest_answer
+        if is_null(reference) or shortest <= longest:
             return ""
-        return (
-            f"the reference has {shortest:,} words: more than {self._longest_answer:,} can be worded in many ways"
-        )
+        return f"the reference has {shortest:,} words: more than {longest:,} can be worded in many ways"
 
     def scores(self, case: ScoringInput) -> Iterator[Score]:
         missed = self._missed(case)
@@ -124,23 +123,23 @@ class FailureAnalysisEvaluator(CaseEvaluator):
         if is_right(answer, references):
             return None
         if is_null(case.reference):
-            return labels.ANSWERED_NOTHING, ""
+            return causes.ANSWERED_NOTHING, ""
         if not abstains(answer) and any(is_near(answer, reference) for reference in references):
-            return labels.WORDED_OTHERWISE, ""
+            return causes.WORDED_OTHERWISE, ""
         if missed is not None:
             return missed
         if abstains(answer):
-            return labels.REFUSED, "all of the evidence is in the contexts"
-        return labels.ANSWERED_WRONG, "" if answer.strip() else "the answer is empty"
+            return causes.REFUSED, "all of the evidence is in the contexts"
+        return causes.ANSWERED_WRONG, "" if answer.strip() else "the answer is empty"
 
     def _missed(self, case: ScoringInput) -> Cause | None:
         """The cause of missing evidence; None if all is in the contexts."""
         prediction = case.prediction
-        pieces = self._tracer.pieces(case)
+        pieces = pieces_of(case, self._params.longest_fact, self._finder)
         if not pieces:
-            return labels.NOT_KNOWN, "the reference names no evidence"
+            return causes.NOT_KNOWN, "the reference names no evidence"
         if not prediction.has_contexts and prediction.retrieved is None:
-            return labels.NOT_KNOWN, "no contexts were recorded"
+            return causes.NOT_KNOWN, "no contexts were recorded"
         return _cause(pieces)
 
 
@@ -150,15 +149,15 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
     unsaid = next((piece.said for piece in pieces if piece.state == "unsaid"), "")
     counts = f"{states['shown']} of {len(pieces)} in the contexts"
     if not missing:
-        return (labels.NOT_KNOWN, f"{counts}; {unsaid}") if unsaid else None
+        return (causes.NOT_KNOWN, f"{counts}; {unsaid}") if unsaid else None
     reasons = Counter(piece.said for piece in missing).items()
     told = f"{counts}; missing: {', '.join(f'{n} x {said}' if n > 1 else said for said, n in reasons)}"
     label = worst(missing)
-    if label in {labels.NOT_IN_CORPUS, labels.CUT}:
+    if label in {causes.NOT_IN_CORPUS, causes.CUT}:
         return label, told
     if states["shown"]:
-        return labels.ONLY_PART, told
-    return (labels.NOT_KNOWN, f"{told}; {unsaid}") if unsaid else (label, told)
+        return causes.ONLY_PART, told
+    return (causes.NOT_KNOWN, f"{told}; {unsaid}") if unsaid else (label, told)
 
 
 SPEC = EvaluatorSpec(

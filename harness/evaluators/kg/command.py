@@ -1,6 +1,4 @@
-"""`rag-harness graph`: rebuilds the graph behind a query's KG-based scores. Judge replies come from the
-journal.
-"""
+"""`rag-harness graph`: rebuilds the graph behind a query's KG-based scores."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -68,20 +66,16 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
         from harness.evaluators.kg.graph_files import make_graph, write_graph
         from harness.protocols import AnswerChoice
 
-        name = _name(by, runtime.scored_by(run, results))
+        if by is None:
+            is_judged = _EVALUATORS[GraphReader.judge] in runtime.scored_by(run, results)
+            by = GraphReader.judge if is_judged else GraphReader.nlp
+        name = _EVALUATORS[by]
         choice = AnswerChoice(run, query_id, name, repeat, config, tuple(settings or ()), results, quiet)
         with runtime.open(choice) as answer, closing(built(name, answer.params, answer.runtime)) as evaluator:
             made = asyncio.run(make_graph(evaluator, answer, pair.value))
             runtime.say(write_graph(made, choice, pair.value, out or results / "graphs" / answer.run_id / name))
 
     return graph
-
-
-def _name(by: GraphReader | None, scored_by: frozenset[str]) -> str:
-    """The evaluator: the judge's if the run has its scores, otherwise the parser's, which is free."""
-    if by is None:
-        by = GraphReader.judge if _EVALUATORS[GraphReader.judge] in scored_by else GraphReader.nlp
-    return _EVALUATORS[by]
 
 
 SPEC = CommandSpec("graph", build, "understand")

@@ -10,11 +10,10 @@ from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.kg.evaluator import KgEvaluator
 from harness.evaluators.kg.graphs.drawing import draw_query_graph, graphml
 from harness.evaluators.kg.graphs.graph import KgGraph
-from harness.evaluators.kg.graphs.multi_hop import Match, paths
-from harness.evaluators.kg.graphs.scores import KgScores, scores_of
+from harness.evaluators.kg.graphs.scores import KgScores, Match, paths, scores_of
 from harness.evaluators.kg.measures import KgParams, PairName
 from harness.evaluators.score_preconditions import score_without_reading, why_not
-from harness.protocols import AnswerChoice, Measure, OpenedAnswer
+from harness.protocols import AnswerChoice, OpenedAnswer
 from harness.store.atomic_files import write_atomic
 
 
@@ -30,18 +29,22 @@ async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairNam
     """ConfigError if there is nothing to compare, or if extraction or embedding failed."""
     params = answer.params
     assert isinstance(params, KgParams)  # noqa: S101 - the evaluator was built with them
-    _check_compares(answer, evaluator.measure_of(pair), pair)
+    measure, case = evaluator.measure_of(pair), answer.case
+    if reason := why_not(measure, case.reference, answer.facts):
+        raise _compares_nothing(pair, answer, reason)
+    if score := score_without_reading(case, measure):
+        raise _compares_nothing(pair, answer, score.explanation)
     try:
-        graph = await evaluator.graph(answer.case, pair)
+        graph = await evaluator.graph(case, pair)
     except HarnessError:
         raise
     except NotApplicable as nothing:
         raise _compares_nothing(pair, answer, str(nothing)) from nothing
     except Exception as error:
-        what = f"no graph of {answer.case.query.query_id}: {type(error).__name__}: {error}"
+        what = f"no graph of {case.query.query_id}: {type(error).__name__}: {error}"
         raise ConfigError(what, "choose another query, judge or --by") from error
     scores = scores_of(graph, params.delta, params.seeds)
-    return QueryGraph(answer.case.query.text, graph, paths(graph, params.delta), scores)
+    return QueryGraph(case.query.text, graph, paths(graph, params.delta), scores)
 
 
 def write_graph(made: QueryGraph, choice: AnswerChoice, pair: PairName, folder: Path) -> str:
@@ -56,16 +59,6 @@ def write_graph(made: QueryGraph, choice: AnswerChoice, pair: PairName, folder: 
     title = f"{shown}. {printable(made.question, 120)}"
     picture = draw_query_graph(made.graph, made.matches, title, folder, stem)
     return f"{shown}: {document}, {picture}"
-
-
-def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> None:
-    case = answer.case
-    reason = why_not(measure, case.reference, answer.facts)
-    if not reason:
-        score = score_without_reading(case, measure)
-        reason = score.explanation if score else ""
-    if reason:
-        raise _compares_nothing(pair, answer, reason)
 
 
 def _compares_nothing(pair: PairName, answer: OpenedAnswer, reason: str) -> ConfigError:

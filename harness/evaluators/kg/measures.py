@@ -7,11 +7,10 @@ from pydantic import Field
 
 from harness.core.records import Dimension
 from harness.evaluators.kg.graphs.graph import TAU
-from harness.evaluators.kg.graphs.multi_hop import DELTA
-from harness.evaluators.kg.graphs.scores import SEEDS
+from harness.evaluators.kg.graphs.scores import DELTA, SEEDS
 from harness.evaluators.score_preconditions import reference_answer
 from harness.evaluators.triplet_extraction import TextContent, content_of_contexts
-from harness.protocols import Measure, Panel, PanelFigure, Params, ScoringInput, Side, Sides
+from harness.protocols import Measure, Panel, PanelFigure, Params, ScoringInput, Side
 
 PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "factual_correctness"]
 
@@ -27,12 +26,8 @@ class TextPair(NamedTuple):
     """Whether it applies to null queries."""
 
     @property
-    def title(self) -> str:
-        return f"{self.input} in {self.context}"
-
-    @property
-    def reads(self) -> Sides:
-        return frozenset({self.input, self.context})
+    def sides(self) -> tuple[Side, Side]:
+        return self.input, self.context
 
 
 PAIRS: dict[PairName, TextPair] = {
@@ -132,33 +127,28 @@ def kg_measures(prefix: str, extracted_by: str, twin_prefix: str = "") -> Places
     return {_measure(place, figure, prefix, twin_prefix): place for place in places}
 
 
-def selected(places: Places, params: KgParams) -> tuple[Measure, ...]:
-    return tuple(
-        measure for measure, place in places.items() if place.pair in params.pairs and place.score in params.scores
-    )
-
-
 def _measure(place: MeasurePlace, figure: PanelFigure, prefix: str, twin_prefix: str) -> Measure:
     pair, published = PAIRS[place.pair], place.score in PUBLISHED
+    title = f"{pair.input} in {pair.context}"
     score = PUBLISHED.get(place.score, place.score).replace("_", "-")
     has_twin = twin_prefix and place.score != "measurable" and not published
     return Measure(
         name=_name(prefix, place),
         summary=_SCORES[place.score].format(f"{pair.input} in the {pair.context}"),
         failure_value=0.0,
-        title=f"{score} score of {pair.title}{', as published' if published else ''}",
+        title=f"{score} score of {title}{', as published' if published else ''}",
         section="Knowledge-graph scores as published" if published else "Knowledge-graph scores",
-        reads=pair.reads,
+        reads=frozenset(pair.sides),
         queries="all" if pair.on_null_queries else "answerable",
         binary=place.score == "measurable",
         range=(0.0, 1.0),
         twin_of=_name(twin_prefix, place) if has_twin else "",
         # With rules it agrees less with human labels than cheaper metrics do (docs/validity.md).
         stands_for=pair.dimension if place.score == "multi_hop" and not twin_prefix else None,
-        panel=Panel(figure, pair.title, _ROWS[place.score]) if place.score in _ROWS else None,
+        panel=Panel(figure, title, _ROWS[place.score]) if place.score in _ROWS else None,
     )
 
 
 def _name(prefix: str, place: MeasurePlace) -> str:
-    score, suffix = PUBLISHED.get(place.score), "_published"
-    return f"{prefix}_{score}_{place.pair}{suffix}" if score else f"{prefix}_{place.score}_{place.pair}"
+    suffix = "_published" if place.score in PUBLISHED else ""
+    return f"{prefix}_{PUBLISHED.get(place.score, place.score)}_{place.pair}{suffix}"

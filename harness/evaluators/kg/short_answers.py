@@ -1,8 +1,7 @@
 """Answers and references that are names, a phrase or a verdict: not a sentence, so no triplet can be extracted.
 
 Such an answer is a statement only together with its question: (answer, answers, question). Only the answer end of
-that triplet is scored. The rest is the same in both texts of every comparison: counting it would make a wrong
-answer as good as a right one (docs/decisions/0014-short-answers-in-kg-eval.md). So
+that triplet is scored (docs/decisions/0014-short-answers-in-kg-eval.md). So
 
 - **names** ("Sam Altman", "Google and Apple", "March 2023") are one entity each;
 - **a phrase** without an extracted triplet ("higher interest rates") is one entity;

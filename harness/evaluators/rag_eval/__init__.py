@@ -22,24 +22,19 @@ The judge reads query, contexts and answer, but no reference, and gives five who
 The band between them is "grounded but partial". Rounding to nine decimals makes .75 trustworthy even if a sum of
 floats is smaller by its last bit.
 
-- For every metric the judge gets a criterion, evaluation steps and a description of each grade
-  (`harness.evaluators.rag_eval.criteria`), as in RAG-Eval. The wording is ours.
-- `calls: one` (the default) requests the five grades in one call. `parallel` requests each in its own call, and
-  the judge reads the contexts five times; so does `published`, in the form that the paper prints: criterion,
-  numbered steps, query, source, response, and a bare number as the reply (`harness.evaluators.rag_eval.forms`).
+- `calls: one` (the default) requests the five grades in one call, with a criterion, evaluation steps and a
+  description of each grade (`harness.evaluators.rag_eval.criteria`). `parallel` requests each in its own call; so
+  does `published`, in the form that the paper prints (`harness.evaluators.rag_eval.forms`). The wording is ours.
 - A grade is a whole number that the reply states unambiguously (`harness.evaluators.rag_eval.grades`). If one is
   missing, the judge is asked once more with a different prompt. A grade that is still missing fails, and so do the
   confidence and its bands. The other grades stand.
-- The judge reads all contexts, in rank order and numbered as in the generator's prompt. If they are longer than
-  `context_characters`, it grades the answer for each window: factual accuracy is the highest grade, the others are
-  the mean, weighted by length (`harness.evaluators.rag_eval.evaluator`). The explanation lists the grades of the
-  windows, and every score has the share of the contexts that was read.
+- The judge reads all contexts, numbered as in the generator's prompt, window by window if they are longer than
+  `context_characters`: factual accuracy is then the highest grade, the others are the mean, weighted by length.
 - Very long queries and answers are truncated; the explanation says so.
 
 Not applicable: a run without generator or contexts, an answer that abstains. An empty answer, and one without
-retrieved contexts in a run that has contexts, gets the lowest value in every metric: 0, below any grade. Null
-queries are graded like others, because no reference is read. A judge that grades every answer with 5 is not
-detected here.
+retrieved contexts in a run that has contexts, gets 0 in every metric. Null queries are graded like others. A judge
+that grades every answer with 5 is not detected here.
 """
 
 from harness.evaluators.rag_eval.evaluator import SPEC, RagEvalParams

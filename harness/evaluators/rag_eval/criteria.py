@@ -1,9 +1,4 @@
-"""The rubric (a criterion, evaluation steps, and the meaning of each grade), and the prompts of the judge.
-
-RAG-Eval, like G-Eval, gives its judge a criterion and steps for each of its five metrics. The wording is ours.
-In a prompt the texts come first, between tags, then the task and the reply format: so the five requests about one
-answer start alike, which prompt caches use, and the task comes after any instruction in the texts.
-"""
+"""The rubric (a criterion, evaluation steps, and the meaning of each grade), and the prompts of the judge."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,12 +20,6 @@ class Criterion:
     """What the judge does before grading, in this order."""
     grades: Sequence[str] = ()
     """Description of an answer for each grade, the worst first; none in the forms of the papers."""
-
-    @property
-    def as_prompt(self) -> str:
-        steps = " ".join(f"({number}) {step}" for number, step in enumerate(self.steps, start=1))
-        grades = "; ".join(f"{grade}: {says}" for grade, says in enumerate(self.grades, start=LOWEST))
-        return f"{self.asks}\n  Steps: {steps}\n  Grades: {grades}."
 
 
 CRITERIA: dict[GradeName, Criterion] = {
@@ -147,7 +136,7 @@ def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:
     shown = "\n\n".join(
         (quoted("query", texts.query), quoted("contexts", texts.contexts), quoted("answer", texts.answer))
     )
-    asked = "\n".join(f"- {name}: {CRITERIA[name].as_prompt}" for name in metrics)
+    asked = "\n".join(map(_rubric, metrics))
     reply = ", ".join(f'"{name}": grade' for name in metrics)
     scale = f"from {LOWEST} (worst) to {HIGHEST} (best), in whole numbers"
     task = f"Grade the answer {scale}. Go through the steps of each grade before you give it:\n{asked}"
@@ -155,6 +144,13 @@ def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:
     if len(metrics) == 1:
         return [Message("system", _SYSTEM), Message("user", f"{shown}\n\n{task}\n\n{form}")]
     return [Message("system", f"{_SYSTEM}\n\n{task}"), Message("user", f"{shown}\n\n{form}")]
+
+
+def _rubric(name: GradeName) -> str:
+    criterion = CRITERIA[name]
+    steps = " ".join(f"({number}) {step}" for number, step in enumerate(criterion.steps, start=1))
+    grades = "; ".join(f"{grade}: {says}" for grade, says in enumerate(criterion.grades, start=LOWEST))
+    return f"- {name}: {criterion.asks}\n  Steps: {steps}\n  Grades: {grades}."
 
 
 def schema(metrics: Sequence[GradeName]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The RAG-Eval evaluator: the judge calls for a case, and the scores from them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import fsum
 from typing import Annotated, Any, Literal
@@ -9,12 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from harness.core.records import Dimension
-from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
+from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
 from harness.evaluators.rag_eval.criteria import METRICS, GradeName, Material, material, spoken
 from harness.evaluators.rag_eval.forms import Graded, ask_form, ask_grades
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.llm_utils.concurrency import Once
+from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import (
     ChatModel,
     EvaluationRuntime,
@@ -30,7 +30,6 @@ Band = Literal["trustworthy", "grounded but partial", "misaligned"]
 TRUSTWORTHY_FROM = 0.75
 MISALIGNED_BELOW = 0.50
 
-_TOLERANCE = 1e-9
 _DECIMALS = 9
 """Far coarser than float errors, far finer than the difference of two weighted sums."""
 
@@ -40,23 +39,13 @@ Weight = Annotated[float, Field(ge=0)]
 def _sum_to_one(weights: tuple[float, ...]) -> tuple[float, ...]:
     if len(weights) != len(METRICS):
         raise ValueError(f"must be five numbers that sum to 1 ({len(weights)} given)")
-    if abs(fsum(weights) - 1) > _TOLERANCE:
+    if abs(fsum(weights) - 1) > 10**-_DECIMALS:
         raise ValueError(f"must be five numbers that sum to 1 (the sum is {fsum(weights):.10g})")
     return weights
 
 
 Weights = Annotated[tuple[Weight, ...], AfterValidator(_sum_to_one)]
 """In the order of METRICS, none negative; they sum to 1."""
-
-
-def combined(name: GradeName, grades: Sequence[int], reading: ContextReading) -> float:
-    """One grade from those of each window.
-
-    Factual accuracy is the highest one: a fact stated in any window is supported. The others are the mean,
-    weighted by length. So a long prompt has more chances at factual accuracy, and a fact that is split between two
-    windows is supported by neither.
-    """
-    return max(grades) if name == "factual_accuracy" else reading.mean(grades)
 
 
 def confidence_of(grades: Mapping[GradeName, float], weights: tuple[float, ...]) -> float:
@@ -84,26 +73,26 @@ _SAYS: dict[str, tuple[str, Dimension]] = {
     "fluency": ("grade: is the answer well written", "fluency"),
 }
 _READS: Sides = frozenset({"question", "answer", "contexts"})
-_BAND: dict[str, Any] = {"queries": "all", "binary": True}
+_BAND: dict[str, Any] = {"queries": "all", "binary": True, "panel": None}
 _BY_NAME = judged_measures(
     "rag_eval",
     "RAG-Eval",
     _FIGURE,
     {
-        **{name: (says, _READS, {"queries": "all", "stands_for": to}) for name, (says, to) in _SAYS.items()},
+        **{
+            name: (says, _READS, {"queries": "all", "stands_for": to, "live": name == "confidence"})
+            for name, (says, to) in _SAYS.items()
+        },
         "trustworthy": ("share of answers with a confidence of .75 and more", _READS, _BAND),
         "misaligned": (
             "share of answers with a confidence below .50",
             _READS,
-            {**_BAND, "higher_is_better": False},
+            {**_BAND, "failure_value": 1.0, "higher_is_better": False},
         ),
     },
 )
 _GRADED = {_BY_NAME[name]: name for name in METRICS}
-CONFIDENCE = replace(_BY_NAME["confidence"], live=True)
-TRUSTWORTHY = replace(_BY_NAME["trustworthy"], panel=None)
-MISALIGNED = replace(_BY_NAME["misaligned"], failure_value=1.0, panel=None)
-MEASURES = (CONFIDENCE, *_GRADED, TRUSTWORTHY, MISALIGNED)
+CONFIDENCE, TRUSTWORTHY = _BY_NAME["confidence"], _BY_NAME["trustworthy"]
 
 
 class RagEvalParams(Params):
@@ -130,12 +119,7 @@ class RagEvalEvaluator(JudgedEvaluator):
     def call_of(self, measure: Measure) -> object:
         """The confidence and its bands follow from the grades."""
         name = _GRADED.get(measure)
-        return _asked_with(name, self._params) if name else None
-
-
-def _asked_with(name: GradeName, params: RagEvalParams) -> tuple[GradeName, ...]:
-    """The grades that one call asks for."""
-    return METRICS if params.calls == "one" else (name,)
+        return METRICS if name and self._params.calls == "one" else name
 
 
 class _Grading:
@@ -151,7 +135,10 @@ class _Grading:
         texts = [material(case.query.text, window.text, answer) for window in reading.windows]
         name = _GRADED.get(measure)
         grades = {one: await self._grades(case, texts, one) for one in ((name,) if name else METRICS)}
-        grade_of = {one: combined(one, found, reading) for one, found in grades.items()}
+        # A fact is supported if any window states it, and not if it is split between two.
+        grade_of = {
+            one: max(found) if one == "factual_accuracy" else reading.mean(found) for one, found in grades.items()
+        }
         # What was truncated in the query or answer is the same in every window.
         cuts = texts[0].cuts
         if name:
@@ -168,14 +155,16 @@ class _Grading:
 
     async def _grades(self, case: ScoringInput, windows: Sequence[Material], name: GradeName) -> list[int]:
         """The grades of each window."""
-        group, record = _asked_with(name, self._params), case.record
+        group, record = METRICS if self._params.calls == "one" else (name,), case.record
         grades = []
         for number, texts in enumerate(windows):
             asked = partial(ask_grades, self._judge, texts, group)
             if self._params.calls == "published":
                 asked = partial(ask_form, self._judge, texts, name)
-            graded = await self._asked.of((record.query_id, record.repeat, number, group), asked)
-            grades.append(graded.of(name))
+            given, missing = await self._asked.of((record.query_id, record.repeat, number, group), asked)
+            if name not in given:
+                raise Unreadable(missing)
+            grades.append(given[name])
         return grades
 
 
@@ -184,7 +173,7 @@ SPEC = EvaluatorSpec(
     version="9",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
-    measures=lambda _params: MEASURES,
+    measures=lambda _params: tuple(_BY_NAME.values()),
     build=RagEvalEvaluator,
     roles=frozenset({"judge"}),
 )

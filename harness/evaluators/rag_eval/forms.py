@@ -1,13 +1,11 @@
 """Requests of grades from a judge: one call for all metrics together, or one form a metric.
 
 The form is that of G-Eval (Liu et al. 2023) and RAG-Eval (Akindele et al. 2025): a task, the criterion with its
-scale, numbered steps, the texts, and last the name of the metric; the reply is a number and nothing else. RAG-
-Eval prints its criteria and steps; the sentences here are ours, with the same content in the same order. For
-factual accuracy and coverage the last step is a second review that lowers the score.
+scale, numbered steps, the texts, and last the name of the metric; the reply is a number and nothing else. The
+sentences are ours, with the content of RAG-Eval's in the same order.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from harness.evaluators.rag_eval.criteria import Criterion, GradeName, Material, messages, schema, spoken
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in, part_of
@@ -16,7 +14,7 @@ from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel, Message
 
 _SCALE = f"({LOWEST}-{HIGHEST})"
-_MAX_TOKENS = 20
+_MAX_TOKENS_OF_SCORE = 20
 """A number, or a short sentence around it."""
 _REMINDER = f"Your last reply was not a score. Reply with one number from {LOWEST} to {HIGHEST} and nothing else."
 
@@ -71,7 +69,7 @@ RAG_EVAL: Mapping[GradeName, Criterion] = {
 
 def form_messages(task: str, name: str, form: Criterion, texts: Mapping[str, tuple[Tag, str]]) -> list[Message]:
     """The request for the score of one metric; `texts`: title -> tag and text, in the order of the form."""
-    title = name.replace("_", " ").capitalize()
+    title = spoken(name).capitalize()
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(form.steps, start=1))
     shown = "\n\n".join(f"{heading}:\n{quoted(tag, text)}" for heading, (tag, text) in texts.items())
     asked = (
@@ -88,36 +86,21 @@ async def ask_score(judge: ChatModel, messages: Sequence[Message]) -> int:
     *before, last = messages
     reminded = [*before, last._replace(content=f"{last.content}\n\n{_REMINDER}")]
     try:
-        return grade_in(await judge.complete(messages, max_tokens=_MAX_TOKENS))
+        return grade_in(await judge.complete(messages, max_tokens=_MAX_TOKENS_OF_SCORE))
     except ValueError:
-        reply = await judge.complete(reminded, max_tokens=_MAX_TOKENS)
+        reply = await judge.complete(reminded, max_tokens=_MAX_TOKENS_OF_SCORE)
     try:
         return grade_in(reply)
     except ValueError as error:
         raise Unreadable(str(error)) from error
 
 
-MAX_TOKENS = 100
+_MAX_TOKENS_OF_GRADES = 100
 """Five names with numbers need about 50; a single grade may come in a sentence."""
 _SHOWN = 60
 
-Grades = Mapping[str, int]
-"""Metric name -> grade."""
-
-
-@dataclass(frozen=True)
-class Graded:
-    """The grades from one request about an answer."""
-
-    grades: Grades
-    missing: str = ""
-    """Why metrics have no grade; empty if all have one."""
-
-    def of(self, name: GradeName) -> int:
-        """The grade, 1 to 5; raises Unreadable if the judge gave none."""
-        if name not in self.grades:
-            raise Unreadable(self.missing)
-        return self.grades[name]
+Graded = tuple[Mapping[str, int], str]
+"""The grades by metric, and why metrics have none; empty if all have one."""
 
 
 async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeName]) -> Graded:
@@ -127,17 +110,19 @@ async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeN
     """
     grades: dict[str, int] = {}
 
-    def parse(reply: str) -> Grades:
+    def parse(reply: str) -> Mapping[str, int]:
         grades.update((name, grade) for name, grade in grades_in(reply, metrics).items() if name not in grades)
         if missing := ", ".join(spoken(name) for name in metrics if name not in grades):
             raise ValueError(f"no grade from {LOWEST} to {HIGHEST} for {missing} in {reply[:_SHOWN]!r}")
         return grades
 
     try:
-        await ask_json(judge, Question(messages(texts, metrics), schema(metrics), dict, MAX_TOKENS, parse))
+        await ask_json(
+            judge, Question(messages(texts, metrics), schema(metrics), dict, _MAX_TOKENS_OF_GRADES, parse)
+        )
     except Unreadable as error:
-        return Graded(grades, str(error))
-    return Graded(grades)
+        return grades, str(error)
+    return grades, ""
 
 
 _TASK = (
@@ -154,9 +139,9 @@ async def ask_form(judge: ChatModel, texts: Material, name: GradeName) -> Graded
         "Generated response": ("answer", texts.answer),
     }
     try:
-        return Graded({name: await ask_score(judge, form_messages(_TASK, name, RAG_EVAL[name], shown))})
+        return {name: await ask_score(judge, form_messages(_TASK, name, RAG_EVAL[name], shown))}, ""
     except Unreadable as error:
-        return Graded({}, str(error))
+        return {}, str(error)
 
 
 def grades_in(reply: str, metrics: Sequence[GradeName]) -> dict[str, int]:

@@ -12,7 +12,7 @@ Rejected: 0, 6, -3, 4.5, 80%, 7/10, true, a number in words. 4.0 is 4.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from harness.llm_utils.structured_output import parse_object
 
@@ -59,21 +59,21 @@ def part_of(reply: str, name: str, names: Sequence[str]) -> str:
     if len(reply) > _LONGEST:
         return ""
     if "{" not in reply:
-        one, others = _spelled(name), "|".join(map(_spelled, names))
-        parts = re.findall(rf"\b{one}\b(?:(?!\b(?:{others})\b)[^\n])*", reply, re.IGNORECASE)
+        one, *others = (re.escape(each).replace("_", r"[\s_-]") for each in (name, *names))
+        parts = re.findall(rf"\b{one}\b(?:(?!\b(?:{'|'.join(others)})\b)[^\n])*", reply, re.IGNORECASE)
         return parts[0][len(name) :] if len(parts) == 1 else ""
     try:
         found = parse_object(reply)
     except ValueError:
         return ""
-    stated = [value for key, value in found.items() if _key(key) == name]
+    stated = _values(found, {name})
     return _text(stated[0]) if len(stated) == 1 else ""
 
 
 def _in_json(reply: str, name: str) -> set[str]:
     """The value of a key that means a grade, or of the only key."""
     found = parse_object(reply)
-    own = [value for key, value in found.items() if _key(key) in _KEYS | {name}]
+    own = _values(found, _KEYS | {name})
     values = own or ([*found.values()] if len(found) == 1 else [])
     return set().union(*(_in_prose(_text(value)) for value in values))
 
@@ -83,28 +83,21 @@ def _in_prose(text: str) -> set[str]:
     text = _SCALE.sub(" ", _MARKUP.sub("", text.translate(_DASHES)))
     if _RANGE.search(text):
         return set()
-    shares = [(_stripped(share), _stripped(whole)) for share, whole in _SHARE.findall(text)]
+    shares = [(share.rstrip(".,"), whole.rstrip(".,")) for share, whole in _SHARE.findall(text)]
     explicit = {share for share, whole in shares if whole == str(HIGHEST)}
-    explicit |= {_stripped(word) for word in _LABELLED.findall(text) if _has_digit(word)}
+    explicit |= {word.rstrip(".,") for word in _LABELLED.findall(text) if _has_digit(word)}
     if explicit or any(_has_digit(whole) for _, whole in shares):
         return explicit
-    return {_stripped(word) for word in re.findall(_WORD, text) if _has_digit(word)}
+    return {word.rstrip(".,") for word in re.findall(_WORD, text) if _has_digit(word)}
+
+
+def _values(found: Mapping[str, object], names: Collection[str]) -> list[object]:
+    """The values of these keys, which may be written with spaces, dashes and capitals."""
+    return [value for key, value in found.items() if re.sub(r"[\s-]+", "_", key.strip().lower()) in names]
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _key(key: str) -> str:
-    return re.sub(r"[\s-]+", "_", key.strip().lower())
-
-
-def _spelled(name: str) -> str:
-    return re.escape(name).replace("_", r"[\s_-]")
-
-
-def _stripped(word: str) -> str:
-    return word.rstrip(".,")
 
 
 def _has_digit(word: str) -> bool:

@@ -1,21 +1,28 @@
 """The metrics: ragas' prompts, parsing and formulas, one judgement at a time.
 
-Imports ragas: see `harness.evaluators.ragas_metrics.llm`.
+Imports ragas, which takes seconds. Its telemetry is off only if RAGAS_DO_NOT_TRACK is set before.
 """
 
+import asyncio
+import json
 import logging
+import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.exceptions import OutputParserException
+from langchain_core.outputs import Generation, LLMResult
+from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
+from ragas import _analytics
 from ragas.dataset_schema import SingleTurnSample
 from ragas.exceptions import RagasOutputParserException
+from ragas.llms.base import BaseRagasLLM
 from ragas.metrics._answer_correctness import AnswerCorrectness
 from ragas.metrics._answer_relevance import ResponseRelevanceInput, ResponseRelevancy
 from ragas.metrics._answer_similarity import AnswerSimilarity
@@ -28,17 +35,20 @@ from ragas.metrics._context_recall import LLMContextRecall
 from ragas.metrics._factual_correctness import FactualCorrectness
 from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
+from ragas.run_config import RunConfig
 
 from harness.evaluators.ragas_metrics import ONE_BY_ONE, RagasMetric, RagasRow
-from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
-from harness.protocols import ChatModel, Embedder
+from harness.protocols import ChatModel, Embedder, Message
 
+# Even with telemetry off, every event would read or write an id in the user's home.
+_analytics.user_data_dir = lambda **_: os.devnull
 # Its log messages on failures are the reasons of failed scores.
 logging.getLogger("ragas").setLevel(logging.CRITICAL)
 
 _QUOTED = 80
 """Characters of a reply quoted in an explanation."""
+_SCHEMA_FOLLOWS = "specified in JSON Schema:\n"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _RATING_SCHEMA = {
     "type": "object",
@@ -46,6 +56,89 @@ _RATING_SCHEMA = {
     "required": ["score"],
     "additionalProperties": False,
 }
+
+
+class UnusableReply(ValueError):
+    """The judge replied, but the reply cannot be scored."""
+
+
+# The type checker does not follow ragas, so the base is Any.
+class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
+    """The judge during one judgement: one call at a time, each choice in a separate call, no retries.
+
+    Our client handles retries and limits. The temperature is the judge's; a value from ragas is ignored.
+    """
+
+    def __init__(self, judge: ChatModel, *, constrained: bool) -> None:
+        super().__init__(run_config=RunConfig(max_retries=1))
+        self._judge = judge
+        self._constrained = constrained
+        self._turn = asyncio.Lock()
+        self._over = False
+        self.last_reply = ""
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> str:
+        """The judge's reply, constrained to `schema` if replies are constrained."""
+        async with self._turn:
+            if self._over:
+                raise RuntimeError("the judgement is over")
+            self.last_reply = await self._judge.complete(
+                [Message("user", prompt)], json_schema=schema if self._constrained else None
+            )
+            return self.last_reply
+
+    async def end(self) -> None:
+        """Wait for the current call and allow no other, so that a failed judgement pays for nothing more."""
+        async with self._turn:
+            self._over = True
+
+    async def agenerate_text(self, prompt: PromptValue, n: int = 1, *_: Any, **__: Any) -> LLMResult:
+        text = prompt.to_string()
+        replies = [await self.ask(text, binary_schema(_schema_in(text))) for _ in range(n)]
+        if any(map(is_cut_off, replies)):
+            raise UnusableReply("the JSON in the judge's reply is truncated, perhaps by max_tokens")
+        return LLMResult(generations=[[Generation(text=reply) for reply in replies]])
+
+    def generate_text(self, *_: Any, **__: Any) -> LLMResult:
+        raise NotImplementedError("the judge is called asynchronously")
+
+    def is_finished(self, response: LLMResult) -> bool:  # noqa: ARG002 - ragas names it
+        """Always true: a truncated reply has raised."""
+        return True
+
+
+def is_cut_off(reply: str) -> bool:
+    """Whether the first JSON value in the reply is truncated."""
+    starts = [at for at in (reply.find("{"), reply.find("[")) if at >= 0]
+    if not starts:
+        return False
+    value = reply[min(starts) :].rstrip()
+    try:
+        json.JSONDecoder(strict=False).raw_decode(value)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(value) or error.msg.startswith("Unterminated string")
+    return False
+
+
+def binary_schema(schema: Any) -> Any:
+    """The schema as servers enforce it: no additional keys, and every integer (all are verdicts) is 0 or 1."""
+    if isinstance(schema, list):
+        return [binary_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {key: binary_schema(value) for key, value in schema.items()}
+    if schema.get("type") == "object":
+        strict["additionalProperties"] = False
+    if schema.get("type") == "integer":
+        strict["enum"] = [0, 1]
+    return strict
+
+
+def _schema_in(prompt: str) -> Any:
+    """The schema that ragas writes into each of its prompts, before any untrusted text."""
+    _, _, behind = prompt.partition(_SCHEMA_FOLLOWS)
+    schema, _ = json.JSONDecoder().raw_decode(behind)
+    return schema
 
 
 class _SameStatements(Faithfulness):  # type: ignore[misc]
@@ -121,11 +214,8 @@ class Ragas:
             raise UnusableReply("the judge wrote no question")
         evasive = [verdict for answer in answers for verdict in verdicts_in(answer)]
         assert self.embedder is not None  # noqa: S101 - there is one where this metric is chosen
-        asked, asked_back = (
-            await self.embedder.embed_query(row.question),
-            await self.embedder.embed_documents(questions),
-        )
-        metric.embeddings = _Embedded(asked, asked_back)
+        asked = await self.embedder.embed_query(row.question)
+        metric.embeddings = _Embedded(asked, await self.embedder.embed_documents(questions))
         value = float(metric._calculate_score(answers, {"user_input": row.question}))
         noted = "evasive answer; " if all(evasive) else ""
         # Rounding can take the cosine of a vector with itself past 1; NaN stays, and fails the score.
@@ -151,34 +241,27 @@ class Ragas:
         return float(np.clip(value, 0.0, 1.0)), said
 
 
-class _Judged(NamedTuple):
-    value: float
-    verdicts: list[int]
-    said: str
-    """The verdicts of each reply that has any."""
-
-
 async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """A statement supported by any window is supported. If windows have different numbers of verdicts (the judge
     splits a reference into sentences itself), the best window's value.
     """
     windows = [await _by_the_library(metric, replace(row, contexts=seen), llm) for seen in row.shown_at_once]
-    said = f"verdicts {' | '.join(one.said for one in windows)}"
-    verdicts = [one.verdicts for one in windows]
+    values, verdicts, listed = zip(*windows, strict=True)
+    said = f"verdicts {' | '.join(listed)}"
     if len(windows) == 1 or len(set(map(len, verdicts))) > 1:
-        return max(one.value for one in windows), said
+        return max(values), said
     stated = list(map(max, zip(*verdicts, strict=True)))
     return sum(stated) / len(stated), said
 
 
 async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """A context that was judged in parts is useful if any part is."""
-    found = await _by_the_library(metric, row, llm)
+    value, found, said = await _by_the_library(metric, row, llm)
     useful: dict[int, int] = {}
-    for rank, verdict in zip(row.ranks, found.verdicts, strict=bool(row.ranks)):
+    for rank, verdict in zip(row.ranks, found, strict=bool(row.ranks)):
         useful[rank] = max(verdict, useful.get(rank, 0))
     if len(useful) == len(row.ranks):
-        return found.value, f"verdicts {found.said}"
+        return value, f"verdicts {said}"
     verdicts = [Verification(reason="", verdict=verdict) for verdict in useful.values()]
     listed = "; ".join(map(str, useful.values()))
     return float(metric._calculate_average_precision(verdicts)), f"verdicts {listed}"
@@ -195,11 +278,12 @@ async def _coverage(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     return sum(verdicts) / len(verdicts), f"verdicts {' '.join(map(str, verdicts))}"
 
 
-async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
+async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[int], str]:
+    """The value, all verdicts, and how they are listed: by reply."""
     value, outputs = await _run(metric, row, llm)
     verdicts = [found for output in outputs if (found := verdicts_in(output))]
     said = "; ".join(" ".join(map(str, found)) for found in verdicts)
-    return _Judged(value, list(chain.from_iterable(verdicts)), said)
+    return value, list(chain.from_iterable(verdicts)), said
 
 
 async def _run(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[BaseModel]]:
@@ -214,21 +298,20 @@ async def _run(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[B
 
 async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """The value of the best window, which contains the answer."""
-    rated = [await _relevance(row.question, "\n".join(contexts), llm) for contexts in row.shown_at_once]
-    said = " | ".join(" ".join(f"{rating * 2:g}" for rating in ratings) for _, ratings in rated)
-    return max(value for value, _ in rated), f"ratings {said}"
-
-
-async def _relevance(question: str, contexts: str, llm: JudgeLLM) -> tuple[float, list[float]]:
-    # ragas' own method prints errors and continues.
-    metric, ratings = ContextRelevance(), []
-    for template in (metric.template_relevance1, metric.template_relevance2):
-        reply = await llm.ask(template.format(query=question, context=contexts), _RATING_SCHEMA)
-        rating, first = metric.process_score(reply), _NUMBER.search(reply)
-        if first is None or float(first[0]) != rating * 2:
-            raise UnusableReply(f"the judge's rating is neither 0, 1 nor 2: {_quoted(reply)}")
-        ratings.append(rating)
-    return float(metric.average_scores(*ratings)), ratings
+    metric, values, said = ContextRelevance(), [], []
+    for contexts in row.shown_at_once:
+        # ragas' own method prints errors and continues.
+        ratings = []
+        for template in (metric.template_relevance1, metric.template_relevance2):
+            prompt = template.format(query=row.question, context="\n".join(contexts))
+            reply = await llm.ask(prompt, _RATING_SCHEMA)
+            rating, first = metric.process_score(reply), _NUMBER.search(reply)
+            if first is None or float(first[0]) != rating * 2:
+                raise UnusableReply(f"the judge's rating is neither 0, 1 nor 2: {_quoted(reply)}")
+            ratings.append(rating)
+        values.append(float(metric.average_scores(*ratings)))
+        said.append(" ".join(f"{rating * 2:g}" for rating in ratings))
+    return max(values), f"ratings {' | '.join(said)}"
 
 
 def verdicts_in(output: BaseModel) -> list[int]:

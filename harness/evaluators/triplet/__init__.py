@@ -13,8 +13,7 @@ The facts of a text are its triplets (head, relation, tail), extracted by the ju
 A and R are the extractions of answer and reference, one call per 1,200 characters. Each text is extracted
 once for all metrics of a run, and paid once for all runs: R once per data set.
 
-LLM-eval (Dong 2025) as published, for `metrics` that name it; two calls for the judged ones, of which the cosine
-variants share the first:
+LLM-eval (Dong 2025) as published, if `metrics` names it; the cosine variants share the first of two calls:
 
 | measure `triplet_..._published` | first call | value |
 |--|--|--|
@@ -25,24 +24,19 @@ variants share the first:
 
 They see neither the question nor, in the second call, the texts. A passage is what the judge wrote; the
 explanation says how many are literal. A cosine is near if it is greater than `threshold`. At most 24 triplets of
-a text count.
-Response relevancy is as published where the contexts fit `context_characters`.
+a text count. Response relevancy is as published where the contexts fit `context_characters`.
 
-- **The judge reads all contexts**, in rank order and numbered as the generator saw them. If they are longer
-  than `context_characters`, one call per window (`harness.evaluators.context_windows`). Every score has the
-  share of the contexts that was read.
-- **Response relevancy**: the judge writes `questions` questions in one call, from the contexts only.
-  Several windows are averaged, weighted by length, so a longer prompt has no more chances.
-- **Faithfulness**: the judge replies with one number for each triplet: the passage that supports it, or 0. The
-  explanation keeps the numbers. A triplet is supported if any window supports it.
-- **Factual correctness** is recall, TP / (TP + FN). The judge sees the answer, not its triplets, because
-  facts that the extraction missed would count as missing; and the question, which a "Yes" refers to.
-- **The cosine variants** replace the judge by embeddings of "head relation tail". A context is embedded as text:
-  extracting its triplets would cost more than all metrics together. A context longer than the default embedder's
-  window (256 tokens) is split into windows of 1,000 characters, and the nearest one counts. For correctness a
-  triplet is found at a cosine of `threshold`, ties included.
-- More than 24 triplets are judged in several calls. An answer of over 6,000 characters is compared with the
-  reference part by part.
+- The judge reads all contexts as the generator saw them, window by window if they are longer than
+  `context_characters` (`harness.evaluators.context_windows`).
+- Response relevancy: the judge writes `questions` questions in one call, from the contexts only. Several windows
+  are averaged, weighted by length, so a longer prompt has no more chances.
+- Faithfulness: the judge replies with one number for each triplet: the passage that supports it, or 0. Support by
+  any window counts.
+- Factual correctness is recall, TP / (TP + FN). The judge sees the answer, not its triplets, because facts that
+  the extraction missed would count as missing; and the question, which a "Yes" refers to.
+- The cosine variants embed "head relation tail", and contexts as text, in windows of 1,000 characters of which the
+  nearest counts. For correctness a triplet is found at a cosine of `threshold`, ties included.
+- More than 24 triplets are judged in several calls, an answer of over 6,000 characters part by part.
 
 | | score |
 |--|--|

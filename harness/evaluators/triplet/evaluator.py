@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from harness.core.records import Score, Triplet
@@ -14,23 +14,26 @@ from harness.evaluators.score_preconditions import reference_answer, score_witho
 from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
 from harness.evaluators.triplet.published import PublishedJudging
 from harness.evaluators.triplet.verdicts import (
+    MATERIAL,
     PUBLISHED,
     TripletMetric,
     TripletParams,
+    ask,
     joined,
-    questions_answered,
     rounded,
     share_found,
-    stated_triplets,
-    supporting_passages,
     texts_of_triplets,
+    verdicts_on,
 )
 from harness.evaluators.triplet_extraction import judged_extractions
 from harness.extraction.text_windows import windows_of
+from harness.llm_utils.answer_contract import RULE, quoted
+from harness.llm_utils.structured_output import list_of, string_of
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, PanelFigure, ScoringInput, Sides
 
 _LONGEST_ANSWER = 6_000
 """Characters of a window of an answer."""
+_LONGEST_QUESTION = 160
 _FIGURE = PanelFigure(
     "judged_triplet",
     "Triplets",
@@ -115,20 +118,51 @@ class Judging(PublishedJudging):
     async def response_relevancy(self, case: ScoringInput) -> Judgement:
         reading = self._reading(case)
         asked: list[str] = []
-        for window in reading.windows:
-            asked += await questions_answered(self._runtime.judge, window.text, self._params.questions)
-        cosines = (await cosine_matrix(self._runtime.embedder, asked, [case.query.text])).max(axis=1).tolist()
         each = self._params.questions
+        for window in reading.windows:
+            asked += await self._questions(window.text, each)
+        cosines = (await cosine_matrix(self._runtime.embedder, asked, [case.query.text])).max(axis=1).tolist()
         highest = [max(cosines[start : start + each]) for start in range(0, len(cosines), each)]
         several = f"windows {rounded(highest)}" if len(highest) > 1 else ""
         nearest = f"nearest of {len(asked)}: {asked[cosines.index(max(cosines))]}"
         return reading.mean(highest), joined(several, nearest), reading.share_read
 
+    async def _questions(self, text: str, count: int) -> list[str]:
+        """This number of questions that the text answers, written in one call without knowing the query."""
+        wanted = "one short question" if count == 1 else f"{count} different short questions"
+        task = (
+            f"Write {wanted} that the text answers. Each can be understood without the text: it names the people, "
+            'things and places that it asks about. Reply with JSON only: {"questions": ["..."]}'
+        )
+        schema = {"questions": {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}}
+
+        def read(reply: Mapping[str, Any]) -> list[str]:
+            listed = reply.get("questions")
+            if not isinstance(listed, list) or len(listed) != count:
+                raise ValueError(f"no list of {count} questions")
+            if not all(isinstance(one, str) and one.strip() for one in listed):
+                raise ValueError("one of its questions is empty or no text")
+            return [" ".join(one.split())[:_LONGEST_QUESTION] for one in listed]
+
+        system, user = f"You write questions about a text. {RULE}\n{task}", f"{quoted('text', text)}\n\n{task}"
+        # 160 characters are about 40 tokens.
+        return await ask(self._runtime.judge, system, user, schema, read, 20 + 50 * count)
+
     async def faithfulness(self, case: ScoringInput) -> Judgement:
         triplets = await self._answer_triplets(case)
         reading = self._reading(case)
-        judge = self._runtime.judge
-        windows = [await supporting_passages(judge, window, triplets) for window in reading.windows]
+        windows = [
+            await verdicts_on(
+                self._runtime.judge,
+                triplets,
+                role=f"You look for the passage that supports a statement. {MATERIAL}",
+                task="For each statement give the number of the passage that states it, or 0 if no passage does.",
+                material=quoted("passages", window.text),
+                name="passages",
+                numbers=window.ranks,
+            )
+            for window in reading.windows
+        ]
         numbers = [next(filter(None, of_triplet), 0) for of_triplet in zip(*windows, strict=True)]
         by = f"supported, by passages {' '.join(map(str, numbers))}"
         return *share_found(triplets, [number > 0 for number in numbers], by), reading.share_read
@@ -141,8 +175,18 @@ class Judging(PublishedJudging):
 
     async def factual_correctness(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
-        judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
-        windows = [await stated_triplets(judge, case.query.text, part, triplets) for part in parts]
+        windows = [
+            await verdicts_on(
+                self._runtime.judge,
+                triplets,
+                role=f"You compare an answer to a question with statements. {MATERIAL}",
+                task="For each statement give 1 if the answer, as a reply to the question, says the same in any "
+                "words, and 0 if it says something else or nothing about it.",
+                material=f"{quoted('question', case.query.text)}\n\n{quoted('answer', part)}",
+                name="stated",
+            )
+            for part in windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
+        ]
         return share_found(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
 
     async def factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
@@ -160,16 +204,15 @@ class Judging(PublishedJudging):
         return reading_of(case.prediction.contexts, self._params.context_characters)
 
     async def _answer_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
-        triplets = await self._extractions.of(case.prediction.answer or "")
-        if not triplets:
-            raise NotApplicable("no triplet was extracted from the answer")
-        return triplets
+        return await self._triplets(case.prediction.answer or "", "answer")
 
     async def _reference_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
-        triplets = await self._extractions.of(reference_answer(case.reference))
-        if not triplets:
-            raise NotApplicable("no triplet was extracted from the reference")
-        return triplets
+        return await self._triplets(reference_answer(case.reference), "reference")
+
+    async def _triplets(self, text: str, side: str) -> tuple[Triplet, ...]:
+        if triplets := await self._extractions.of(text):
+            return triplets
+        raise NotApplicable(f"no triplet was extracted from the {side}")
 
 
 class TripletEvaluator(JudgedEvaluator):

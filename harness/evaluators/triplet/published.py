@@ -1,10 +1,8 @@
-"""LLM-eval's faithfulness and factual correctness as published (Dong 2025, sections IV-B and V-A): two calls each.
-
-The paper describes its requests and prints none, so they are in our words. Each measure and its validation by
-cosine share the first call.
+"""LLM-eval's faithfulness and factual correctness as published (Dong 2025, sections IV-B and V-A): two calls each,
+in our words, of which a metric and its validation by cosine share the first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -58,9 +56,16 @@ class PublishedJudging:
 
     async def faithfulness_published(self, case: ScoringInput) -> Judgement:
         reading, support = await self.support(case)
-        flags = (
-            await supported_facts(self._runtime.judge, support) if support.passages else [0] * len(support.facts)
-        )
+        flags = [0] * len(support.facts)
+        if support.passages:
+            flags = await verdicts_on(
+                self._runtime.judge,
+                support.facts,
+                role=f"You check statements against passages. {MATERIAL}",
+                task="For each statement give 1 if the passages support it, and 0 if they do not.",
+                material=quoted("passages", BETWEEN.join(support.passages)),
+                name="supported",
+            )
         value, reason = share_found(support.facts, [flag > 0 for flag in flags], "supported")
         return value, joined(_passages_said(support, reading), reason), reading.share_read
 
@@ -76,7 +81,8 @@ class PublishedJudging:
         lists = await self._lists(case)
         if not lists.answer:
             return 0.0, _nothing_extracted(case.prediction.answer or "", "answer")
-        return _recall(*await common_and_missing(self._runtime.judge, lists), "counted by the judge")
+        found, missing = await common_and_missing(self._runtime.judge, lists)
+        return found / (found + missing), f"TP {found}, FN {missing}, counted by the judge"
 
     async def factual_correctness_cosine_published(self, case: ScoringInput) -> Judgement:
         lists = await self._lists(case)
@@ -86,24 +92,26 @@ class PublishedJudging:
         cosines = await cosine_matrix(self._runtime.embedder, answer, reference)
         is_near = cosines > self._params.threshold + TOLERANCE
         found, missing = int(is_near.any(axis=1).sum()), int((~is_near.any(axis=0)).sum())
-        return _recall(found, missing, f"above a cosine of {self._params.threshold:g}")
+        said = f"TP {found}, FN {missing}, above a cosine of {self._params.threshold:g}"
+        return found / (found + missing), said
 
     async def support(self, case: ScoringInput) -> tuple[ContextReading, Support]:
         """The first call of faithfulness. NotApplicable: the answer states no fact."""
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         windows = tuple(window.text for window in reading.windows)
         answer = case.prediction.answer or ""
-        support = await self._supports.of((answer, *windows), partial(self._extract, answer, windows))
+
+        async def extract() -> Support:
+            # Of all windows, each fact and passage once: a reply can miss facts of the answer.
+            found = [await extract_support(self._runtime.judge, answer, window) for window in windows]
+            facts = dict.fromkeys(fact for support in found for fact in support.facts)
+            passages = dict.fromkeys(passage for support in found for passage in support.passages)
+            return Support(tuple(facts), tuple(passages))
+
+        support = await self._supports.of((answer, *windows), extract)
         if not support.facts:
             raise NotApplicable(_nothing_extracted(answer, "answer"))
         return reading, support
-
-    async def _extract(self, answer: str, windows: Sequence[str]) -> Support:
-        """The facts and passages of all windows, each once: a reply can miss facts of the answer."""
-        found = [await extract_support(self._runtime.judge, answer, window) for window in windows]
-        facts = dict.fromkeys(fact for support in found for fact in support.facts)
-        passages = dict.fromkeys(passage for support in found for passage in support.passages)
-        return Support(tuple(facts), tuple(passages))
 
     async def _lists(self, case: ScoringInput) -> FactLists:
         texts = case.prediction.answer or "", reference_answer(case.reference)
@@ -120,10 +128,6 @@ def _nothing_extracted(text: str, whose: str) -> str:
     if len(text.split()) >= _SEVERAL_WORDS:
         raise ValueError(f"the judge extracted no triplet from several words of the {whose}")
     return f"no triplet was extracted from the {whose}"
-
-
-def _recall(found: int, missing: int, how: str) -> Judgement:
-    return found / (found + missing), f"TP {found}, FN {missing}, {how}"
 
 
 def _passages_said(support: Support, reading: ContextReading) -> str:
@@ -154,18 +158,6 @@ async def extract_support(judge: ChatModel, answer: str, contexts: str) -> Suppo
 
     # 800 characters are about 200 tokens; few passages are that long.
     return await ask(judge, system, f"{material}\n\n{form}", schema, read, MAX_TOKENS + 100 * _MOST_PASSAGES)
-
-
-async def supported_facts(judge: ChatModel, support: Support) -> list[int]:
-    """The second call of faithfulness: for each fact 1 if the passages support it, otherwise 0."""
-    return await verdicts_on(
-        judge,
-        support.facts,
-        role=f"You check statements against passages. {MATERIAL}",
-        task="For each statement give 1 if the passages support it, and 0 if they do not.",
-        material=quoted("passages", BETWEEN.join(support.passages)),
-        name="supported",
-    )
 
 
 async def extract_lists(judge: ChatModel, answer: str, reference: str) -> FactLists:

@@ -1,5 +1,5 @@
-"""Parameters and judge calls: a verdict on every triplet of a list, as one number each (few tokens, unambiguous),
-and the questions that an answer could answer. Also what results say.
+"""Parameters, the judge call with a verdict on every triplet of a list (a number each: few tokens, unambiguous),
+and the wording of explanations.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import Field
 
 from harness.core.records import Triplet
-from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextWindow
+from harness.evaluators.context_windows import LONGEST, ContextCharacters
 from harness.llm_utils.answer_contract import RULE, quoted
-from harness.llm_utils.structured_output import Question, ask_json, integer_among, list_of, object_of, string_of
+from harness.llm_utils.structured_output import Question, ask_json, list_of, object_of
 from harness.protocols import ChatModel, Message, Params
 
 T = TypeVar("T")
@@ -41,32 +41,6 @@ class TripletParams(Params):
     """Size of a window of contexts: longer contexts are judged window by window."""
 
 
-_LONGEST_QUESTION = 160
-_ROLE = f"You write questions about a text. {RULE}"
-
-
-async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[str, ...]:
-    """This number of questions that the text answers, written in one call without knowing the query."""
-    wanted = "one short question" if count == 1 else f"{count} different short questions"
-    task = (
-        f"Write {wanted} that the text answers. Each can be understood without the text: it names the people, "
-        'things and places that it asks about. Reply with JSON only: {"questions": ["..."]}'
-    )
-    schema = {"questions": {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}}
-
-    def read(reply: Mapping[str, Any]) -> tuple[str, ...]:
-        listed = reply.get("questions")
-        if not isinstance(listed, list) or len(listed) != count:
-            raise ValueError(f"no list of {count} questions")
-        if not all(isinstance(one, str) and one.strip() for one in listed):
-            raise ValueError("one of its questions is empty or no text")
-        return tuple(" ".join(one.split())[:_LONGEST_QUESTION] for one in listed)
-
-    # 160 characters are about 40 tokens.
-    user = f"{quoted('text', text)}\n\n{task}"
-    return await ask(judge, f"{_ROLE}\n{task}", user, schema, read, 20 + 50 * count)
-
-
 async def ask(
     judge: ChatModel,
     system: str,
@@ -85,32 +59,6 @@ async def ask(
 AT_ONCE = 24
 """Triplets per call: the number from one window, which a small model can still handle."""
 MATERIAL = f"{RULE} Only what stands there counts, not what you know."
-
-
-async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets: Sequence[Triplet]) -> list[int]:
-    """For each triplet the number of the window's passage that supports it; 0 if none does."""
-    return await verdicts_on(
-        judge,
-        triplets,
-        role=f"You look for the passage that supports a statement. {MATERIAL}",
-        task="For each statement give the number of the passage that states it, or 0 if no passage does.",
-        material=quoted("passages", window.text),
-        name="passages",
-        numbers=window.ranks,
-    )
-
-
-async def stated_triplets(judge: ChatModel, question: str, answer: str, triplets: Sequence[Triplet]) -> list[int]:
-    """For each triplet 1 if this answer to the question states it, otherwise 0."""
-    return await verdicts_on(
-        judge,
-        triplets,
-        role=f"You compare an answer to a question with statements. {MATERIAL}",
-        task="For each statement give 1 if the answer, as a reply to the question, says the same in any words, "
-        "and 0 if it says something else or nothing about it.",
-        material=f"{quoted('question', question)}\n\n{quoted('answer', answer)}",
-        name="stated",
-    )
 
 
 async def verdicts_on(
@@ -147,7 +95,8 @@ async def verdicts_on(
                 raise ValueError(f"one of its numbers is not among {', '.join(map(str, sorted(allowed)))}")
             return listed
 
-        schema = {name: {**list_of(integer_among(allowed), count), "minItems": count}}
+        verdict = {"type": "integer", "enum": sorted(allowed)}
+        schema = {name: {**list_of(verdict, count), "minItems": count}}
         found += await ask(judge, f"{role}\n{task}", user, schema, read, 20 + 4 * count)
     return found
 

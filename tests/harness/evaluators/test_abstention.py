@@ -47,7 +47,7 @@ def test_an_answer_before_or_behind_an_abstention_counts(language: str) -> None:
 
 
 @EVERY
-def test_of_several_verdicts_the_last_one_counts_and_a_remark_about_something_else_is_none(language: str) -> None:
+def test_the_last_verdict_counts_and_a_remark_about_something_else_is_none(language: str) -> None:
     """Also where the answer is a JSON object or labelled."""
     said = {decides: answers(language, abstaining=decides, table="last_verdicts.csv") for decides in (True, False)}
     assert min(map(len, said.values())) >= (39 if language == "en" else 2)
@@ -79,27 +79,26 @@ def test_a_citation_decides_nothing(language: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["Google", "Yes", "Sam Bankman-Fried", "In March 2023", "Both articles"])
-def test_an_answer_behind_the_contracts_phrase_is_never_hidden_by_it(answer: str) -> None:
+def test_an_answer_after_the_phrase_of_the_prompt_counts(answer: str) -> None:
     joints = (": ", ". ", "\n", ", ", " - ", " (", "; ", ", but ", ", probably ")
     assert not any(abstains(f"Insufficient information{joint}{answer}") for joint in joints)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "no ",
-        "so, ",
-        "Passage 1 is about it. ",
-        "{",
-        "Answer: ",
-        "nicht ",
-        "daher, ",
-        "不知道",
-        "わかりません",
-        "لا ",
-        "non, ",
-        "je ne sais pas ",
-    ],
-)
+UNITS = [
+    "no ",
+    "so, ",
+    "Passage 1 is about it. ",
+    "{",
+    "Answer: ",
+    "nicht ",
+    "daher, ",
+    "不知道",
+    "わかりません",
+    "لا ",
+    "non, ",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_a_long_answer_takes_bounded_time(unit: str) -> None:
     assert not abstains(unit * 3_000)

@@ -2,14 +2,12 @@
 
 import pytest
 from records import FAILED
-from scoring import score_one
+from scoring import reference, score_one
 
 from harness.core.records import Prediction, Reference, Score
 from harness.evaluators.answer import ACCURACY, EM, SPEC, TOKEN_F1
 from harness.evaluators.score_preconditions import is_null
 from harness.protocols import ConstantAnswer, Measure
-
-from .conftest import MakeReference
 
 
 def score(answers: tuple[str, ...], answer: str | None) -> dict[str, Score]:
@@ -29,7 +27,6 @@ def values(scores: dict[str, Score], measures: tuple[str, ...] = VERDICTS) -> tu
 @pytest.mark.parametrize(
     ("references", "answer", "expected"),
     [
-        (("Google",), "google", (1.0, None, 0.0)),
         (("Google",), "Apple", (0.0, None, 0.0)),
         (("Google",), "I don't know", (0.0, None, 1.0)),
         (("Apple", "Google"), "google", (1.0, None, 0.0)),
@@ -38,7 +35,6 @@ def values(scores: dict[str, Score], measures: tuple[str, ...] = VERDICTS) -> tu
         (NULL, "", (0.0, 1.0, None)),
         (("Google",), "", (0.0, None, 0.0)),
         (("No Answer Present.",), "Unknown", (1.0, 0.0, None)),
-        ((), "Google", (None, None, None)),
         (("", " "), "", (None, None, None)),
     ],
 )
@@ -51,18 +47,14 @@ def test_each_measure_of_one_answer(
 @pytest.mark.parametrize(
     ("references", "answer", "expected"),
     [
-        (("Google",), "google", (1.0, 1.0, 1.0, 1.0)),
         (("Google",), "It was Google", (0.0, 0.5, 1.0, 1.0)),
         (("Yes",), "True", (0.0, 0.0, 1.0, 0.0)),
         (("The Fed",), "the one", (0.0, 0.0, 0.0, 1.0)),
         (("Apple", "Google Search"), "Google", (0.0, 2 / 3, 0.0, 1.0)),
         (NULL, "insufficient information", (1.0, 1.0, 1.0, 1.0)),
         (NULL, "I don't know", (0.0, 0.0, 1.0, 0.0)),
-        (NULL, "Google", (0.0, 0.0, 0.0, 0.0)),
-        (("Google",), "", (0.0, 0.0, 0.0, 0.0)),
         (("A",), "", (0.0, 0.0, 0.0, 0.0)),
         (("Zürich",), "ZÜRICH.", (1.0, 1.0, 1.0, 0.0)),
-        (("東京",), "東京です。", (0.0, 2 / 3, 1.0, 0.0)),
         ((), "Google", (None, None, None, None)),
     ],
 )
@@ -78,18 +70,15 @@ def test_a_failed_query_gets_the_worst_value_of_every_measure_but_is_no_abstenti
     assert values(score(NULL, None), OVERLAP) == (0.0, 0.0, 0.0, 0.0)
 
 
-def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query(reference: MakeReference) -> None:
+def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query() -> None:
     assert is_null(reference("q", "Insufficient information.", "unknown"))
     assert not is_null(reference("q", "Insufficient information.", "Google"))
     assert not is_null(reference("q"))
 
 
-def test_the_explanation_shows_the_no_that_was_read_out_of_a_sentence() -> None:
+def test_the_explanation_shows_the_forms_that_were_compared() -> None:
     assert score(("no",), "No, it fell.")["accuracy"].explanation == "'no' against 'no'"
     assert score(("Google",), "No, it fell.")["accuracy"].explanation == "'no it fell' against 'google'"
-
-
-def test_the_explanation_of_an_overlap_shows_the_form_that_its_source_compares() -> None:
     scores = score(("The C.E.O.",), "a CEO of the firm")
     assert scores["em"].explanation == scores["token_f1"].explanation == "'ceo of firm' against 'ceo'"
     assert scores["accuracy_multihop_compat"].explanation == "shared: 'the'"
@@ -105,22 +94,10 @@ def best(measure: Measure, answers: list[str], weights: list[float] | None = Non
     return measure.constant(references, weights or [1.0] * len(answers))
 
 
-def test_the_most_frequent_reference_answer_is_right_as_often_as_it_is_given() -> None:
-    found = best(ACCURACY, ["No", "Yes", "no.", "Sam", "NO"])
-    assert found == ConstantAnswer("No", (1.0, 0.0, 1.0, 0.0, 1.0))
-
-
-def test_what_a_query_weighs_decides_which_is_best() -> None:
-    found = best(ACCURACY, ["No", "No", "Yes"], [1.0, 1.0, 5.0])
-    assert found is not None
-    assert found.answer == "Yes"
-
-
-def test_part_of_an_answer_counts_where_the_measure_counts_parts() -> None:
-    found = best(TOKEN_F1, ["red house", "red house", "red barn"])
-    assert found == ConstantAnswer("red house", (1.0, 1.0, 0.5))
-    assert best(EM, ["red house", "red house", "red barn"]) == ConstantAnswer("red house", (1.0, 1.0, 0.0))
-
-
-def test_without_reference_answers_there_is_none() -> None:
+def test_the_best_constant_answer_is_the_reference_answer_with_the_highest_weighted_mean() -> None:
+    assert best(ACCURACY, ["No", "Yes", "no.", "Sam", "NO"]) == ConstantAnswer("No", (1.0, 0.0, 1.0, 0.0, 1.0))
+    assert best(ACCURACY, ["No", "No", "Yes"], [1.0, 1.0, 5.0]) == ConstantAnswer("Yes", (0.0, 0.0, 1.0))
+    houses = ["red house", "red house", "red barn"]
+    assert best(TOKEN_F1, houses) == ConstantAnswer("red house", (1.0, 1.0, 0.5))
+    assert best(EM, houses) == ConstantAnswer("red house", (1.0, 1.0, 0.0))
     assert best(ACCURACY, ["", ""]) is None

@@ -26,7 +26,7 @@ loading.MINILM_TORCH, loading.MINILM_TOKENIZER = {TINY_TORCH!r}, {TINY_TOKENIZER
 print(loading.minilm_folder())
 """
 SCORED = """
-from harness.evaluators.bertscore.encoder import TokenEncoder
+from harness.evaluators.bertscore.loading import TokenEncoder
 from harness.evaluators.bertscore.loading import load
 encoder = TokenEncoder(load("minilm-torch", None))
 (vectors,) = encoder.embed(encoder.split("The sky is blue."))

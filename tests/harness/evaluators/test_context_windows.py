@@ -26,21 +26,6 @@ def test_a_context_that_does_not_fit_any_more_begins_the_next_window_under_its_o
     assert reading.windows[1].text == f"[3] {'c' * 90}"
 
 
-def test_a_context_longer_than_a_window_is_cut_where_sentences_end_and_keeps_its_number() -> None:
-    text = "Ann founded Acme. " * 40
-    reading = reading_of(contexts_of("short", text), 300)
-    parts = [unit for unit in reading.units if unit.rank == 2]
-    assert len(parts) > 1
-    assert all(unit.text.startswith("[2] Ann") and unit.text.endswith("Acme.") for unit in parts)
-    assert reading.share_read == 1.0
-
-
-def test_a_blank_context_is_not_read_and_keeps_the_numbers_of_the_others() -> None:
-    reading = reading_of(contexts_of("", "two", " \n"), 300)
-    assert [unit.text for unit in reading.units] == ["[2] two"]
-    assert reading.share_read == 1.0
-
-
 def test_a_mean_over_windows_counts_each_by_how_much_of_the_contexts_it_holds() -> None:
     reading = reading_of(contexts_of("a" * 190, "b" * 90), 200)
     assert reading.mean([1.0, 0.0]) == 190 / 280

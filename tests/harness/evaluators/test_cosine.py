@@ -45,19 +45,6 @@ def test_of_several_references_the_nearest_counts() -> None:
     assert {found[name].value for name in ("answer_reference", "reference_found", "answer_backed")} == {1.0}
 
 
-def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_value() -> None:
-    found = scores("Insufficient information.")
-    kept = {name for name, score in found.items() if score.status == "scored"}
-    assert kept == {"contexts_question"}
-    assert "abstains" in found["answer_reference"].explanation
-
-
-@pytest.mark.parametrize("references", [(), ("Yes",), ("Insufficient information.",)])
-def test_without_a_worded_reference_nothing_is_held_against_it(references: Sequence[str]) -> None:
-    found = scores(references=references)
-    assert {found[name].status for name in ("answer_reference", "reference_found")} == {"not_applicable"}
-
-
 def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero() -> None:
     class Broken(WordEmbedder):
         async def embed_documents(self, texts: Sequence[str]) -> Any:

@@ -6,7 +6,7 @@ from runtimes import Embedder
 from scoring import BareEvaluation, score_one
 
 from harness.core.records import Context, Prediction, Score
-from harness.evaluators.evidence import MEASURES, SPEC
+from harness.evaluators.evidence import SPEC
 from harness.protocols import RunFacts
 
 A, B = "The mill was repaired under Mira Holt.", "Tidewright Power built the Gull Sound array in 1998."
@@ -54,7 +54,7 @@ def test_recall_is_of_facts_and_precision_of_sentences() -> None:
         ("Ondrevik built the signals in 1998.", False),
     ],
 )
-def test_a_sentence_is_a_fact_s_where_they_share_half_of_the_shorter_one(offered: str, is_same: bool) -> None:
+def test_a_sentence_covers_a_fact_if_they_share_half_of_the_shorter_one(offered: str, is_same: bool) -> None:
     assert values([B], sentence(offered))["evidence_recall"] == float(is_same)
 
 
@@ -62,34 +62,27 @@ def test_a_sentence_is_a_fact_s_where_they_share_half_of_the_shorter_one(offered
     ("offered", "fact", "is_same"),
     [
         ("Yes.", "Yes. Revenues rose by 5% to a record.", False),
-        ("Yes.", "Revenues rose by 5% to a record", False),
         ("rose by 5% to", "Revenues rose by 5% to a record", False),
         ("Revenues rose by 5% to a rec", "Revenues rose by 5% to a record", True),
         # A fact that is short itself has to be there whole.
         ("Ann left.", "Ann left.", True),
         ("It is said that Ann left.", "Ann left.", True),
         ("Ann lef", "Ann left.", False),
-        ("It lasts 120 days.", "20 days", False),
         ("It lasts 120 days, or 20 days.", "20 days", True),
         ("東京は日本の首都", "首都のことだが、東京は日本の首都である。", True),
         ("東京は", "首都のことだが、東京は日本の首都である。", False),
     ],
 )
-def test_a_few_letters_that_stand_in_a_fact_prove_nothing(offered: str, fact: str, is_same: bool) -> None:
+def test_a_short_common_substring_proves_nothing(offered: str, fact: str, is_same: bool) -> None:
     found = values([fact], sentence(offered))
     assert (found["evidence_recall"], found["evidence_precision"]) == (float(is_same), float(is_same))
 
 
-def test_an_answer_without_a_sentence_is_worth_nothing() -> None:
-    found = values([A])
-    assert [found[name] for name in ("evid", "evidence_recall", "evidence_precision")] == [0.0, 0.0, 0.0]
-
-
-def test_a_failed_query_counts_as_nothing() -> None:
-    found = scores([A], None)
-    assert {found[measure.name].status for measure in MEASURES[:3]} == {"imputed"}
-    assert {found[measure.name].value for measure in MEASURES[:3]} == {0.0}
-    assert found["evidence_characters"].status == "not_applicable"
+def test_an_answer_without_a_sentence_and_a_failed_query_score_zero() -> None:
+    assert [score.value for score in scores([A], []).values()] == [0.0] * 4
+    failed = scores([A], None)
+    assert failed.pop("evidence_characters").status == "not_applicable"
+    assert {(score.status, score.value) for score in failed.values()} == {("imputed", 0.0)}
 
 
 @pytest.mark.parametrize(

@@ -3,28 +3,24 @@
 import asyncio
 
 import pytest
-from scoring import BareEvaluation
+from scoring import BareEvaluation, record, reference
 
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.records import Query, Score
 from harness.evaluators.judge_calls import Judgement, NotApplicable, judge_each
 from harness.protocols import Measure, ScoringInput
 
-from .conftest import MakeRecord, MakeReference
-
 MEASURES = tuple(Measure(name=name, summary=name, failure_value=0.0) for name in ("first", "second"))
 CONCURRENCY = BareEvaluation.concurrency
 
 
-@pytest.fixture
-def cases(record: MakeRecord, reference: MakeReference) -> list[ScoringInput]:
-    return [
-        ScoringInput(Query(query_id=name, text=name), reference(name, "Ann"), record(name, "Ann"), MEASURES)
-        for name in ("q1", "q2")
-    ]
+CASES = [
+    ScoringInput(Query(query_id=name, text=name), reference(name, "Ann"), record(name, "Ann"), MEASURES)
+    for name in ("q1", "q2")
+]
 
 
-async def judged(cases: list[ScoringInput], outcome: Judgement | Exception) -> list[Score]:
+async def judged(outcome: Judgement | Exception) -> list[Score]:
     """Every score, where the second measure of the second query has this outcome and all others 0.5."""
 
     async def judge(case: ScoringInput, measure: Measure) -> Judgement:
@@ -34,7 +30,7 @@ async def judged(cases: list[ScoringInput], outcome: Judgement | Exception) -> l
             raise outcome
         return outcome
 
-    return await judge_each(cases, BareEvaluation(), judge)
+    return await judge_each(CASES, BareEvaluation(), judge)
 
 
 OUTCOMES = [
@@ -46,23 +42,21 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("outcome", "expected"), OUTCOMES)
-async def test_each_outcome_is_the_status_of_its_own_score_and_of_no_other(
-    cases: list[ScoringInput], outcome: Judgement | Exception, expected: tuple[str, str]
+async def test_each_outcome_is_the_status_of_its_own_score_alone(
+    outcome: Judgement | Exception, expected: tuple[str, str]
 ) -> None:
-    *others, last = await judged(cases, outcome)
+    *others, last = await judged(outcome)
     assert (last.status, last.explanation) == expected
     assert (last.value is None) == (last.status != "scored")
     assert {(score.status, score.value, score.explanation) for score in others} == {("scored", 0.5, "fair")}
 
 
-async def test_what_the_user_has_to_fix_ends_the_evaluation(cases: list[ScoringInput]) -> None:
+async def test_an_error_that_the_user_must_fix_ends_the_evaluation() -> None:
     with pytest.raises(StoreError, match="disk full"):
-        await judged(cases, StoreError("disk full", "free some space"))
+        await judged(StoreError("disk full", "free some space"))
 
 
-async def test_as_many_judgements_are_under_way_as_are_worth_having_and_progress_counts_them(
-    cases: list[ScoringInput],
-) -> None:
+async def test_judgements_run_within_the_limit_and_progress_counts_them() -> None:
     runtime, under_way, most = BareEvaluation(), 0, 0
 
     async def judge(_case: ScoringInput, _measure: Measure) -> Judgement:
@@ -73,7 +67,7 @@ async def test_as_many_judgements_are_under_way_as_are_worth_having_and_progress
         under_way -= 1
         return 1.0, ""
 
-    await judge_each(cases, runtime, judge)
+    await judge_each(CASES, runtime, judge)
     assert most == CONCURRENCY
     assert [done for done, _, _ in runtime.told] == list(range(5))
     assert {total for _, total, _ in runtime.told} == {4}

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from judges import WordEmbedder
 from quoted_texts import HOSTILE, MARK, check_quoted
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, every_metric, score_all
+from scoring import BareEvaluation, build_scorer, every_metric, record, reference, score_all
 
 from harness.core.records import Context, Prediction
 from harness.models.fake_model import example_of
 from harness.registry import EVALUATORS
-
-from .conftest import MakeRecord, MakeReference
 
 # The prompts of the ragas package are the package's own: texts stand in JSON, or in its template.
 JUDGED = sorted(name for name in EVALUATORS.names() if "judge" in EVALUATORS.load(name).roles and name != "ragas")
@@ -34,9 +32,7 @@ def reply(asked: Asked) -> str:
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_a_judge_is_shown_texts_of_others_between_tags_only(
-    name: str, record: MakeRecord, reference: MakeReference
-) -> None:
+def test_a_judge_is_shown_texts_of_others_between_tags_only(name: str) -> None:
     chat, question = Chat(reply), f"Who founded {HOSTILE}"
     spec = EVALUATORS.load(name)
     scorer = build_scorer(spec, every_metric(spec), BareEvaluation(chat, WordEmbedder()))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from journals import usage_by_role
+from scoring import record, reference
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.core.records import Context, Cost, Prediction
@@ -15,14 +16,14 @@ from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.store import RunDir
 
-from .conftest import MakeRecord, MakeReference, MakeRun
+from .conftest import MakeRun
 
 REFERENCE = "Ann founded Acme. Acme makes rockets."
 CONTEXTS = tuple(Context(text=text, doc_ids=("d",)) for text in ("Cats purr.", "Ann founded Acme."))
 
 
 @pytest.fixture
-def run(make_run: MakeRun, record: MakeRecord, reference: MakeReference) -> RunDir:
+def run(make_run: MakeRun) -> RunDir:
     """Three answers to queries with the same contexts and reference."""
     names = [f"q{number}" for number in range(3)]
     said = [Prediction(answer=f"Ann founded Acme in {name}.", contexts=CONTEXTS) for name in names]

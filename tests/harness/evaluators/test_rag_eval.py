@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, score_one
+from scoring import BareEvaluation, passages, score_one
 
 from harness.core.errors import ModelUnavailable, NoLogprobs
-from harness.core.records import RunRecord, Score
+from harness.core.records import Prediction, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
-from harness.protocols import Message, RunFacts
-
-from .conftest import MakeRecord
+from harness.protocols import Message
 
 GRADES = {"query_relevance": 4, "factual_accuracy": 3, "coverage": 2, "coherence": 5, "fluency": 1}
 VALUES = {
@@ -41,33 +39,37 @@ def asked_for(asked: Asked) -> list[str]:
     return list(asked.json_schema["properties"])
 
 
+Params = RagEvalParams | g_eval.GEvalParams
+
+
 def scores_of(
     judge: Chat,
-    record: RunRecord,
-    params: RagEvalParams | g_eval.GEvalParams | None = None,
-    references: tuple[str, ...] = (),
-    facts: RunFacts | None = None,
-) -> list[Score]:
+    params: Params | None = None,
+    answer: str = "Ann did.",
+    contexts: Sequence[str] = ("It was Ann.",),
+    **about: Any,
+) -> dict[str, Score]:
     """By RAG-Eval, or by G-Eval if the parameters are its own."""
     spec = g_eval.SPEC if isinstance(params, g_eval.GEvalParams) else SPEC
-    assert record.prediction is not None
-    about: dict[str, Any] = {"question": record.query_id, "answers": references, "facts": facts}
-    found = score_one(spec, record.prediction, params=params, runtime=BareEvaluation(judge), **about)
-    return [*found.values()]
+    said = Prediction(answer=answer, contexts=passages(*contexts))
+    runtime = BareEvaluation(judge)
+    return score_one(spec, said, question="Who did it?", params=params, runtime=runtime, **about)
 
 
-def by_measure(scores: list[Score]) -> dict[str, Score]:
-    return {score.measure: score for score in scores}
-
-
-def values(scores: list[Score]) -> dict[str, float | None]:
-    return {name: score.value for name, score in by_measure(scores).items()}
+def values(scores: Mapping[str, Score]) -> dict[str, float | None]:
+    return {name: score.value for name, score in scores.items()}
 
 
 @pytest.mark.parametrize(("params", "calls"), [(RagEvalParams(), 1), (PARALLEL, 5)])
-def test_eight_measures_take_one_call_or_five(answered: MakeRecord, params: RagEvalParams, calls: int) -> None:
+def test_eight_measures_take_one_call_or_five(params: RagEvalParams, calls: int) -> None:
     judge = Chat(graded)
-    assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)) == VALUES
+    found = scores_of(judge, params)
+    assert values(found) == VALUES
+    assert found["rag_eval_confidence"].explanation == (
+        "grounded but partial: query relevance 4, factual accuracy 3, coverage 2, coherence 5, fluency 1"
+    )
+    assert found["rag_eval_coverage"].explanation == "2 of 5"
+    assert found["rag_eval_trustworthy"].explanation == "confidence 0.6: grounded but partial"
     assert len(judge.calls) == calls
     assert sorted(name for asked in judge.calls for name in asked_for(asked)) == sorted(METRICS)
     assert {asked.max_tokens for asked in judge.calls} == {100}
@@ -83,10 +85,10 @@ def in_order(text: str, *parts: str) -> bool:
     return places == sorted(places)
 
 
-def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_back(answered: MakeRecord) -> None:
+def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_back() -> None:
     judge = Chat(lambda asked: str(GRADES[named_last(asked)]))
     params = RagEvalParams(calls="published")
-    assert values(scores_of(judge, answered("Who did it?", "Ann did.", "It was Ann."), params=params)) == VALUES
+    assert values(scores_of(judge, params)) == VALUES
     assert [named_last(asked) for asked in judge.calls] == list(METRICS)
     for asked in judge.calls:
         assert [message.role for message in asked.messages] == ["user"]
@@ -95,45 +97,27 @@ def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_b
         assert in_order(asked.text, *parts)
 
 
-def test_a_form_without_a_number_is_sent_once_more_and_then_fails_alone(answered: MakeRecord) -> None:
+def test_a_form_without_a_number_is_sent_once_more_and_then_fails_alone() -> None:
     judge = Chat(lambda asked: "Splendid." if named_last(asked) == "fluency" else "4")
     params = RagEvalParams(calls="published")
-    found = by_measure(scores_of(judge, answered("q", "Ann did.", "It was Ann."), params=params))
+    found = scores_of(judge, params)
     failed = {name for name, score in found.items() if score.status == "failed"}
     assert len(judge.calls) == 6
     assert failed == {f"rag_eval_{name}" for name in ("fluency", "confidence", "trustworthy", "misaligned")}
 
 
 class Weighing(Chat):
-    """A judge whose server gives these probabilities of the five numbers."""
+    """A judge whose server gives these probabilities of the five numbers, after it has raised the errors."""
 
-    def __init__(self, **shares: float) -> None:
+    def __init__(self, *errors: Exception, **shares: float) -> None:
         super().__init__(lambda _: "4")
-        self.shares = {number.removeprefix("p"): share for number, share in shares.items()}
+        self.errors, self.shares = list(errors), shares
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        if self.errors:
+            raise self.errors.pop()
         await self.complete(messages)
-        return {letter: self.shares.get(letter, 0.0) for letter in letters}
-
-
-class Silent(Weighing):
-    """A judge whose server gives none."""
-
-    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        raise NoLogprobs("no log probabilities", "choose another server", refused=True)
-
-
-class Faulty(Weighing):
-    """A judge whose first reply with probabilities fails."""
-
-    def __init__(self, fault: Exception) -> None:
-        super().__init__(p1=1.0)
-        self.faults = [fault]
-
-    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        if self.faults:
-            raise self.faults.pop()
-        return await super().choose(messages, letters)
+        return {letter: self.shares.get(f"p{letter}", 0.0) for letter in letters}
 
 
 @pytest.mark.parametrize(
@@ -141,12 +125,12 @@ class Faulty(Weighing):
     [(NoLogprobs("none in this reply"), 0.8), (ValueError("10"), 0.8), (ModelUnavailable("no connection"), None)],
 )
 def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
-    answered: MakeRecord, fault: Exception, first: float | None
+    fault: Exception, first: float | None
 ) -> None:
-    record = answered("Who did it?", "Ann did.", "It was Ann.")
-    scores = scores_of(Faulty(fault), record, params=g_eval.GEvalParams())
-    assert [score.value for score in scores] == [first, 0.2, 0.2, 0.2]
-    assert len({score.explanation for score in scores[1:]} - {scores[0].explanation}) == 1
+    scores = scores_of(Weighing(fault, p1=1.0), g_eval.GEvalParams())
+    assert [*values(scores).values()] == [first, 0.2, 0.2, 0.2]
+    fallback, *others = (score.explanation for score in scores.values())
+    assert len({*others} - {fallback}) == 1
 
 
 @pytest.mark.parametrize(
@@ -154,15 +138,15 @@ def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
     [
         (Weighing(p4=0.75, p5=0.25), g_eval.GEvalParams(), 0.85),
         (Weighing(p1=1.0), g_eval.GEvalParams(scores="stated"), 0.8),
-        (Silent(), g_eval.GEvalParams(), 0.8),
+        (Weighing(NoLogprobs("none", "choose another server", refused=True)), g_eval.GEvalParams(), 0.8),
         (Chat(lambda _: "Score: 4"), g_eval.GEvalParams(), 0.8),
     ],
 )
 def test_g_eval_weighs_scores_by_probability_and_otherwise_takes_the_stated_one(
-    answered: MakeRecord, judge: Chat, params: g_eval.GEvalParams, value: float
+    judge: Chat, params: g_eval.GEvalParams, value: float
 ) -> None:
-    scores = scores_of(judge, answered("Who did it?", "Ann did.", "It was Ann."), params=params)
-    assert [score.value for score in scores] == pytest.approx([value] * 4)
+    scores = scores_of(judge, params)
+    assert [*values(scores).values()] == pytest.approx([value] * 4)
     assert [named_last(asked) for asked in judge.calls] == list(g_eval.METRICS)
     for asked in judge.calls:
         assert in_order(
@@ -171,38 +155,20 @@ def test_g_eval_weighs_scores_by_probability_and_otherwise_takes_the_stated_one(
         assert "Who did it?" not in asked.text
 
 
-def test_the_confidence_names_its_grades_and_its_band(answered: MakeRecord) -> None:
-    scores = by_measure(scores_of(Chat(graded), answered("q", "Ann did.", "Ann did it.")))
-    assert scores["rag_eval_confidence"].explanation == (
-        "grounded but partial: query relevance 4, factual accuracy 3, coverage 2, coherence 5, fluency 1"
-    )
-    assert scores["rag_eval_coverage"].explanation == "2 of 5"
-    assert scores["rag_eval_trustworthy"].explanation == "confidence 0.6: grounded but partial"
-
-
-def test_a_reply_in_prose_is_read_without_another_call(answered: MakeRecord) -> None:
-    judge = Chat(lambda asked: f"Score: {GRADES[asked_for(asked)[0]]}/5.")
-    assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=PARALLEL)) == VALUES
-    assert len(judge.calls) == 5
-
-
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
-def test_what_cannot_be_read_is_asked_for_once_more_in_other_words(
-    answered: MakeRecord, params: RagEvalParams
-) -> None:
+def test_a_reply_without_grades_is_asked_for_once_more_in_other_words(params: RagEvalParams) -> None:
     judge = Chat(lambda asked: graded(asked) if "could not be read" in asked.text else "Quite good, I think.")
-    assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)) == VALUES
+    assert values(scores_of(judge, params)) == VALUES
     assert len(judge.calls) == 2 * (1 if params.calls == "one" else 5)
     assert len({asked.text for asked in judge.calls}) == len(judge.calls)
 
 
-@pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
-@pytest.mark.parametrize("wrong", [0, 6, 4.5, True, None, "fair"])
-def test_one_grade_that_is_none_fails_with_the_confidence_and_the_others_stand(
-    answered: MakeRecord, params: RagEvalParams, wrong: object
+@pytest.mark.parametrize(("params", "wrong"), [(RagEvalParams(), 6), (RagEvalParams(), None), (PARALLEL, "fair")])
+def test_a_missing_grade_fails_with_the_confidence_and_the_others_stand(
+    params: RagEvalParams, wrong: object
 ) -> None:
     judge = Chat(lambda asked: graded(asked, GRADES | {"coverage": wrong}))
-    found = by_measure(scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params))
+    found = scores_of(judge, params)
     without = {"coverage", "confidence", "trustworthy", "misaligned"}
     assert {name for name, score in found.items() if score.status == "failed"} == {
         f"rag_eval_{x}" for x in without
@@ -214,55 +180,22 @@ def test_one_grade_that_is_none_fails_with_the_confidence_and_the_others_stand(
     assert len(judge.calls) == (2 if params.calls == "one" else 6)
 
 
-def test_a_second_reply_fills_in_what_the_first_left_out_and_changes_nothing(
-    answered: MakeRecord,
-) -> None:
+def test_a_second_reply_only_adds_missing_grades() -> None:
     replies = iter([GRADES | {"coverage": None}, {"query_relevance": 1, "coverage": 2}])
     judge = Chat(lambda _: json.dumps(next(replies)))
-    assert values(scores_of(judge, answered("q", "Ann did.", "Ann did it."))) == VALUES
-
-
-@pytest.mark.parametrize(
-    ("answer", "contexts", "reason"),
-    [("", ["text"], "the answer is empty"), ("Ann did.", ["", " "], "no contexts were retrieved")],
-)
-def test_an_answer_or_contexts_that_say_nothing_are_worth_the_least_and_ask_nobody(
-    answered: MakeRecord, answer: str, contexts: list[str], reason: str
-) -> None:
-    judge = Chat(graded)
-    found = scores_of(judge, answered("q", answer, *contexts))
-    assert values(found) == dict.fromkeys(VALUES, 0.0) | {"rag_eval_misaligned": 1.0}
-    assert {score.explanation for score in found} == {reason}
-    assert not judge.calls
-
-
-@pytest.mark.parametrize(
-    ("answer", "facts", "reason"),
-    [
-        ("Insufficient information.", None, "the answer abstains"),
-        ("Ann did.", RunFacts(has_generator=False), "the run has no generator"),
-        ("Ann did.", RunFacts(has_contexts=False), "the contexts are not recorded"),
-    ],
-)
-def test_an_abstention_and_a_run_without_answers_or_contexts_are_not_graded(
-    answered: MakeRecord, answer: str, facts: RunFacts | None, reason: str
-) -> None:
-    judge = Chat(graded)
-    found = scores_of(judge, answered("q", answer, "text"), references=("Ann",), facts=facts)
-    assert {(score.status, score.explanation) for score in found} == {("not_applicable", reason)}
-    assert not judge.calls
+    assert values(scores_of(judge)) == VALUES
 
 
 LONG = ("first " * 1_500, "second " * 1_500)
 """A window each."""
 
 
-def test_all_contexts_are_graded_window_by_window_and_none_is_cut(answered: MakeRecord) -> None:
+def test_all_contexts_are_graded_window_by_window_and_none_is_cut() -> None:
     def by_window(asked: Asked) -> str:
         return graded(asked, dict.fromkeys(METRICS, 5 if "[2] second" in asked.text else 1))
 
     judge = Chat(by_window)
-    found = by_measure(scores_of(judge, answered("q", "Ann did.", *LONG)))
+    found = scores_of(judge, contexts=LONG)
     assert [sum(asked.text.count(word) for asked in judge.calls) for word in ("first ", "second ")] == [1499, 1499]
     assert len(judge.calls) == 2
     assert {score.share_read for score in found.values()} == {1.0}
@@ -275,11 +208,11 @@ def test_all_contexts_are_graded_window_by_window_and_none_is_cut(answered: Make
 
 
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
-def test_a_window_without_a_grade_fails_the_grade(answered: MakeRecord, params: RagEvalParams) -> None:
+def test_a_window_without_a_grade_fails_the_grade(params: RagEvalParams) -> None:
     def by_window(asked: Asked) -> str:
         return graded(asked, GRADES | ({"coverage": None} if "[2] second" in asked.text else {}))
 
-    found = by_measure(scores_of(Chat(by_window), answered("q", "Ann did.", *LONG), params=params))
+    found = scores_of(Chat(by_window), params, contexts=LONG)
     assert found["rag_eval_coverage"].status == "failed"
     assert found["rag_eval_fluency"].value == VALUES["rag_eval_fluency"]
 
@@ -291,11 +224,11 @@ def test_a_query_or_an_answer_of_any_length_is_bounded_and_the_contexts_are_not(
 
 
 @pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
-def test_the_judge_reads_the_criterion_the_steps_and_all_five_grades_of_what_it_grades_and_of_nothing_else(
-    answered: MakeRecord, params: RagEvalParams
+def test_the_judge_reads_the_criterion_steps_and_grades_of_each_metric_that_it_is_asked_for(
+    params: RagEvalParams,
 ) -> None:
     judge = Chat(graded)
-    scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)
+    scores_of(judge, params)
     for asked in judge.calls:
         for name, criterion in CRITERIA.items():
             words = [criterion.asks, *criterion.steps[:2], *criterion.grades]

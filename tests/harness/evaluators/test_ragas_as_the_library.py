@@ -56,8 +56,7 @@ def _with_verdicts(schema: Any) -> Any:
 
 
 async def by_us(judge: ScriptedJudge, name: RagasMetric, row: RagasRow) -> float:
-    from harness.evaluators.ragas_metrics.llm import UnusableReply
-    from harness.evaluators.ragas_metrics.metrics import Ragas
+    from harness.evaluators.ragas_metrics.metrics import Ragas, UnusableReply
 
     ragas = Ragas(judge, WordEmbedder(), strictness=1, constrained=False)
     try:
@@ -111,10 +110,7 @@ def test_values_are_those_of_ragas_evaluate(script: ModuleType) -> None:
         assert len({round(a, 6) for a, _ in pairs}) > 1, name
 
 
-@pytest.mark.parametrize(
-    "reply",
-    ["", "I cannot say.", "{}", '{"statements": []}', '{"classifications": []}', "[1, 2", '{"verdict": "maybe"}'],
-)
+@pytest.mark.parametrize("reply", ["I cannot say.", '{"statements": []}', '{"classifications": []}', "[1, 2"])
 async def test_where_ragas_evaluate_gives_nan_so_do_we_and_say_why(script: ModuleType, reply: str) -> None:
     judge = ScriptedJudge({"": reply})
     theirs = await asyncio.to_thread(by_ragas, script, judge, ROWS[:1], "length" if reply == "[1, 2" else "stop")

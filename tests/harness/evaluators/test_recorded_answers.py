@@ -27,8 +27,9 @@ REVIEWED = {
 }
 """(run, gold answer, model answer) -> rows that the plain rule calls wrong and we call right."""
 
+SUPERIOR = ("superior", "Gemini's architecture and capabilities are superior to OpenAI's GPT-4.")
 SHORTER_THAN_REFERENCE = {
-    ("superior", "Gemini's architecture and capabilities are superior to OpenAI's GPT-4."): 1,
+    SUPERIOR: 1,
     ("Sportsbooks", "Sportsbooks and professional bettors"): 1,
     ("Sportsbooks", "Sportsbooks and oddsmaking services"): 1,
 }
@@ -59,20 +60,13 @@ def rows(data_dir: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def plain(answer: str) -> str:
-    return answer.lower().strip().removesuffix(".")
-
-
 def plainly_right(row: dict[str, Any]) -> bool:
-    return plain(row["model_answer"]) == plain(row["gold_answer"])
+    said, gold = (row[side].lower().strip().removesuffix(".") for side in ("model_answer", "gold_answer"))
+    return bool(said == gold)
 
 
 def right(row: dict[str, Any]) -> bool:
     return is_right(row["model_answer"], [row["gold_answer"]])
-
-
-def by_type(rows: list[dict[str, Any]]) -> dict[str, int]:
-    return dict(Counter(row["question_type"] for row in rows))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +85,7 @@ def test_each_rule_finds_as_many_of_the_426_as_it_is_known_to(
     ours = [row for row in rows if row["run"] == GPT_4O_MINI]
     assert len(ours) == 426
     types = ("inference_query", "comparison_query", "temporal_query", "null_query")
-    assert by_type([row for row in ours if counts(row)]) == dict(zip(types, found, strict=True))
+    assert Counter(row["question_type"] for row in ours if counts(row)) == dict(zip(types, found, strict=True))
 
 
 def test_every_verdict_we_change_has_been_reviewed_and_none_is_lost(rows: list[dict[str, Any]]) -> None:
@@ -105,17 +99,10 @@ def test_refusals_and_hallucinations_of_the_big_run(rows: list[dict[str, Any]]) 
     ours = [row for row in rows if row["run"] == GPT_4O_MINI]
     null = [row for row in ours if row["question_type"] == "null_query"]
     answerable = [row for row in ours if row["question_type"] != "null_query"]
-    assert sorted(row["model_answer"] for row in null if not abstains(row["model_answer"])) == [
-        "5",
-        "C",
-        "F.M.",
-        "G",
-        "M",
-        "X",
-    ]
-    assert {row["model_answer"] for row in answerable if abstains(row["model_answer"])} == {
-        "Insufficient information."
-    }
+    invented = sorted(row["model_answer"] for row in null if not abstains(row["model_answer"]))
+    assert invented == ["5", "C", "F.M.", "G", "M", "X"]
+    refused = {row["model_answer"] for row in answerable if abstains(row["model_answer"])}
+    assert refused == {"Insufficient information."}
 
 
 def test_a_citation_or_a_reason_changes_no_verdict_of_any_recorded_answer(rows: list[dict[str, Any]]) -> None:

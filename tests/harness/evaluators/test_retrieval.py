@@ -2,12 +2,9 @@
 evidence is within the first characters of the prompt, where naming documents is worth nothing.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from records import FAILED
 from scoring import score_one
@@ -15,8 +12,7 @@ from scoring import score_one
 from harness.core import errors
 from harness.core.errors import MissingDependency
 from harness.core.records import Context, ContextKind, Prediction, Score
-from harness.evaluators.gold_ranks import FactFinder
-from harness.evaluators.prompt_sizes import facts_within, prompt_contexts
+from harness.evaluators.gold_ranks import prompt_contexts
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import RunFacts
@@ -61,28 +57,6 @@ def test_documents_are_ranked_where_they_are_named_first_and_counted_once() -> N
     assert scores["nDCG@4"].value == pytest.approx((0.63093 + 0.43068) / (1 + 0.63093 + 0.5), abs=1e-5)
 
 
-def test_triplets_and_summaries_are_scored_through_their_provenance_in_its_own_order() -> None:
-    contexts = [
-        Context(text="a summary", doc_ids=("x", "y", "c"), kind="summary"),
-        Context(text="(A)-[owns]->(B)", doc_ids=("y", "a"), kind="triplet"),
-        Context(text="a text without provenance", doc_ids=()),
-    ]
-    scores = scores_of(GOLD[:2], contexts, RetrievalParams(ks=(1, 3, 4)))
-    assert values(scores, "Hit@1", "Hit@3", "Recall@3", "AllHit@3", "AllHit@4") == [0, 1, 0.5, 0, 1]
-    assert scores["fact_Hit@4"].value == 0
-
-
-def test_a_fact_is_found_whatever_the_case_and_punctuation_but_not_with_other_numbers() -> None:
-    split = "sales rose by 3.5 percent  the chief said  Nobody expected it "
-    gold = [
-        ("a", "Sales rose by 3.5 percent, the chief said."),
-        ("a", "Sales rose by 35 percent, the chief said."),
-    ]
-    scores = scores_of(gold, [passage("a", split)], RetrievalParams(ks=(1,)))
-    assert scores["fact_Recall@1"].value == 0.5
-    assert scores["fact_Recall@4000c"].value == 0.5
-
-
 def is_found(fact: str, text: str) -> bool:
     """By fact and within the first characters; without evidence also as an expected answer, if long enough."""
     scores = scores_of([("a", fact)], [passage("a", text)])
@@ -97,26 +71,17 @@ def is_found(fact: str, text: str) -> bool:
 
 IN_WORDS_AND_NUMBERS = [
     ("20 days", "Invoices are kept for 120 days, 121 days or 320 days."),
-    ("Cost 5", "The cost: 500 dollars"),
-    ("Cost 5", "The cost: 5.3 dollars"),
-    ("Cost 5", "The cost: 5,300 dollars"),
+    ("Cost 5", "The cost: 500 dollars, 5.3 dollars or 5,300 dollars"),
     ("costs 5", "It costs 5\u00a0300 dollars"),
     ("area of 10", "an area of 10\u00b2 metres"),
-    ("1,000 people", "21,000 people came"),
     ("000 people", "21\u00a0000 people came"),
-    ("3 percent", "5.3 percent, or .3 percent"),
+    ("35 percent", "3.5 percent"),
     (".3 percent", "5.3 percent, or 3 percent"),
-    ("-5 million", "a profit of 5 million"),
-    ("-5 million", "from 3-5 million"),
-    ("a profit of -5 million", "a profit of 5 million"),
+    ("-5 million", "a profit of 5 million, or 3-5 million"),
     ("-$5 million", "$5 million"),
     ("Oman", "So many asked the woman"),
-    ("Rome", "from each of them"),
-    ("Chad", "which additional steps"),
     ("Berlin", "the Berliners"),
-    ("therapy", "a psychotherapy"),
     ("the rapist", "a therapist"),
-    ("man's laughter", "manslaughter"),
     ("item 12", "item 12b"),
     ("\u0909\u091a\u094d\u091a", "\u0909\u091a\u094d\u091a\u0924\u092e"),
 ]
@@ -132,29 +97,24 @@ def test_a_fact_is_not_found_inside_a_word_or_number_but_behind_it(fact: str, te
 @pytest.mark.parametrize(
     ("fact", "text"),
     [
-        ("20 days", "20 days, not 120"),
         ("20 days", "after 20days"),
-        ("Cost 5", "Cost: 5. 3 of them came"),
+        ("Cost 5", "COST: 5. 3 of them came"),
         ("in 2020", "in 2020-2021"),
         ("environmental rules", "the environ-\nmental rules"),
         ("as the chief said", "as the chief said\u00b9 and others say"),
         ("New York", "(NewYork)"),
-        ("Google", "Google's"),
         ("-5 million", "a profit of \u22125 million"),
-        ("$5 million", "-$5 million"),
         ("\u6771\u4eac\u90fd\u5e81", "\u5357\u6771\u4eac\u90fd\u5e81\u524d"),
-        ("\uc11c\uc6b8\uc2dc\uc5d0", "\uc11c\uc6b8\uc2dc\uc5d0\uc11c\ub294"),
         ("\u0642\u0627\u0647\u0631\u0629", "\u0648\u0628\u0627\u0644\u0642\u0627\u0647\u0631\u0629"),
-        ("20 \u65e5\u9593", "\u671f\u9650\u306f20\u65e5\u9593\u3067\u3059"),
     ],
 )
-def test_a_fact_is_found_whatever_its_spaces_marks_and_line_breaks_and_among_letters_without_spaces(
+def test_a_fact_is_found_whatever_its_case_spaces_and_marks_and_among_letters_without_spaces(
     fact: str, text: str
 ) -> None:
     assert is_found(fact, text)
 
 
-def test_a_fact_is_found_in_a_context_whatever_the_white_space() -> None:
+def test_facts_are_ranked_by_the_first_context_that_contains_them() -> None:
     contexts = [
         passage("x", "nothing"),
         passage("a", "Title\nHe said:\u00a0“one\n\nlong\tfact” in\u2009May."),
@@ -162,30 +122,19 @@ def test_a_fact_is_found_in_a_context_whatever_the_white_space() -> None:
     ]
     gold = [("a", "one  long fact"), ("a", "a second\nfact"), ("a", "a third fact")]
     scores = scores_of(gold, contexts, RetrievalParams(ks=(1, 2, 3)))
-    assert values(scores, "fact_Hit@1", "fact_Hit@2", "fact_Hit@3") == [0, 1, 1]
+    assert values(scores, "fact_Hit@1", "fact_Hit@2", "fact_AllHit@3", "fact_MRR@3") == [0, 1, 0, 0.5]
     assert values(scores, "fact_Recall@2", "fact_Recall@3") == pytest.approx([1 / 3, 2 / 3])
-    assert values(scores, "fact_AllHit@3", "fact_MRR@3") == [0, 0.5]
-    assert values(scores_of(gold[:2], contexts, RetrievalParams(ks=(2, 3))), "fact_AllHit@2", "fact_AllHit@3") == [
-        0,
-        1,
-    ]
+    assert values(scores_of(gold[:2], contexts, RetrievalParams(ks=(3,))), "fact_AllHit@3") == [1]
 
 
-def test_compat_adds_one_by_the_rank_of_each_fact_and_is_no_average_precision() -> None:
+def test_compat_adds_one_by_the_rank_of_each_fact_and_can_exceed_one() -> None:
     gold = [("a", "fact one"), ("b", "fact two"), ("c", "fact three"), ("d", "fact four")]
     contexts = [passage("a", "fact one, fact two"), passage("x", "fact one"), passage("c", "fact three")]
     scores = scores_of(gold, contexts)
     assert scores["map_compat@10"].value == pytest.approx((2 / 1 + 1 / 3) / 4)
     assert values(scores, "hits_compat@4", "hits_compat@10", "mrr_compat@10") == [1, 1, 1]
-
-
-def test_compat_ends_at_rank_ten_and_its_map_can_exceed_one() -> None:
-    late = [*[passage("x", "nothing")] * 10, passage("a", "the fact")]
-    found = scores_of([("a", "the fact")], late)
-    assert values(found, "hits_compat@10", "mrr_compat@10", "map_compat@10") == [0, 0, 0]
-    gold = [("a", f"fact number {letter}") for letter in "abcdefghijklmnop"]
-    text = "; ".join(fact for _, fact in gold)
-    scores = scores_of(gold, [passage("a", text)])
+    many = [("a", f"fact number {letter}") for letter in "abcdefghijklmnop"]
+    scores = scores_of(many, [passage("a", "; ".join(fact for _, fact in many))])
     assert scores["map_compat@10"].value == pytest.approx(16 / 10)
 
 
@@ -202,14 +151,11 @@ def reasons(scores: Mapping[str, Score]) -> set[str]:
     return {score.explanation for score in scores.values()}
 
 
-def test_a_query_without_evidence_is_not_applicable_whether_answered_or_failed() -> None:
+def test_without_evidence_or_recorded_contexts_nothing_applies_whether_answered_or_failed() -> None:
     for contexts in (DOCUMENTS, None):
         found = judging(scores_of([], contexts))
         found.pop(EXPECTED)
         assert reasons(found) == {"the reference names no evidence"}
-
-
-def test_a_run_without_contexts_is_not_applicable() -> None:
     assert reasons(scores_of(GOLD, [], facts=RunFacts(has_contexts=False))) == {"the contexts are not recorded"}
 
 
@@ -252,13 +198,16 @@ def test_a_passage_as_long_as_a_document_is_no_fact() -> None:
 
 
 def test_the_explanation_says_how_much_was_found_within_k_and_where_it_begins() -> None:
-    scores = scores_of(GOLD, DOCUMENTS, RetrievalParams(ks=(1, 4)))
-    assert scores["Recall@4"].explanation == "2 of 3 gold documents in the first 4; first at 2"
-    assert scores["Hit@1"].explanation == "0 of 3 gold documents in the first 1; first at 2"
-    assert scores["AllHit"].explanation == "2 of 3 gold documents; first at 2"
-    assert scores["fact_Hit@4"].explanation == "0 of 4 gold facts in the first 4"
-    fewer = scores_of(GOLD, DOCUMENTS[:2])
-    assert fewer["Hit@10"].explanation == "1 of 3 gold documents in the first 10 (there are 2); first at 2"
+    scores = scores_of(GOLD, DOCUMENTS, RetrievalParams(ks=(1, 4, 10)))
+    assert {
+        name: scores[name].explanation for name in ("Recall@4", "Hit@1", "Hit@10", "AllHit", "fact_Hit@4")
+    } == {
+        "Recall@4": "2 of 3 gold documents in the first 4; first at 2",
+        "Hit@1": "0 of 3 gold documents in the first 1; first at 2",
+        "Hit@10": "2 of 3 gold documents in the first 10 (there are 4); first at 2",
+        "AllHit": "2 of 3 gold documents; first at 2",
+        "fact_Hit@4": "0 of 4 gold facts in the first 4",
+    }
 
 
 SIZES = (1000, 2000, 4000, 8000, 16000)
@@ -278,12 +227,10 @@ def test_the_default_table_begins_with_the_largest_k_and_cuts_hits_and_recall_at
     ]
 
 
-def test_cutoffs_are_ordered_and_the_summaries_say_what_is_counted() -> None:
+def test_cutoffs_are_ordered_and_summaries_say_what_is_counted() -> None:
     summaries = {one.name: one.summary for one in SPEC.measures(RetrievalParams(ks=(20, 5)))}
     assert [name for name in summaries if name.startswith("Hit@")] == ["Hit@20", "Hit@5"]
-    assert summaries["AllHit"].startswith("share of queries with every gold document in all retrieved documents, ")
     assert all("see documents_named" in summaries[name] for name in ("AllHit", "Recall"))
-    assert summaries["fact_Recall@20"] == "share of the gold facts in the first 20 contexts"
 
 
 @pytest.mark.parametrize("ks", [(), (0,), (-1,), (1, 1), (1001,), ("many",), (1.5,)])
@@ -310,9 +257,8 @@ def shown(text: str, *doc_ids: str, kind: ContextKind = "passage") -> Context:
     return Context(text=text, doc_ids=doc_ids, kind=kind)
 
 
-@pytest.mark.parametrize("kind", ["summary", "triplet", "passage"])
-def test_one_text_that_names_every_document_has_recalled_all_and_shown_nothing(kind: ContextKind) -> None:
-    found = scores_of(SHOWN_GOLD, [shown("The reports are about companies.", *MANY, kind=kind)])
+def test_a_summary_that_names_every_document_has_recalled_all_and_shown_nothing() -> None:
+    found = scores_of(SHOWN_GOLD, [shown("The reports are about companies.", *MANY, kind="summary")])
     assert found["Recall"].value == found["AllHit"].value == 1.0
     assert found["Precision"].value == len(SHOWN_GOLD) / len(MANY)
     assert found["documents_named"].value == len(MANY)
@@ -334,49 +280,12 @@ def test_a_fact_counts_from_the_size_at_which_its_last_letter_was_shown() -> Non
     )
 
 
-def test_a_document_counts_from_the_size_at_which_its_text_begins() -> None:
-    contexts = [
-        shown("Cats purr.", "x"),
-        shown("Whatever.", "d3"),
-        shown("(a)-[is]->(b)", "d7", kind="triplet"),
-    ]
-    begin = len("[1] Cats purr.\n\n[2] ") + 1
-    found = scores_of(SHOWN_GOLD, contexts, RetrievalParams(sizes=(begin - 1, begin, 1_000)))
-    assert [found[f"Recall@{size}c"].value for size in (begin - 1, begin, 1_000)] == [0, 0.5, 0.5]
-
-
-def test_what_the_generator_saw_is_measured_as_the_prompt_has_it() -> None:
+def test_contexts_are_measured_as_the_prompt_shows_them() -> None:
     contexts = [shown(" one \n", "a"), shown("", "b"), shown("three", "c")]
     block = "[1] one\n\n[2] \n\n[3] three"
     assert block in answer_messages("?", contexts, "short")[1].content
     assert scores_of(SHOWN_GOLD, contexts)["context_characters"].value == len(block)
     assert scores_of(SHOWN_GOLD, [])["context_characters"].value == 0
-
-
-@given(st.lists(st.text(max_size=30), max_size=6), st.integers(0, 5), st.text(max_size=10))
-def test_each_text_stands_where_it_is_said_to(texts: list[str], place: int, extra: str) -> None:
-    contexts = [shown(f"{text}{extra}" if number == place else text) for number, text in enumerate(texts)]
-    what = prompt_contexts(contexts)
-    block = answer_messages("?", contexts, "short")[1].content.removeprefix("Passages:\n\n")
-    for text, start in zip(what.texts, what.starts, strict=True):
-        assert block[start : start + len(text)] == text
-    assert block[what.length :].startswith("\n\nQuestion: ") or not contexts
-
-
-@given(
-    st.lists(st.text(alphabet="ab \n", max_size=12), min_size=1, max_size=4),
-    st.text(alphabet="ab", min_size=1, max_size=3),
-)
-def test_a_fact_within_n_is_one_that_the_prompt_has_stated_before_n(texts: list[str], fact: str) -> None:
-    contexts = [shown(text) for text in texts]
-    what = prompt_contexts(contexts)
-    found = facts_within(FactFinder().find([fact], what.texts), what)
-    letters = r"\s*".join(fact)
-    stated = re.compile(rf"(?<![ab]){letters}(?![ab])")
-    whole = [(start, stated.search(text)) for text, start in zip(what.texts, what.starts, strict=True)]
-    ends = [start + one.end() for start, one in whole if one]
-    for size in range(what.length + 2):
-        assert found.within(size) == (min(ends, default=size + 1) <= size)
 
 
 def test_curves_of_recall_lie_along_the_sizes() -> None:

@@ -9,7 +9,7 @@ import math
 import random
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,10 +37,8 @@ def plain_documents(contexts: Sequence[Context], gold: set[str], ks: Sequence[in
             ranking.append(doc_id)
     relevant = [doc_id in gold for doc_id in ranking]
     found: Values = {"Recall": sum(relevant) / len(gold), "AllHit": float(sum(relevant) == len(gold))}
-    found |= {
-        "Precision": sum(relevant) / len(ranking) if ranking else 0.0,
-        "documents_named": float(len(ranking)),
-    }
+    found["Precision"] = sum(relevant) / len(ranking) if ranking else 0.0
+    found["documents_named"] = float(len(ranking))
     for k in ks:
         found |= plain_hits("", sum(relevant[:k]), len(gold), k)
     k = max(ks)
@@ -178,39 +176,29 @@ def test_every_measure_equals_its_plain_definition(contexts: list[Context], evid
     assert_equal([make_case(0, contexts, evidence)])
 
 
-@pytest.fixture(scope="module")
-def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[ScoringInput]]]:
-    """real_cases(n): the first n queries with evidence, each with chunks of cited and of other articles."""
+def real_cases(data_dir: Path, n: int) -> list[ScoringInput]:
+    """The first n queries with evidence, each with chunks of cited and of other articles."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ENV, str(data_dir))
         raw = multihop_rag.SPEC.load("default")
     chunks = {
-        document.doc_id: [
-            Context(text=document.text[start : start + 1200], doc_ids=(document.doc_id,))
-            for start in range(0, len(document.text), 1100)
-        ]
-        for document in raw.documents
+        one.doc_id: [passage(one.doc_id, one.text[at : at + 1200]) for at in range(0, len(one.text), 1100)]
+        for one in raw.documents
     }
-    ids = sorted(chunks)
-    with_evidence = [row for row in raw.rows if row.reference.evidence]
+    rng, ids, cases = random.Random(5), sorted(chunks), []
+    for number, row in enumerate([row for row in raw.rows if row.reference.evidence][:n]):
+        pool = [context for doc_id in (*row.doc_ids, *rng.sample(ids, 2)) for context in chunks[doc_id]]
+        cases.append(make_case(number, rng.sample(pool, min(len(pool), 12)), row.reference.evidence))
+    return cases
 
-    def make(n: int) -> list[ScoringInput]:
-        rng = random.Random(5)
-        cases = []
-        for number, row in enumerate(with_evidence[:n]):
-            pool = [context for doc_id in (*row.doc_ids, *rng.sample(ids, 2)) for context in chunks[doc_id]]
-            contexts = rng.sample(pool, min(len(pool), 12))
-            cases.append(make_case(number, contexts, row.reference.evidence))
-        return cases
 
-    yield make
+def passage(doc_id: str, text: str) -> Context:
+    return Context(text=text, doc_ids=(doc_id,))
 
 
 @pytest.mark.slow
-def test_every_measure_equals_its_plain_definition_on_real_facts(
-    real_cases: Callable[[int], list[ScoringInput]],
-) -> None:
-    cases = real_cases(60)
+def test_every_measure_equals_its_plain_definition_on_real_facts(data_dir: Path) -> None:
+    cases = real_cases(data_dir, 60)
     assert_equal(cases)
     found = [values["fact_Recall@10"] for values in scored(cases).values()]
     assert min(found) == 0 < sum(0 < value < 1 for value in found)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from records import run_record
-from scoring import score_all, score_run_answers
+from scoring import record, reference, score_all, score_run_answers
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
@@ -16,7 +16,7 @@ from harness.evaluators.run_scoring import NO_CONTEXTS, NO_GENERATOR, NO_RECORD,
 from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.protocols import Measure, RunFacts, ScoringInput, Side
 
-from .conftest import MakeRecord, MakeReference, MakeRun
+from .conftest import MakeRun
 
 LENGTH = Measure("length", "characters", failure_value=-1.0)
 
@@ -59,19 +59,14 @@ def scored(
     return score_all(Scorer("length", (measure,), evaluator), references, records, repeats)
 
 
-def test_a_failed_query_counts_with_the_failure_value_and_says_why(
-    reference: MakeReference, record: MakeRecord
-) -> None:
-    (score,) = scored(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="boom")}, 1)
-    assert (score.status, score.value, score.explanation) == ("imputed", -1.0, "ValueError: boom")
+def test_a_failed_query_has_the_failure_value_and_one_without_a_record_is_missing() -> None:
+    records = {("q1", 0): record("q1", error="boom")}
+    failed, missing = scored(LengthEvaluator(), [reference("q1"), reference("q2")], records)
+    assert (failed.status, failed.value, failed.explanation) == ("imputed", -1.0, "ValueError: boom")
+    assert (missing.status, missing.value, missing.explanation) == ("missing", None, NO_RECORD)
 
 
-def test_a_query_without_a_record_is_missing_and_never_guessed(reference: MakeReference) -> None:
-    (score,) = scored(LengthEvaluator(), [reference("q1")], {}, 1)
-    assert (score.status, score.value, score.explanation) == ("missing", None, NO_RECORD)
-
-
-def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference, record: MakeRecord) -> None:
+def test_an_error_fails_its_own_score_alone() -> None:
     evaluator = LengthEvaluator()
     records = {(name, 0): record(name, answer) for name, answer in (("a", "x"), ("b", "raise"), ("c", "xyz"))}
     scores = scored(evaluator, [reference(name) for name in "abc"], records, 1)
@@ -93,8 +88,8 @@ def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference,
         ((), "the judge is down: start it"),
     ],
 )
-def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so(
-    reference: MakeReference, record: MakeRecord, returned: Sequence[tuple[str, float]], said: str
+def test_broken_contracts_and_unavailable_models_fail_with_the_reason(
+    returned: Sequence[tuple[str, float]], said: str
 ) -> None:
     class Broken(LengthEvaluator):
         async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
@@ -108,9 +103,7 @@ def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so
     assert said in score.explanation
 
 
-def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score(
-    reference: MakeReference, record: MakeRecord
-) -> None:
+def test_an_impossible_value_fails_its_score_alone() -> None:
     evaluator = LengthEvaluator()
     bounded = Measure("length", "", failure_value=0.0, range=(0.0, 3.0))
     records = {("a", 0): record("a", "abc"), ("b", 0): record("b", "abcd")}
@@ -120,24 +113,12 @@ def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score
     assert evaluator.batches == [2]
 
 
-def test_an_evaluator_is_asked_only_for_what_applies(reference: MakeReference, record: MakeRecord) -> None:
+def test_an_evaluator_gets_only_cases_to_which_its_metrics_apply() -> None:
     evaluator = LengthEvaluator()
-    records = {("a", 0): record("a", "x"), ("b", 0): record("b", error="boom")}
+    records = {("a", 0): record("a", "x"), ("b", 0): record("b", error="boom"), ("c", 0): record("c", "x")}
     scores = scored(evaluator, [reference("a", query_type="other"), reference("b", query_type="other")], records)
     assert [(score.status, score.explanation) for score in scores] == [("not_applicable", "not asked")] * 2
     assert evaluator.batches == []
-
-
-def test_a_record_of_a_query_outside_the_sample_is_passed_over(
-    reference: MakeReference, record: MakeRecord
-) -> None:
-    records = {
-        ("q1", 0): record("q1", "x"),
-        ("other", 0): record("other", "x"),
-        ("q1", 1): record("q1", "x", repeat=1),
-    }
-    scores = scored(LengthEvaluator(), [reference("q1")], records, 1)
-    assert [(score.query_id, score.repeat) for score in scores] == [("q1", 0)]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
@@ -145,9 +126,7 @@ def test_a_record_of_a_query_outside_the_sample_is_passed_over(
     answers=st.lists(st.sampled_from(["x", "raise", "skip", "error", "missing"]), min_size=1, max_size=6),
     repeats=st.integers(1, 3),
 )
-def test_every_query_repeat_and_measure_has_exactly_one_score(
-    reference: MakeReference, record: MakeRecord, answers: list[str], repeats: int
-) -> None:
+def test_every_query_repeat_and_measure_has_exactly_one_score(answers: list[str], repeats: int) -> None:
     names = [f"q{number}" for number in range(len(answers))]
     records = {
         (name, repeat): record(name, repeat=repeat, error="boom")
@@ -161,41 +140,27 @@ def test_every_query_repeat_and_measure_has_exactly_one_score(
     assert [(score.query_id, score.repeat) for score in scores] == [(n, r) for n in names for r in range(repeats)]
 
 
-def test_without_a_generator_nothing_about_answers_is_scored_not_even_for_a_failed_query(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord
-) -> None:
-    run = make_run(
-        [reference("a", "Yes"), reference("b", "Yes"), reference("c", "Yes")],
-        [record("a", None), record("b", error="boom")],
-        models={"generator": {"provider": "none"}},
-    )
-    scores = score_run_answers(run)
-    assert {score.status for score in scores} == {"not_applicable"}
-    assert {score.explanation for score in scores} == {NO_GENERATOR}
+def test_without_a_generator_no_score_of_answers_applies_not_even_to_a_failed_query(make_run: MakeRun) -> None:
+    references, records = [reference(one, "Yes") for one in "abc"], [record("a", None), record("b", error="boom")]
+    run = make_run(references, records, models={"generator": {"provider": "none"}})
+    assert {(one.status, one.explanation) for one in score_run_answers(run)} == {("not_applicable", NO_GENERATOR)}
 
 
-def test_a_run_counts_its_repeats_from_the_manifest(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord
-) -> None:
-    run = make_run([reference("a", "Yes")], [record("a", "yes")], repeats=2)
-    accuracy = [score.status for score in score_run_answers(run) if score.measure == "accuracy"]
-    assert accuracy == ["scored", "missing"]
-
-
-def test_a_large_run_is_scored_in_parts_that_are_together_what_one_is(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+def test_a_large_run_scored_in_parts_has_the_same_scores_and_bytes(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["d", "b", "e", "a", "c"]
     answers = [record(name, "yes") for name in names if name != "b"]
     run = make_run([reference(name, "Yes") for name in names], answers, repeats=2)
     whole = score_run_answers(run)
+    assert [one.status for one in whole if one.measure == "accuracy"][:4] == ["scored", *["missing"] * 3]
     written = (run.path / "scores" / "answer.jsonl").read_bytes()
     monkeypatch.setattr("harness.evaluators.run_answers.PART", 4)
     assert score_run_answers(run) == whole
     assert (run.path / "scores" / "answer.jsonl").read_bytes() == written
 
 
-Queries = Literal["all", "answerable", "null"]
+Queries = Literal["all", "answerable", "worded", "null"]
 MEASURE = Measure(
     name="m",
     summary="",
@@ -220,35 +185,24 @@ def case(answer: str, *contexts: str) -> ScoringInput:
 
 
 @pytest.mark.parametrize(
-    ("side", "answers", "run", "expected"),
+    ("measure", "answers", "run", "expected"),
     [
-        ("answer", ("Yes",), RunFacts(has_generator=False), NO_GENERATOR),
-        ("contexts", ("Yes",), RunFacts(has_contexts=False), NO_CONTEXTS),
-        ("reference", (), RunFacts(), NO_REFERENCE),
-        ("reference", ("  ",), RunFacts(), NO_REFERENCE),
-        ("question", NULL, RunFacts(), "the query is a null query"),
-        ("question", (), RunFacts(has_generator=False, has_contexts=False), ""),
-        ("answer", ("Yes",), RunFacts(), ""),
+        (reading("answer"), ("Yes",), RunFacts(has_generator=False), NO_GENERATOR),
+        (reading("contexts"), ("Yes",), RunFacts(has_contexts=False), NO_CONTEXTS),
+        (reading("reference"), ("  ",), RunFacts(), NO_REFERENCE),
+        (reading("question"), (), RunFacts(has_generator=False, has_contexts=False), ""),
+        (reading("answer"), ("Yes",), RunFacts(), ""),
+        (reading("answer"), NULL, RunFacts(), "the query is a null query"),
+        (reading("answer", queries="all"), NULL, RunFacts(), ""),
+        (reading("answer", queries="null"), NULL, RunFacts(), ""),
+        (reading("answer", queries="null"), ("Yes",), RunFacts(), "the query is answerable"),
+        (reading("answer", queries="worded"), ("Yes",), RunFacts(), "the right answer is a bare yes or no"),
     ],
 )
-def test_what_is_missing_decides_whether_a_measure_applies(
-    side: Side, answers: tuple[str, ...], run: RunFacts, expected: str
+def test_a_measure_applies_to_its_queries_if_the_texts_that_it_reads_are_there(
+    measure: Measure, answers: tuple[str, ...], run: RunFacts, expected: str
 ) -> None:
-    assert why_not(reading(side), gold(*answers), run) == expected
-
-
-@pytest.mark.parametrize(
-    ("queries", "of_null", "of_answerable"),
-    [
-        ("all", "", ""),
-        ("answerable", "the query is a null query", ""),
-        ("null", "", "the query is answerable"),
-    ],
-)
-def test_a_measure_says_to_which_queries_it_applies(queries: Queries, of_null: str, of_answerable: str) -> None:
-    measure = reading("answer", queries=queries)
-    assert why_not(measure, gold(*NULL), RunFacts()) == of_null
-    assert why_not(measure, gold("Yes"), RunFacts()) == of_answerable
+    assert why_not(measure, gold(*answers), run) == expected
 
 
 @pytest.mark.parametrize(
@@ -262,7 +216,7 @@ def test_a_measure_says_to_which_queries_it_applies(queries: Queries, of_null: s
     ],
 )
 @pytest.mark.parametrize("worst", [0.0, 1.0])
-def test_a_side_that_says_nothing_is_worth_what_a_failure_is_and_an_abstention_only_where_it_is_wrong(
+def test_an_empty_text_and_a_wrong_abstention_have_the_failure_value(
     answer: str, contexts: tuple[str, ...], is_wrong: bool, status: str, worst: float
 ) -> None:
     measure = replace(MEASURE, failure_value=worst, higher_is_better=not worst)

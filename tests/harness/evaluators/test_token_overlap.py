@@ -20,15 +20,12 @@ WORDY = st.text(alphabet="aAbBthey noNOYs.,-'3東京。", min_size=1, max_size=3
         ("Sam Bankman-Fried", "sam bankmanfried"),
         ("3.5", "35"),
         ("C++", "c"),
-        ("“Google”", "google"),
         ("दिल्ली।", "दिल्ली"),
         ("القاهرة؟", "القاهرة"),
         ("Ha\u0300 No\u0323\u0302i", "h\u00e0 n\u1ed9i"),
-        ("Theatre and Anthem", "theatre and anthem"),
         ("A", ""),
         ("an a.m. the", "am"),
         ("ÉCOLE", "école"),
-        ("", ""),
     ],
 )
 def test_squad_compares_this_form(text: str, form: str) -> None:
@@ -39,7 +36,6 @@ def test_squad_compares_this_form(text: str, form: str) -> None:
     ("answer", "references", "em", "f1"),
     [
         ("the Google.", ["Google"], True, 1.0),
-        ("Google", ["Apple", "Google"], True, 1.0),
         # One token of four, all of one: 2 * 1 / (4 + 1).
         ("Sportsbooks and professional bettors", ["Sportsbooks"], False, 0.4),
         # 2 * 1 / (4 + 3) and 2 * 2 / (4 + 2): the better reference counts.
@@ -47,23 +43,19 @@ def test_squad_compares_this_form(text: str, form: str) -> None:
         # A token counts as often as it stands in both: one x and one y of three each.
         ("x x y", ["x y y"], False, 4 / 6),
         ("y x", ["x y"], False, 1.0),
-        ("Apple", ["Google"], False, 0.0),
         ("I don't know.", ["Insufficient information."], False, 0.0),
         ("Владимир ПУТИН", ["Путин"], False, 2 / 3),
         ("", ["Google"], False, 0.0),
         ("Google", [], False, 0.0),
+        # SQuAD deletes the whole reference; only an empty answer earns nothing.
+        ("The", ["A"], True, 1.0),
+        ("B", ["A"], False, 0.0),
+        (" \n", ["A"], False, 0.0),
     ],
 )
 def test_exact_match_and_f1_as_worked_by_hand(answer: str, references: list[str], em: bool, f1: float) -> None:
     assert exact_match(answer, references) is em
     assert token_f1(answer, references) == pytest.approx(f1)
-
-
-@pytest.mark.parametrize(("answer", "expected"), [("The", 1.0), ("A.", 1.0), ("B", 0.0), ("", 0.0), (" \n", 0.0)])
-def test_of_a_reference_that_squad_deletes_whole_only_an_empty_answer_earns_nothing(
-    answer: str, expected: float
-) -> None:
-    assert token_f1(answer, ["A"]) == exact_match(answer, ["A"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,9 +64,7 @@ def test_of_a_reference_that_squad_deletes_whole_only_an_empty_answer_earns_noth
         ("东京是日本的首都", "日本的首都", 2 * 5 / (8 + 5)),
         ("東京です。", "東京", 2 * 2 / (4 + 2)),
         ("「東京」、大阪", "東京・大阪", 1.0),
-        ("トーキョー", "トーキョー", 1.0),
         ("苹果的iPhone 15", "iPhone 15", 2 * 2 / (5 + 2)),
-        ("กรุงเทพ", "กรุง", 2 * 4 / (7 + 4)),
         ("２０２１年", "2021年", 1.0),
         ("กรุง\u200bเทพ", "กรุงเทพ", 1.0),
         ("서울 특별시", "서울", 2 * 1 / (2 + 1)),
@@ -93,7 +83,6 @@ def test_in_a_script_without_spaces_a_character_is_a_token(answer: str, referenc
         ("It was founded by Ann Lee in Oslo, as the register says.", "Ann Lee", True),
         ("7 years", "5 years", False),
         ("Ann Lee", "Ann Moe", False),
-        ("metres", "about 34 metres high", False),
         ("34, 35 or 36 metres", "34 metres", False),
         ("34, 35, 36", "34 metres", False),
         ("not 34 metres", "34 metres", False),
@@ -101,7 +90,7 @@ def test_in_a_script_without_spaces_a_character_is_a_token(answer: str, referenc
         ("", "34 metres", False),
     ],
 )
-def test_an_answer_is_near_that_only_few_words_tell_from_its_reference(
+def test_an_answer_that_differs_from_its_reference_in_few_words_is_near(
     answer: str, reference: str, near: bool
 ) -> None:
     assert is_near(answer, reference) is near
@@ -122,10 +111,8 @@ def test_an_answer_contains_its_reference_or_does_not() -> None:
         ("INSUFFICIENT data", "Insufficient information.", {"insufficient"}),
         ('Yes and no. The answer to the question is "Yes".', "no", set()),
         ('The answer to the question is "Yes". No: The answer to the question is "no".', "yes", {"yes"}),
-        ('The answer to the question is ""', "the", set()),
         ('The answer to the question is "Yes\nand no', "no", {"no"}),
         ('the answer to the question is "Yes" or no', "no", {"no"}),
-        ("東京です", "東京", set()),
         ("", "yes", set()),
     ],
 )

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ async def test_a_reply_that_can_be_read_is_one_call_with_the_schema() -> None:
     assert chat.calls == [Asked(MESSAGES, 30, SCHEMA)]
 
 
-@pytest.mark.parametrize("first", ["I think three.", '{"n": "three"}', '{"n": 3', "[3]", ""])
+@pytest.mark.parametrize("first", ["I think three.", '{"n": "three"}'])
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_another_request(first: str) -> None:
     chat = replies(first, '{"n": 3}')
     answered = await ask_json(chat, question())
@@ -61,20 +62,15 @@ async def test_two_such_replies_are_unreadable_and_there_is_no_third_call() -> N
     assert len(chat.calls) == 2
 
 
-async def test_a_question_may_read_replies_that_are_no_json() -> None:
-    def parse(reply: str) -> dict[str, Any]:
-        return {"n": int(reply)}
-
-    chat = replies("three", "3")
-    answered = await ask_json(chat, replace(question(), parse=parse))
+async def test_a_question_may_have_a_parser_of_its_own() -> None:
+    answered = await ask_json(replies("three", "3"), replace(question(), parse=lambda reply: {"n": int(reply)}))
     assert (answered.value, answered.asked_again) == (3, True)
-    assert chat.calls[0] == Asked(MESSAGES, 30, SCHEMA)
 
 
 @pytest.mark.parametrize(
     "reply", ['{"a": [1]}', '```json\n{"a": [1]}\n```', 'Here it is: {"a": [1]}. Done.', '\n{"a":[1]}\x00']
 )
-def test_json_is_found_in_what_stands_around_it(reply: str) -> None:
+def test_json_is_found_between_other_text(reply: str) -> None:
     assert parse_object(reply) == {"a": [1]}
 
 
@@ -92,29 +88,26 @@ def test_anything_else_is_a_value_error(reply: str) -> None:
         ("Considering what the Courier and the Post report, which town lost its bridge?", "inference"),
         ("Do the Courier and the Post name the same price for the mill?", "comparison"),
         ("Is the budget that the Post reports higher than that of the Courier?", "comparison"),
-        (
-            "Between the Post's report in May and the Courier's in June, did the date of opening change?",
-            "temporal",
-        ),
+        ("Between the Post's report in May and the Courier's in June, did the date change?", "temporal"),
         ("Has the mayor's view of the bridge changed since the Post's interview?", "temporal"),
         ("Did the Post report on the flood before the Courier mentioned the dam?", "temporal"),
         ("", "comparison"),
         ("?" * 10_000, "comparison"),
     ],
 )
-def test_rules_tell_what_a_question_asks_for_from_its_words(question: str, kind: str) -> None:
+def test_rules_classify_a_question_by_its_words(question: str, kind: str) -> None:
     assert type_by_rules(question) == kind
 
 
 def test_a_data_sets_name_for_a_type_is_known_with_and_without_its_ending() -> None:
-    assert [known_type(name) for name in ("temporal_query", "temporal", "null_query")] == [
+    assert (known_type("temporal_query"), known_type("temporal"), known_type("null_query")) == (
         "temporal",
         "temporal",
         None,
-    ]
+    )
 
 
-async def test_a_model_is_asked_once_and_held_to_the_three_names() -> None:
+async def test_a_model_is_asked_once_for_one_of_the_three_types() -> None:
     model = replies('{"type": "temporal"}')
     assert await type_by_model(model, "What came first?") == "temporal"
     (asked,) = model.calls
@@ -131,7 +124,7 @@ async def test_a_reply_that_names_no_type_is_asked_for_once_more_and_never_guess
 # Work side by side within bounds, and each piece of it once.
 
 
-async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_limit_are_under_way() -> None:
+async def test_results_come_in_the_order_of_the_items_and_the_limit_holds() -> None:
     under_way, most = 0, 0
 
     async def work(item: int) -> int:
@@ -146,7 +139,7 @@ async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_l
     assert most == 3
 
 
-async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> None:
+async def test_the_first_exception_is_raised_and_ends_the_others() -> None:
     finished = []
 
     async def work(item: int) -> None:
@@ -161,29 +154,19 @@ async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> 
     assert finished == []
 
 
-async def test_what_many_ask_for_at_once_is_made_once() -> None:
+async def test_a_result_or_failure_is_made_once_however_many_ask_for_it() -> None:
     once: Once[str, int] = Once()
     made: list[str] = []
 
-    async def make() -> int:
-        made.append("x")
+    async def make(key: str) -> int:
+        made.append(key)
         await asyncio.sleep(0)
+        if key == "bad":
+            raise ValueError("no triplets in this reply")
         return 7
 
-    assert await asyncio.gather(*[once.of("key", make) for _ in range(5)]) == [7] * 5
-    assert await once.of("key", make) == 7
-    assert made == ["x"]
-
-
-async def test_a_failure_is_raised_to_everyone_who_asks_and_not_tried_again() -> None:
-    once: Once[str, int] = Once()
-    tried: list[str] = []
-
-    async def make() -> int:
-        tried.append("x")
-        raise ValueError("no triplets in this reply")
-
+    assert await asyncio.gather(*[once.of("good", partial(make, "good")) for _ in range(5)]) == [7] * 5
     for _ in range(2):
         with pytest.raises(ValueError, match="no triplets in this reply"):
-            await once.of("key", make)
-    assert tried == ["x"]
+            await once.of("bad", partial(make, "bad"))
+    assert made == ["good", "bad"]

@@ -17,26 +17,18 @@ it is compared with. Algorithm 1 of the paper (https://arxiv.org/abs/2510.02549)
 | `community` (Formula 2) | input entities | are in a community with a context entity |
 | `community_coverage` (Algorithm 3) | communities | contain entities of both texts |
 
-With the defaults, two triplets and an edge of cosine 0.9 are just within reach, as are one triplet and an edge of
-0.7.
-
 Details that the paper leaves open:
 
-- White space in labels is stripped and collapsed. A triplet with a blank head or tail is dropped and counted; the
-  relation may be blank. A triplet that a text states twice counts once, so overlapping passages have no extra
-  weight, and the order of triplets does not matter.
+- White space in labels is collapsed. A triplet with a blank head or tail is dropped; the relation may be blank. A
+  triplet that a text states twice counts once, so overlapping passages have no extra weight.
 - If a text has no triplets, every score is 0. A text given as `names`, entities without triplets, is compared by
   them.
 - Ties count: a cosine of tau and a cost of delta, within `TOLERANCE`.
-- Communities are Louvain's (Blondel et al. 2008), defined on undirected graphs: edge directions are ignored, the
-  weights are those above, the resolution is 1. The algorithm depends on the order in which nodes are visited:
-  the scores are means over seeds 0, 1, ..., 9, and `..._spread` is the population standard deviation. Both scores
-  use the same partition of a seed.
-- Equal texts need not have a community score of 1: a partition of higher modularity may cut the edges between a
-  statement and its copy. For `a is a` against itself it does, and both scores are 0.
-- A negative cosine, possible only with a negative tau, has weight 0 in communities.
+- Communities are Louvain's (Blondel et al. 2008) on the undirected graph, with the weights above and resolution 1.
+  The algorithm depends on the order in which nodes are visited: the scores are means over seeds 0, 1, ..., 9, and
+  `..._spread` is the population standard deviation. Both scores use the same partition of a seed. Equal texts need
+  not have a score of 1: for `a is a` against itself both are 0.
 
-`scores.kg_scores` computes everything. For existing vectors, call its parts: `TripletSide.of` (a text's triplets),
-`distinct_labels` (the labels to embed), `connect` (the graph), `scores_of` (its scores), and `paths` (the paths
-behind `multi_hop`).
+`TripletSide.of` is a text's triplets, `distinct_labels` what to embed, `connect` the graph, `scores_of` its
+scores, `paths` the paths behind `multi_hop`.
 """

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import cycle, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.core.errors import need
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, plotting, save
 from harness.display.text_format import counted, printable
 from harness.evaluators.kg.graphs.graph import TRIPLET_COST, TRIPLET_WEIGHT, KgGraph, SimilarEdge, TripletSide
-from harness.evaluators.kg.graphs.multi_hop import Match
-from harness.evaluators.kg.graphs.scores import entity_communities
+from harness.evaluators.kg.graphs.scores import Match, partitions
 from harness.extraction.entity_names import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from networkx import DiGraph
 
 
 _MOST = 24
@@ -63,9 +62,6 @@ def query_graph_figure(
 ) -> Figure:
     """Blue: the paths of `matches`; a cross: input entities without one; filled: communities of both texts. With
     None the graph alone. Call it inside `plotting()`.
-
-    If there are more nodes than fit on a page, those on or next to a path are drawn first, then missed ones; the
-    caption counts the others.
     """
     shown = choose(graph, matches or ())
     height = _HEAD_IN + _FOOT_IN + _ROW_IN * max(1, *map(len, shown[:4]))
@@ -80,9 +76,7 @@ def query_graph_figure(
 
 
 def choose(graph: KgGraph, matches: Sequence[Match]) -> DrawnNodes:
-    """All nodes if the columns have room; otherwise those on a path, next to one, or missed, as far as
-    they fit.
-    """
+    """All nodes if the columns have room; otherwise those on a path, next to one, or missed, while they fit."""
     inputs, contexts = graph.inputs, graph.contexts
     sizes = len(inputs.labels), len(contexts.labels), len(inputs.triplets), len(contexts.triplets)
     fits = max(sizes) <= _MOST
@@ -118,7 +112,7 @@ def _context_rows(graph: KgGraph, matches: Sequence[Match], rows: Sequence[int],
     ranked = [*sorted(on_path), *sorted(similar), *sorted(joined), *(place_of.values() if everything else ())]
     chosen = list(dict.fromkeys(ranked))[:_MOST]
     beside = similar | on_path
-    return sorted(chosen, key=lambda place: (_mean(beside.get(place, [len(rows)])), place))
+    return sorted(chosen, key=lambda place: (fmean(beside.get(place, [len(rows)])), place))
 
 
 def _between(side: TripletSide, shown: Sequence[int], first: Sequence[int]) -> list[int]:
@@ -126,12 +120,7 @@ def _between(side: TripletSide, shown: Sequence[int], first: Sequence[int]) -> l
     row_of = {place: row for row, place in enumerate(shown)}
     ranked = dict.fromkeys([*first, *range(len(side.triplets))])
     drawn = [number for number in ranked if set(side.ends[number]) <= set(row_of)][:_MOST]
-    return sorted(drawn, key=lambda number: (_mean(row_of[place] for place in side.ends[number]), number))
-
-
-def _mean(rows: Iterable[int]) -> float:
-    listed = list(rows)
-    return sum(listed) / len(listed)
+    return sorted(drawn, key=lambda number: (fmean(row_of[place] for place in side.ends[number]), number))
 
 
 class _Picture:
@@ -147,13 +136,12 @@ class _Picture:
         self._taken = {match.similar for match in matches}
 
     def draw(self, shown: DrawnNodes) -> None:
-        inputs = self._box_corners("input entities", shown.inputs)
-        contexts = self._box_corners("context entities", shown.contexts)
+        corners = self._box_corners
+        inputs = corners("input entities", shown.inputs)
+        contexts = corners("context entities", shown.contexts)
         self._entities(inputs, contexts)
-        self._triplets(self._graph.inputs, self._box_corners("input relations", shown.input_triplets), inputs)
-        self._triplets(
-            self._graph.contexts, self._box_corners("context relations", shown.context_triplets), contexts
-        )
+        self._triplets(self._graph.inputs, corners("input relations", shown.input_triplets), inputs)
+        self._triplets(self._graph.contexts, corners("context relations", shown.context_triplets), contexts)
         self._similar(inputs, contexts)
 
     def _box_corners(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
@@ -183,20 +171,20 @@ class _Picture:
             walked = side is self._graph.inputs and triplet in self._walked
             colour = _PATH if walked else GREY
             self._box(spot, triplet.relation, "none", face=LIGHT)
-            for source, target in ((entities[head], spot), (spot, entities[tail])):
-                self._arrow(*_facing_sides(source, target), colour, 1.2 if walked else 0.5)
+            look = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.2 if walked else 0.5, "mutation_scale": 5}
+            for ends in ((entities[head], spot), (spot, entities[tail])):
+                source, target = _facing_sides(*ends)
+                arrow = {**look, "shrinkA": 0, "shrinkB": 0}
+                self._axes.annotate("", target, source, arrowprops=arrow, zorder=1)
 
     def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
-        drawn = 0
-        for edge, one, other in _similar(self._graph):
-            if one not in inputs or other not in contexts:
-                continue
+        similar = (found for found in _similar(self._graph) if found[1] in inputs and found[2] in contexts)
+        # Not all at the middle, where the numbers of crossing lines would overlap.
+        for (edge, one, other), share in zip(similar, cycle((0.3, 0.5, 0.7)), strict=False):
             (left, top), (right, bottom) = _facing_sides(inputs[one], contexts[other])
             on_path = edge in self._taken
             colour, width = (_PATH, 1.2) if on_path else (GREY, 0.5)
             self._axes.plot([left, right], [top, bottom], color=colour, linewidth=width, linestyle=(0, (4, 2)))
-            # At the middle, the numbers of crossing lines would overlap.
-            share = (0.3, 0.5, 0.7)[drawn % 3]
             self._axes.text(
                 left + share * (right - left),
                 top + share * (bottom - top),
@@ -208,7 +196,6 @@ class _Picture:
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
                 zorder=3,
             )
-            drawn += 1
 
     def _box(
         self, spot: _Spot, label: str, colour: str, *, face: str = "white", style: str | tuple[int, _Spot] = "-"
@@ -221,10 +208,6 @@ class _Picture:
         look = {"fontsize": 6, "ha": "center", "va": "center_baseline"}
         self._axes.text(left + width / 2, top + height / 2, printable(label, _LONGEST), zorder=5, **look)
 
-    def _arrow(self, source: _Spot, target: _Spot, colour: str, width: float) -> None:
-        look = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "mutation_scale": 5}
-        self._axes.annotate("", target, source, arrowprops={**look, "shrinkA": 0, "shrinkB": 0}, zorder=1)
-
 
 def _facing_sides(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
     """The middles of the sides at which two boxes face each other."""
@@ -236,12 +219,13 @@ def _facing_sides(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
 
 def _community_fills(graph: KgGraph) -> tuple[dict[int, str], dict[int, str]]:
     """The pale colour of each entity whose community has entities of both texts, by its place."""
-    inputs, contexts = entity_communities(graph)
-    colours = dict(zip(sorted({*inputs} & {*contexts}), cycle(_FILLS), strict=False))
-    fills = [
-        {place: colours[one] for place, one in enumerate(side) if one in colours} for side in (inputs, contexts)
-    ]
-    return fills[0], fills[1]
+    inputs, contexts, _ = next(partitions(graph, 1))
+    colours = dict(zip(sorted({*inputs.tolist()} & {*contexts.tolist()}), cycle(_FILLS), strict=False))
+    one, other = (
+        {place: colours[community] for place, community in enumerate(side.tolist()) if community in colours}
+        for side in (inputs, contexts)
+    )
+    return one, other
 
 
 def _text_around(axes: Axes, height: float, title: str, left_out: int, *, is_matched: bool) -> None:
@@ -257,61 +241,39 @@ def _text_around(axes: Axes, height: float, title: str, left_out: int, *, is_mat
     axes.text(0.05, height - 0.12, caption + omitted, va="bottom", color=GREY, fontsize=6.5)
 
 
-_Group = Literal["input", "context"]
-
-
 def graphml(graph: KgGraph, matches: Sequence[Match]) -> str:
-    """The GraphML document, deterministic. MissingDependency without networkx."""
-    need("evaluator-kg", "networkx")
-    import networkx
+    """The graph of Algorithm 1 as a GraphML document, deterministic. MissingDependency without networkx.
 
-    return "".join(f"{line}\n" for line in networkx.generate_graphml(to_networkx(graph, matches)))
-
-
-def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
-    """The graph of Algorithm 1. Nodes: label (without characters that XML forbids), type (entity, relation), group
-    (input, context), on_path, and matched for input entities. Edges: kind (STATES, SIMILAR), weight, cost,
-    on_path.
-
-    `matches`: the result of `paths`.
+    Nodes: label (without characters that XML forbids), type (entity, relation), group (input, context), on_path,
+    and matched for input entities. Edges: kind (STATES, SIMILAR), weight, cost, on_path.
     """
+    need("evaluator-kg", "networkx")
     import networkx
 
     whole = networkx.DiGraph()
     walked = {triplet for match in matches for triplet in match.triplets}
-    _add_side(whole, graph.inputs, "input", [triplet in walked for triplet in graph.inputs.triplets])
-    _add_side(whole, graph.contexts, "context", [False] * len(graph.contexts.triplets))
+    for group, side in (("input", graph.inputs), ("context", graph.contexts)):
+        about = {"group": group, "on_path": False}
+        for place, label in enumerate(side.labels):
+            whole.add_node(f"{group}-entity-{place}", label=one_line(label), type="entity", **about)
+        for place, (triplet, ends) in enumerate(zip(side.triplets, side.ends, strict=True)):
+            relation, (head, tail) = f"{group}-relation-{place}", (f"{group}-entity-{end}" for end in ends)
+            whole.add_node(relation, label=one_line(triplet.relation), type="relation", **about)
+            states = {"kind": "STATES", "on_path": group == "input" and triplet in walked}
+            for ends_of_edge in ((head, relation), (relation, tail)):
+                whole.add_edge(*ends_of_edge, **states, weight=TRIPLET_WEIGHT, cost=TRIPLET_COST)
     taken = {match.similar for match in matches}
     matched = {match.entity for match in matches}
     for place, label in enumerate(graph.inputs.labels):
-        whole.nodes[entity_id("input", place)]["matched"] = label in matched
+        whole.nodes[f"input-entity-{place}"]["matched"] = label in matched
     for edge, one, other in _similar(graph):
-        source, target = entity_id("input", one), entity_id("context", other)
-        cost, on_path = 1 - edge.similarity, edge in taken
-        whole.add_edge(source, target, kind="SIMILAR", weight=edge.similarity, cost=cost, on_path=on_path)
-    for *ends, on_path in whole.edges(data="on_path"):
-        for node in ends if on_path else ():
+        source, target = f"input-entity-{one}", f"context-entity-{other}"
+        costs = {"weight": edge.similarity, "cost": 1 - edge.similarity}
+        whole.add_edge(source, target, kind="SIMILAR", **costs, on_path=edge in taken)
+    for *nodes, on_path in whole.edges(data="on_path"):
+        for node in nodes if on_path else ():
             whole.nodes[node]["on_path"] = True
-    return whole
-
-
-def entity_id(group: _Group, place: int) -> str:
-    return f"{group}-entity-{place}"
-
-
-def relation_id(group: _Group, place: int) -> str:
-    return f"{group}-relation-{place}"
-
-
-def _add_side(whole: DiGraph, side: TripletSide, group: _Group, on_path: Sequence[bool]) -> None:
-    for place, label in enumerate(side.labels):
-        whole.add_node(entity_id(group, place), label=one_line(label), type="entity", group=group, on_path=False)
-    for place, (triplet, (head, tail)) in enumerate(zip(side.triplets, side.ends, strict=True)):
-        relation = relation_id(group, place)
-        whole.add_node(relation, label=one_line(triplet.relation), type="relation", group=group, on_path=False)
-        for source, target in pairwise((entity_id(group, head), relation, entity_id(group, tail))):
-            costs = {"weight": TRIPLET_WEIGHT, "cost": TRIPLET_COST}
-            whole.add_edge(source, target, kind="STATES", on_path=on_path[place], **costs)
+    return "".join(f"{line}\n" for line in networkx.generate_graphml(whole))
 
 
 def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, int, int]]:

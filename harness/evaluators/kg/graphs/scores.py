@@ -1,23 +1,34 @@
-"""Computes the scores of two lists of triplets: Algorithm 2 by `multi_hop`, Formula 2 and Algorithm 3 here."""
+"""The scores of a graph: KG-eval's Algorithm 2 (which input entities reach a context entity?), Formula 2 and
+Algorithm 3 (which communities contain entities of both texts?).
+
+A path ends at the first context node it meets, so it consists of input triplets and, at its end, the cheapest
+SIMILAR edge of the entity where they end. One search over the input graph, backwards from all entities with a
+SIMILAR edge at once and started at the cost of that edge, therefore finds the cheapest path of every input entity
+without the context graph.
+"""
 
 from __future__ import annotations
 
+import heapq
 import random
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from statistics import mean, pstdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from harness.core.errors import need
-from harness.evaluators.kg.graphs.graph import TAU, TRIPLET_WEIGHT, KgGraph, TripletSide, connect, distinct_labels
-from harness.evaluators.kg.graphs.multi_hop import DELTA, reaching
+from harness.core.records import Triplet
+from harness.evaluators.kg.graphs.graph import TOLERANCE, TRIPLET_COST, TRIPLET_WEIGHT, KgGraph, SimilarEdge
+from harness.evaluators.text_vectors import DECIMALS
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
+DELTA = 0.5
 SEEDS = 10
 _ONE_AT_A_TIME = threading.Lock()
 """igraph has one random generator for the whole process."""
@@ -25,7 +36,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @dataclass(frozen=True)
 class KgScores:
-    """The five scores of the package, between 0 and 1, with the counts behind them."""
+    """The five scores of the package, between 0 and 1."""
 
     multi_hop: float
     multi_hop_undirected: float
@@ -35,11 +46,6 @@ class KgScores:
     community_spread: float
     community_coverage: float
     community_coverage_spread: float
-    input_entities: int
-    context_entities: int
-    similar_edges: int
-    dropped_triplets: int
-    """Triplets of both texts without a head or a tail."""
 
     @property
     def values(self) -> dict[str, float]:
@@ -48,89 +54,124 @@ class KgScores:
         return {name: getattr(self, name) for name in names}
 
 
-def kg_scores(
-    input_triplets: Iterable[Sequence[str]],
-    context_triplets: Iterable[Sequence[str]],
-    embed: Callable[[list[str]], ArrayLike],
-    tau: float = TAU,
-    delta: float = DELTA,
-    seeds: int = SEEDS,
-) -> KgScores:
-    """The KG-based scores of two lists of (head, relation, tail); the package docstring defines them.
-
-    `embed` maps labels to an array of shape (n, d). It is called once with each distinct label, or not at all if a
-    text has no triplet; then all scores are 0. Raises ValueError for impossible parameters, NaN or infinity in a
-    vector (with its label), or an array of another shape; MissingDependency without igraph.
-    """
-    inputs, contexts = TripletSide.of(input_triplets), TripletSide.of(context_triplets)
-    labels = distinct_labels(inputs, contexts)
-    rows = np.asarray(embed(labels)) if labels else np.zeros((0, 1))
-    if rows.ndim != 2 or len(rows) != len(labels):
-        wanted = f"one row for each of the {len(labels)} labels from {labels[0]!r} to {labels[-1]!r}"
-        raise ValueError(f"embed returned an array of shape {rows.shape}, not {wanted}")
-    return scores_of(connect(inputs, contexts, dict(zip(labels, rows, strict=True)), tau), delta, seeds)
-
-
 def scores_of(graph: KgGraph, delta: float = DELTA, seeds: int = SEEDS) -> KgScores:
-    """The scores of a graph. ValueError: delta below 0, seeds below 1. MissingDependency without igraph."""
-    entities = len(graph.inputs.labels)
-    directed, undirected = (reaching(graph, delta, directed=one) for one in (True, False))
-    by_entity, by_community = zip(*shared_communities(graph, seeds), strict=True)
-
-    def share(count: int) -> float:
-        return count / entities if entities else 0.0
-
+    """All scores; 0 if a text has no entities. MissingDependency without igraph."""
+    entities = max(1, len(graph.inputs.labels))
+    by_entity, by_community = zip(*_shared_communities(graph, seeds), strict=True)
     return KgScores(
-        multi_hop=share(directed),
-        multi_hop_undirected=share(undirected),
-        direct=share(len(np.unique(graph.pairs.inputs))),
+        multi_hop=len(_search(graph, delta, directed=True)) / entities,
+        multi_hop_undirected=len(_search(graph, delta, directed=False)) / entities,
+        direct=len(np.unique(graph.pairs.inputs)) / entities,
         community=mean(by_entity),
         community_spread=pstdev(by_entity),
         community_coverage=mean(by_community),
         community_coverage_spread=pstdev(by_community),
-        input_entities=entities,
-        context_entities=len(graph.contexts.labels),
-        similar_edges=len(graph.pairs.inputs),
-        dropped_triplets=graph.inputs.dropped + graph.contexts.dropped,
     )
 
 
-def shared_communities(graph: KgGraph, seeds: int) -> list[tuple[float, float]]:
-    """For the Louvain partitions with seeds 0, 1, ..., seeds - 1: the share of the input entities in a community
-    with a context entity (Formula 2), and that of the communities with entities of both texts (Algorithm 3).
+@dataclass(frozen=True)
+class Match:
+    """The cheapest path from an input entity to a context entity; among equally cheap ones the shortest."""
 
-    ValueError for fewer than one seed.
+    entity: str
+    triplets: tuple[Triplet, ...]
+    """Input triplets from head to tail, each at a cost of 0.2; none if the entity itself is similar."""
+    similar: SimilarEdge
+    """The last edge, from the end of the triplets to the context entity."""
+    cost: float
+
+
+def paths(graph: KgGraph, delta: float = DELTA) -> list[Match]:
+    """The path of every input entity that reaches a context entity at a cost of at most delta, by entity.
+
+    Triplets are followed from head to tail, as published.
     """
-    if seeds < 1:
-        raise ValueError(f"seeds = {seeds}: at least one is needed")
+    labels, reached = graph.inputs.labels, _search(graph, delta, directed=True)
+    best: dict[str, SimilarEdge] = {}
+    for edge in graph.similar_edges():
+        if edge.input_entity not in best or edge.similarity > best[edge.input_entity].similarity:
+            best[edge.input_entity] = edge
+    matches = []
+    for entity in sorted(reached):
+        triplets, end = [], entity
+        while reached[end].triplet >= 0:
+            triplets.append(graph.inputs.triplets[reached[end].triplet])
+            end = reached[end].onwards
+        matches.append(Match(labels[entity], tuple(triplets), best[labels[end]], reached[entity].cost))
+    return matches
+
+
+class _NextStep(NamedTuple):
+    cost: float
+    triplet: int
+    """The next triplet; -1 if the SIMILAR edge comes next."""
+    onwards: int
+    """The entity at the end of that triplet."""
+
+
+def _search(graph: KgGraph, delta: float, *, directed: bool) -> dict[int, _NextStep]:
+    """Dijkstra's algorithm from many starts; all entities with a path, and its next step."""
+    leading_to: list[list[tuple[int, int]]] = [[] for _ in graph.inputs.labels]
+    for number, (head, tail) in enumerate(graph.inputs.ends):
+        leading_to[tail].append((number, head))
+        if not directed:
+            leading_to[head].append((number, tail))
+    exits: dict[int, float] = {}
+    for entity, similarity in zip(graph.pairs.inputs.tolist(), graph.pairs.similarities.tolist(), strict=True):
+        exits[entity] = min(round(1 - similarity, DECIMALS), exits.get(entity, 2.0))
+    limit, found = delta + TOLERANCE, dict[int, _NextStep]()
+    # Cost, number of triplets, entity, next step.
+    waiting = [(cost, 0, entity, -1, -1) for entity, cost in exits.items() if cost <= limit]
+    heapq.heapify(waiting)
+    while waiting:
+        cost, hops, entity, triplet, onwards = heapq.heappop(waiting)
+        if entity in found:
+            continue
+        found[entity] = _NextStep(cost, triplet, onwards)
+        further = round(cost + 2 * TRIPLET_COST, DECIMALS)
+        if further <= limit:
+            for number, before in leading_to[entity]:
+                if before not in found:
+                    heapq.heappush(waiting, (further, hops + 1, before, number, entity))
+    return found
+
+
+def _shared_communities(graph: KgGraph, seeds: int) -> Iterator[tuple[float, float]]:
+    """For each partition: the share of the input entities in a community with a context entity (Formula 2), and
+    that of the communities with entities of both texts (Algorithm 3).
+    """
     if not len(graph.pairs.inputs):
         # Without edges between the texts, no community contains both.
-        return [(0.0, 0.0)] * seeds
-    shares = []
-    for inputs, contexts, communities in _partitions(graph, seeds):
+        yield from [(0.0, 0.0)] * seeds
+        return
+    for inputs, contexts, communities in partitions(graph, seeds):
         holds_input, holds_context = np.zeros((2, communities), dtype=bool)
         holds_input[inputs] = holds_context[contexts] = True
         both = np.count_nonzero(holds_input & holds_context)
-        shares.append((float(np.count_nonzero(holds_context[inputs]) / len(inputs)), float(both / communities)))
-    return shares
+        yield float(np.count_nonzero(holds_context[inputs]) / len(inputs)), float(both / communities)
 
 
-def entity_communities(graph: KgGraph) -> tuple[list[int], list[int]]:
-    ((inputs, contexts, _),) = _partitions(graph, 1)
-    return inputs.tolist(), contexts.tolist()
-
-
-def _partitions(graph: KgGraph, seeds: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], int]]:
-    """By seed: the community of each input entity and of each context entity, and the number of communities."""
+def partitions(graph: KgGraph, seeds: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], int]]:
+    """The Louvain partitions with seeds 0, 1, ..., seeds - 1: the community of each input entity and of each
+    context entity, and the number of communities.
+    """
     need("evaluator-kg", "igraph")
     import igraph
 
-    edges, weights = _edges(graph)
     # Nodes are the input entities and relations, then those of the contexts.
-    first_context = len(graph.inputs.labels) + len(graph.inputs.triplets)
-    last_context = first_context + len(graph.contexts.labels)
-    nodes = last_context + len(graph.contexts.triplets)
-    whole, generator = igraph.Graph(n=nodes, edges=edges.tolist()), random.Random()  # noqa: S311 - no secret
+    edges, nodes = list[tuple[int, int]](), 0
+    for side in (graph.inputs, graph.contexts):
+        first, relations = nodes, count(nodes + len(side.labels))
+        stated = [(first + head, next(relations), first + tail) for head, tail in side.ends]
+        edges += [(head, relation) for head, relation, _ in stated]
+        # Where head and tail are one entity, the two edges read undirected are one.
+        edges += [(relation, tail) for head, relation, tail in stated if tail != head]
+        nodes = next(relations)
+    weights = [TRIPLET_WEIGHT] * len(edges)
+    edges += zip(graph.pairs.inputs.tolist(), (graph.pairs.contexts + first).tolist(), strict=True)
+    # A negative cosine (only with a negative tau) has weight 0.
+    weights += np.maximum(graph.pairs.similarities, 0.0).tolist()
+    whole, generator = igraph.Graph(n=nodes, edges=edges), random.Random()  # noqa: S311 - no secret
     for seed in range(seeds):
         generator.seed(seed)
         with _ONE_AT_A_TIME:
@@ -141,32 +182,5 @@ def _partitions(graph: KgGraph, seeds: int) -> Iterator[tuple[NDArray[np.intp], 
                 # igraph uses this random generator.
                 igraph.set_random_number_generator(random)
         members = np.array(found.membership, dtype=np.intp)
-        yield members[: len(graph.inputs.labels)], members[first_context:last_context], int(members.max()) + 1
-
-
-def _edges(graph: KgGraph) -> tuple[NDArray[np.intp], list[float]]:
-    """The undirected edges, shape (m, 2), without duplicates, and their weights."""
-    inputs, contexts = graph.inputs, graph.contexts
-    first_context = len(inputs.labels) + len(inputs.triplets)
-    of_triplets = np.concatenate(
-        [
-            _triplet_edges(inputs.ends, 0, len(inputs.labels)),
-            _triplet_edges(contexts.ends, first_context, len(contexts.labels)),
-        ]
-    )
-    similar = np.stack([graph.pairs.inputs, graph.pairs.contexts + first_context], axis=1)
-    # A negative cosine (only with a negative tau) has weight 0.
-    attraction = np.maximum(graph.pairs.similarities, 0.0)
-    return np.concatenate([of_triplets, similar]), [TRIPLET_WEIGHT] * len(of_triplets) + attraction.tolist()
-
-
-def _triplet_edges(ends: tuple[tuple[int, int], ...], first: int, entities: int) -> NDArray[np.intp]:
-    """Head to relation and relation to tail; where both are one entity, read undirected they are one edge."""
-    if not ends:
-        return np.zeros((0, 2), dtype=np.intp)
-    heads, tails = np.array(ends, dtype=np.intp).T + first
-    relations = np.arange(first + entities, first + entities + len(ends))
-    other = tails != heads
-    return np.concatenate(
-        [np.stack([heads, relations], axis=1), np.stack([relations[other], tails[other]], axis=1)]
-    )
+        in_contexts = members[first : first + len(graph.contexts.labels)]
+        yield members[: len(graph.inputs.labels)], in_contexts, int(members.max()) + 1

@@ -10,24 +10,25 @@ import networkx
 import numpy as np
 import pytest
 from judges import WordEmbedder
+from kg_samples import connected
 
 from harness.display.plotting import PALETTE
 from harness.evaluators.kg.graphs.drawing import choose, draw_query_graph, graphml
-from harness.evaluators.kg.graphs.graph import KgGraph, TripletSide, connect, distinct_labels
-from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.scores import paths
 
 Triplets = list[tuple[str, str, str]]
-
 PATH, MISSED = PALETTE[0].lower(), PALETTE[5].lower()
 
 
 def graph_of(inputs: Triplets, contexts: Triplets, same: Mapping[str, str] | None = None) -> KgGraph:
-    """Labels are as far from each other as can be, but for those that are the `same`."""
-    sides = TripletSide.of(inputs), TripletSide.of(contexts)
-    labels = distinct_labels(*sides)
-    places = {label: place for place, label in enumerate(labels)}
-    rows = np.eye(len(labels))
-    return connect(*sides, {label: rows[places[(same or {}).get(label, label)]] for label in labels})
+    """All labels have a cosine of 0, except those that are the `same`."""
+
+    def embed(labels: list[str]) -> list[Any]:
+        rows = dict(zip(labels, np.eye(len(labels)), strict=True))
+        return [rows[(same or {}).get(label, label)] for label in labels]
+
+    return connected(inputs, contexts, embed)
 
 
 def chain(name: str, length: int) -> Triplets:
@@ -38,7 +39,7 @@ def draw(graph: KgGraph, folder: Path, title: str = "a title") -> Path:
     return draw_query_graph(graph, paths(graph), title, folder, "graph")
 
 
-def test_paths_are_blue_and_what_is_missed_is_crossed_and_vermilion(tmp_path: Path) -> None:
+def test_paths_are_blue_and_missed_entities_are_crossed_and_vermilion(tmp_path: Path) -> None:
     found = graph_of([("Ann", "leads", "Acme"), ("Tom", "knows", "Eve")], [("Acme", "makes", "soup")])
     svg = draw(found, tmp_path).read_text()
 
@@ -50,7 +51,7 @@ def test_paths_are_blue_and_what_is_missed_is_crossed_and_vermilion(tmp_path: Pa
     assert 2 <= svg.count("fill: #e3eefb") <= 4
 
 
-def test_of_a_large_graph_the_paths_come_first_then_what_is_next_to_them() -> None:
+def test_in_a_large_graph_paths_are_drawn_first_and_then_their_neighbours() -> None:
     graph = graph_of(chain("a", 300), [*chain("b", 300), ("hub", "joins", "b250")], {"b250": "a200"})
     matches = paths(graph)
     shown = choose(graph, matches)
@@ -65,16 +66,15 @@ def test_of_a_large_graph_the_paths_come_first_then_what_is_next_to_them() -> No
 
 
 @pytest.mark.slow
-def test_a_picture_stays_a_page_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+def test_a_picture_of_a_large_graph_stays_a_page(tmp_path: Path) -> None:
     small = draw(graph_of(chain("a", 3), chain("a", 3)), tmp_path / "small").stat().st_size
     large = draw(graph_of(chain("a", 400), chain("a", 400)), tmp_path / "large").stat().st_size
-
     assert large < 10 * small
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "label", ["$\\frac{$ and $x^2$", "<b>&amp;", "Ac\x00me\x1b[31m", "half \ud83d", "東京", "x" * 5000]
+    "label", ["$\\frac{$ and $x^2$ <b>&amp;", "Ac\x00me\x1b[31m 東京", "half \ud83d" + "x" * 5000]
 )
 def test_a_hostile_label_is_drawn_as_text(label: str, tmp_path: Path) -> None:
     picture = draw(graph_of([(label, label, "b")], [("b", label, label)]), tmp_path, title=label)
@@ -83,8 +83,8 @@ def test_a_hostile_label_is_drawn_as_text(label: str, tmp_path: Path) -> None:
 
 
 def worded_graph_of(inputs: Triplets, contexts: Triplets) -> KgGraph:
-    sides, words = (TripletSide.of(inputs), TripletSide.of(contexts)), WordEmbedder()
-    return connect(*sides, {label: words.vector(label) for label in distinct_labels(*sides)})
+    words = WordEmbedder()
+    return connected(inputs, contexts, lambda labels: [words.vector(label) for label in labels])
 
 
 def read_back(graph: KgGraph) -> Any:
@@ -143,13 +143,12 @@ def test_a_hostile_label_is_text_in_a_document_that_parses(label: str, back: str
     assert labels == sorted([back, back, "b"])
 
 
-def test_the_same_graph_gives_the_same_document_whose_ids_are_unique() -> None:
+def test_a_graph_gives_one_document_with_unique_ids() -> None:
     inputs: Triplets = [(f"a{n}", "then", f"a{n + 1}") for n in range(20)]
     documents = {
         graphml(graph, paths(graph))
         for graph in (worded_graph_of(inputs, inputs), worded_graph_of(inputs[::-1], inputs))
     }
-
     assert len(documents) == 1
     root = ElementTree.fromstring(documents.pop())
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]

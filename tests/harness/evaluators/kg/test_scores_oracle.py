@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kg_samples import Sample, sample
+from kg_samples import Sample, connected, sample
 
-from harness.evaluators.kg.graphs.graph import TripletSide, connect
-from harness.evaluators.kg.graphs.multi_hop import paths
-from harness.evaluators.kg.graphs.scores import KgScores, kg_scores
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.scores import paths, scores_of
 
 Triplets = list[tuple[str, str, str]]
 Vectors = dict[str, oracle.Vector]
@@ -59,17 +58,11 @@ def as_written(inputs: Triplets, contexts: Triplets, known: Vectors, tau: float,
         "community_spread": spread,
         "community_coverage": coverage,
         "community_coverage_spread": coverage_spread,
-        "input_entities": len(oracle.entities(graph, "input")),
-        "context_entities": len(oracle.entities(graph, "context")),
-        "similar_edges": sum(kind == "SIMILAR" for _, _, kind in graph.edges(data="kind")),
-        "dropped_triplets": sum(not one[0].strip() or not one[2].strip() for one in [*inputs, *contexts]),
     }
 
 
-def quickly(inputs: Triplets, contexts: Triplets, known: Vectors, tau: float, delta: float) -> KgScores:
-    return kg_scores(
-        inputs, contexts, lambda labels: np.stack([known[one] for one in labels]), tau, delta, seeds=3
-    )
+def quick_graph(inputs: Triplets, contexts: Triplets, known: Vectors, tau: float) -> KgGraph:
+    return connected(inputs, contexts, lambda labels: [known[one] for one in labels], tau)
 
 
 def known_to(made: Sample) -> Vectors:
@@ -77,8 +70,7 @@ def known_to(made: Sample) -> Vectors:
 
 
 def agrees(inputs: Triplets, contexts: Triplets, known: Vectors, tau: float, delta: float) -> None:
-    found = quickly(inputs, contexts, known, tau, delta)
-
+    found = scores_of(quick_graph(inputs, contexts, known, tau), delta, seeds=3)
     assert asdict(found) == as_written(inputs, contexts, known, tau, delta)
 
 
@@ -100,11 +92,7 @@ def test_a_path_is_the_cheapest_in_the_whole_graph_and_every_edge_of_it_exists(
         for one in oracle.entities(graph, "input")
     }
 
-    found = (
-        paths(connect(TripletSide.of(inputs), TripletSide.of(contexts), known, tau), delta)
-        if inputs and contexts
-        else []
-    )
+    found = paths(quick_graph(inputs, contexts, known, tau), delta)
 
     reachable = {name: cost for name, cost in costs.items() if cost is not None and others}
     assert {one.entity: one.cost for one in found} == pytest.approx(reachable)
@@ -114,11 +102,6 @@ def test_a_path_is_the_cheapest_in_the_whole_graph_and_every_edge_of_it_exists(
         assert match.similar.input_entity == ends[-1]
         similar = graph.edges[f"{ends[-1]}_in", f"{match.similar.context_entity}_ctx"]
         assert match.cost == pytest.approx(0.2 * len(match.triplets) + similar["cost"])
-        assert match.path == tuple(graph_path(match.triplets, ends, match.similar.context_entity))
-
-
-def graph_path(walked: tuple[tuple[str, str, str], ...], ends: list[str], last: str) -> list[str]:
-    return [ends[0], *(name for _, relation, tail in walked for name in (relation, tail)), last]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -126,8 +109,7 @@ def test_the_fast_path_equals_the_oracle_on_graphs_of_the_usual_size(seed: int) 
     made = sample(30, 120, dimensions=24, seed=seed)
     known = known_to(made)
 
-    found = quickly(made.inputs, made.contexts, known, 0.7, 0.5)
-
+    found = scores_of(quick_graph(made.inputs, made.contexts, known, 0.7), seeds=3)
     assert 0 < found.multi_hop < 1
     assert asdict(found) == as_written(made.inputs, made.contexts, known, 0.7, 0.5)
 
@@ -139,7 +121,7 @@ def test_networkx_louvain_gives_the_same_scores_on_average_and_no_better_partiti
     for seed in range(10):
         made = sample(10, 60, dimensions=24, seed=seed)
         graph = oracle.build_graph(made.inputs, made.contexts, known_to(made), 0.7)
-        found = kg_scores(made.inputs, made.contexts, made.embed)
+        found = scores_of(connected(made.inputs, made.contexts, made.embed))
         theirs = [
             oracle.over_seeds(graph, score, oracle.networkx_louvain, 10)[0]
             for score in (oracle.community, oracle.community_coverage)
@@ -150,7 +132,6 @@ def test_networkx_louvain_gives_the_same_scores_on_average_and_no_better_partiti
             for louvain in (oracle.igraph_louvain, oracle.networkx_louvain)
         )
         gains.append(ours - others)
-
     assert np.abs(np.mean(differences, axis=0)).max() < 0.03
     assert np.abs(differences).max() < 0.15
     assert mean(gains) > -0.001

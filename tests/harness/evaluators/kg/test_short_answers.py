@@ -49,47 +49,27 @@ def values(scores: Mapping[str, Score], pair: str = "factual_correctness") -> se
 
 
 @pytest.mark.parametrize(
-    ("answer", "right"),
+    ("answer", "right", "value"),
     [
-        ("Sam Altman", "Sam Altman"),
-        ("Sam Altman.", "Sam Altman"),
-        ("Sam Altman [1]", "Sam Altman"),
-        ("Answer: Sam Altman", "Sam Altman"),
-        ("The Federal Reserve", "Federal Reserve"),
-        ("Google and Apple", "Apple & Google"),
-        ("higher interest rates", "higher interest rates"),
-        ("March 5, 2023", "March 5, 2023"),
-        ("10", "10"),
-        ("Yes", "yes"),
-        ("True", "Yes"),
-        ("No, the article reports a loss.", "no"),
-        ("Yes [2].", "Yes"),
+        ("Sam Altman.", "Sam Altman", 1.0),
+        ("Answer: Sam Altman [1]", "Sam Altman", 1.0),
+        ("The Federal Reserve", "Federal Reserve", 1.0),
+        ("Google and Apple", "Apple & Google", 1.0),
+        ("higher interest rates", "higher interest rates", 1.0),
+        ("10", "10", 1.0),
+        ("True", "Yes", 1.0),
+        ("No, the article reports a loss.", "no", 1.0),
+        ("Google", "Sam Altman", 0.0),
+        ("No, the article reports a loss.", "Yes", 0.0),
+        ("Yes and no", "Yes", 0.0),
+        ("Google", "Yes", 0.0),
+        ("Yes", "Google", 0.0),
+        ("2019", "2020", 0.0),
     ],
 )
-def test_a_right_answer_in_brief_scores_one(answer: str, right: str) -> None:
+def test_a_right_short_answer_scores_one_and_a_wrong_one_nothing(answer: str, right: str, value: float) -> None:
     scores = score(answer, right)
-
-    assert values(scores) == {1.0}
-    assert scores["kg_measurable_factual_correctness"].value == 1.0
-
-
-@pytest.mark.parametrize(
-    ("answer", "right"),
-    [
-        ("Google", "Sam Altman"),
-        ("Yes", "No"),
-        ("No, the article reports a loss.", "Yes"),
-        ("Yes and no", "Yes"),
-        ("Google", "Yes"),
-        ("Yes", "Google"),
-        ("2019", "2020"),
-        ("10", "12"),
-    ],
-)
-def test_a_wrong_answer_in_brief_scores_nothing(answer: str, right: str) -> None:
-    scores = score(answer, right)
-
-    assert values(scores) == {0.0}
+    assert values(scores) == {value}
     assert scores["kg_measurable_factual_correctness"].value == 1.0
 
 
@@ -100,46 +80,33 @@ def test_a_wrong_year_is_wrong_however_alike_the_vectors_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "same"),
     [
-        ("1.5 million", "1.5 billion"),
-        ("$1.5m", "$1.5bn"),
-        ("-5%", "5%"),
-        ("5", "5%"),
-        (".5%", "5%"),
-        ("March 2023", "May 2023"),
-        ("5 Mar. 2023", "5th of May, 2023"),
-        ("100 m", "100 million"),
-    ],
-)
-def test_a_number_is_its_sign_its_scale_its_percent_and_its_month(one: str, other: str) -> None:
-    assert not stands_in(other, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("1.5 million", "1,500,000"),
-        ("$1.5m", "1.50 million dollars"),
-        ("3bn", "3 billion"),
+        ("1.5 million", "1.5 billion", False),
+        ("$1.5m", "$1.5bn", False),
+        ("-5%", "5%", False),
+        ("5", "5%", False),
+        ("March 2023", "May 2023", False),
+        ("5 Mar. 2023", "5th of May, 2023", False),
+        ("100 m", "100 million", False),
+        ("1,500,000", "1.5 million", True),
+        ("1.50 million dollars", "$1.5m", True),
         # A letter is a scale beside a currency alone.
-        ("100 m", "100 metres"),
-        ("5%", "5 per cent"),
-        ("March 5, 2023", "the 5th of March 2023"),
-        ("Mar 5, 2023", "2023-03-05"),
-        ("2023", "March 2023"),
-        ("GPT-4", "GPT 4"),
-        ("2023-99-99", "2023-99-99"),
-        ("Theresa May", "Theresa May"),
+        ("100 metres", "100 m", True),
+        ("5 per cent", "5%", True),
+        ("the 5th of March 2023", "March 5, 2023", True),
+        ("2023-03-05", "Mar 5, 2023", True),
+        ("March 2023", "2023", True),
+        ("2023-99-99", "2023-99-99", True),
+        ("Theresa May", "Theresa May", True),
     ],
 )
-def test_a_number_stands_where_it_is_written_otherwise(one: str, other: str) -> None:
-    assert stands_in(one, other)
+def test_a_number_matches_by_its_sign_scale_percent_and_month(one: str, other: str, same: bool) -> None:
+    assert stands_in(other, one) is same
 
 
 def test_half_of_a_list_is_half_right() -> None:
     scores = score("Google and Apple", "Google")
-
     assert scores["kg_multi_hop_factual_correctness"].value == 0.5
     assert scores["kg_direct_factual_correctness"].explanation.endswith("not: Apple")
 
@@ -148,7 +115,6 @@ def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_questio
     chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")])
     right = score("Sam Altman", "Sam Altman", "Altman leads OpenAI.", chat=chat)
     wrong = score("Google", "Sam Altman", "Altman leads OpenAI.", chat=chat)
-
     assert right["kg_multi_hop_faithfulness"].value == 1.0
     assert wrong["kg_multi_hop_faithfulness"].value == 0.0
     relevancy = right["kg_multi_hop_answer_relevancy"]
@@ -159,7 +125,6 @@ def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_questio
 def test_contexts_cannot_hold_a_bare_yes() -> None:
     chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")], Yes=[("Yes", "is", "answer")])
     one = score("Yes", "Yes", "Altman leads OpenAI.", chat=chat)["kg_multi_hop_faithfulness"]
-
     assert (one.status, one.explanation) == ("not_applicable", "the answer has no triplets")
 
 

@@ -1,22 +1,21 @@
 """A judge of triplets that replies by a script, and what it makes of one row."""
 
+import asyncio
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer
+from scoring import BareEvaluation, build_scorer, score_one
 
-from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
-from harness.evaluators.run_scoring import score_run
+from harness.core.records import Context, Prediction, Score
+from harness.evaluators.run_scoring import Scorer
 from harness.evaluators.triplet import SPEC, TripletParams
 from harness.protocols import Embedder
-from harness.store import SampleRow
-
-from ..conftest import MakeRecord
 
 RELEVANCY, FAITH, FAITH_COSINE = "response_relevancy", "faithfulness", "faithfulness_cosine"
 CORRECT, CORRECT_COSINE = "factual_correctness", "factual_correctness_cosine"
@@ -60,28 +59,33 @@ SCRIPT: dict[str, Reply] = {
 
 
 class Judged:
-    """await judged(changed script, *metrics) -> scores by metric; what was asked stays to be looked at."""
+    """judged(changed script, *metrics) -> scores by metric; what was asked stays to be looked at."""
 
-    def __init__(self, record: RunRecord) -> None:
-        self._record = record
+    def __init__(self) -> None:
         self.chat, self.embedder = Chat(), WordEmbedder()
 
-    async def __call__(self, changed: Mapping[str, Reply], *metrics: str, **given: Any) -> dict[str, Score]:
-        answer = given.pop("answer", ANSWER)
-        scores = await self.all_of(changed, [answer], metrics or ALL, **given)
-        return {measure: score for (_, measure), score in scores.items()}
-
-    async def all_of(
+    async def __call__(
         self,
         changed: Mapping[str, Reply],
-        answers: Sequence[str],
-        metrics: Sequence[str] = ALL,
-        *,
+        *metrics: str,
+        answer: str = ANSWER,
         reference: str = REFERENCE,
         contexts: Sequence[str | Context] = CONTEXTS,
         embedder: Embedder | None = None,
         **params: Any,
-    ) -> dict[tuple[str, str], Score]:
+    ) -> dict[str, Score]:
+        scorer = self.scorer(changed, metrics or ALL, embedder, **params)
+        said = Prediction(
+            answer=answer, contexts=tuple(one if isinstance(one, Context) else passage(one) for one in contexts)
+        )
+        answers = (reference, "Somebody else")
+        found = await asyncio.to_thread(partial(score_one, scorer, said, question=QUESTION, answers=answers))
+        assert all(score.value is None or math.isfinite(score.value) for score in found.values())
+        return {name.removeprefix("triplet_"): score for name, score in found.items()}
+
+    def scorer(
+        self, changed: Mapping[str, Reply], metrics: Sequence[str], embedder: Embedder | None = None, **params: Any
+    ) -> Scorer:
         script = {**SCRIPT, **changed}
 
         def reply(asked: Asked) -> str:
@@ -92,18 +96,7 @@ class Judged:
 
         self.chat = Chat(reply)
         chosen = TripletParams.model_validate({"metrics": tuple(metrics), **params})
-        runtime = BareEvaluation(self.chat, embedder or self.embedder)
-        seen = tuple(one if isinstance(one, Context) else passage(one) for one in contexts)
-        rows, records = [], {}
-        for number, answer in enumerate(answers):
-            name = f"q{number}"
-            gold = Reference(query_id=name, query_type="inference_query", answers=(reference, "Somebody else"))
-            rows.append(SampleRow(query=Query(query_id=name, text=QUESTION), reference=gold))
-            changes = {"query_id": name, "prediction": Prediction(answer=answer, contexts=seen)}
-            records[name, 0] = self._record.model_copy(update=changes)
-        found = await score_run(build_scorer(SPEC, chosen, runtime), rows, records)
-        assert all(score.value is None or math.isfinite(score.value) for score in found)
-        return {(score.query_id, score.measure.removeprefix("triplet_")): score for score in found}
+        return build_scorer(SPEC, chosen, BareEvaluation(self.chat, embedder or self.embedder))
 
     def asked(self, key: str) -> list[str]:
         """The prompts of one kind."""
@@ -120,5 +113,5 @@ def passage(text: str, kind: str = "passage") -> Context:
 
 
 @pytest.fixture
-def judged(record: MakeRecord) -> Judged:
-    return Judged(record("q", ""))
+def judged() -> Judged:
+    return Judged()
