@@ -23,7 +23,6 @@ _MOST_ATTACHMENTS = 100
 _DEEPEST = 3
 """Messages attached to messages."""
 _NOT_READ = "attachments of messages that are not read"
-_MESSAGE = ".eml"
 _TEXTS = ("text/plain", "text/html")
 
 ReadAttachment = Callable[[str, bytes], Sequence[ReadText]]
@@ -63,10 +62,10 @@ class _Reading:
         for said in read:
             left_out.update(said.left_out)
         lines = [f"{name}: {text}" for name, text in headers.items()]
-        listed = [f"Attachments: {', '.join(names[:_MOST_ATTACHMENTS])}"] if names else []
+        lines += [f"Attachments: {', '.join(names[:_MOST_ATTACHMENTS])}"] if names else []
         subject = headers.get("Subject", "")
         yield ReadText(
-            "\n".join([*map(no_heading, [*lines, *listed]), "", body.strip(), ""]),
+            "\n".join([*map(no_heading, lines), "", body.strip(), ""]),
             title=subject,
             part=part,
             metadata={name.lower(): text for name, text in headers.items() if name != "Subject"},
@@ -86,7 +85,7 @@ class _Reading:
             content, kind = attached.get_content(), PurePosixPath(name).suffix.lower()
             if not isinstance(content, bytes | EmailMessage):
                 content = str(content).encode()
-            if kind == _MESSAGE and isinstance(content, bytes):
+            if kind == ".eml" and isinstance(content, bytes):
                 content = email.message_from_bytes(content, policy=email.policy.default)
             if isinstance(content, EmailMessage):
                 yield from self.documents(content, part, depth + 1)
@@ -113,7 +112,7 @@ def _name(attached: MIMEPart) -> str:
     try:
         name = attached.get_filename() or ""
         if not name and attached.get_content_type() == "message/rfc822":
-            name = f"{_header(attached.get_content(), 'Subject') or 'message'}{_MESSAGE}"
+            name = f"{_header(attached.get_content(), 'Subject') or 'message'}.eml"
     except Exception:
         name = ""
     return shown_text(one_line(name).replace("\\", "/").rpartition("/")[2]) or "attachment"

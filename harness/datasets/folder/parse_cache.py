@@ -4,7 +4,6 @@ caches the results by a hash of the bytes, so that a report of a thousand pages 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -20,10 +19,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, cast
 
-from harness.core.bounded_files import open_plain
 from harness.core.current_process import usable_cores
 from harness.core.errors import DataError
-from harness.core.hashing import text_digest
+from harness.core.hashing import file_digest, text_digest
 from harness.core.process_environment import python_command, python_environment
 from harness.datasets.folder.parser_process import FILE_S, MOST_BYTES, MOST_MEMORY
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
@@ -88,7 +86,7 @@ class _Process:
         answer = self._ask(path, kind)
         if answer == {"why": _TOO_LARGE} and not was_fresh and not self._has_ended:
             answer = self._ask(path, kind)
-        return NoDocument(answer["why"]) if "why" in answer else [ReadText(**one) for one in answer["documents"]]
+        return _parsed(answer)
 
     def end(self) -> None:
         self._has_ended = True
@@ -96,9 +94,7 @@ class _Process:
             running.kill()
 
     def _ask(self, path: Path, kind: str) -> dict[str, Any]:
-        if self._running is None:
-            self._running = _started(self._most_memory)
-        running = self._running
+        running = self._running = self._running or _started(self._most_memory)
         watch = threading.Timer(_PATIENCE_S, running.send_signal, [signal.SIGALRM])
         watch.daemon = True
         watch.start()
@@ -148,8 +144,6 @@ def _started(most_memory: int) -> subprocess.Popen[str]:
 
 _VERSION = 7
 """Increase this when the same bytes give another text."""
-_BLOCK = 1 << 20
-_LIBRARIES = ("lxml", "openpyxl", "pypdf", "python-docx")
 
 
 def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
@@ -158,7 +152,7 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
     """
     if not files:
         return
-    by_whom = json.dumps([_VERSION, *(version(name) for name in _LIBRARIES)])
+    by_whom = json.dumps([_VERSION, *map(version, ("lxml", "openpyxl", "pypdf", "python-docx"))])
     keys: dict[str, str] = {}
     for name, (path, kind) in files.items():
         keys[name] = _key(path, f"{by_whom}{kind}")
@@ -174,17 +168,11 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
 
 
 def _key(path: Path, how: str) -> str:
-    """Hash of the file's bytes and the parser version; empty if the file cannot be read."""
+    """Hash of the file's bytes and the parser version; empty if it cannot be read or is too large to be parsed."""
     try:
-        with open_plain(path) as file:
-            if os.fstat(file.fileno()).st_size > MOST_BYTES:  # Too large to be parsed.
-                return ""
-            content = hashlib.sha256()
-            while block := file.read(_BLOCK):
-                content.update(block)
+        return "" if path.stat().st_size > MOST_BYTES else text_digest(f"{how}{file_digest(path)}")
     except OSError:
         return ""
-    return text_digest(f"{how}{content.hexdigest()}")
 
 
 def _place(key: str) -> Path:
@@ -196,17 +184,22 @@ def _recalled(key: str) -> Parsed | None:
         seal, _, text = _place(key).read_text(encoding="utf-8").partition("\n")
         if not key or seal != text_digest(text):
             return None
-        kept: dict[str, Any] = json.loads(text)
+        return _parsed(json.loads(text))
     except (OSError, ValueError):
         return None
-    return NoDocument(kept["why"]) if "why" in kept else [ReadText(**one) for one in kept["documents"]]
+
+
+def _parsed(answer: Mapping[str, Any]) -> Parsed:
+    return NoDocument(answer["why"]) if "why" in answer else [ReadText(**one) for one in answer["documents"]]
 
 
 def _keep(key: str, parsed: Parsed) -> None:
-    if isinstance(parsed, NoDocument) and str(parsed) in TOO_MUCH:
-        return  # Reading it may succeed later or on another machine.
-    documents = [] if isinstance(parsed, NoDocument) else [asdict(one) for one in parsed]
-    text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else {"documents": documents})
+    if isinstance(parsed, NoDocument):
+        if str(parsed) in TOO_MUCH:
+            return  # Reading it may succeed later or on another machine.
+        text = json.dumps({"why": str(parsed)})
+    else:
+        text = json.dumps({"documents": list(map(asdict, parsed))})
     place = _place(key)
     with suppress(OSError):  # Full disk or no permission: the file is parsed again.
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

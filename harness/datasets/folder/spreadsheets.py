@@ -38,7 +38,6 @@ _FIRST_ROWS = 20
 _STEP = 1000
 """Rows between two signs of life."""
 _DELIMITERS = ",;\t|"
-_TOO_MANY = f"a table of more than {_MOST_ROWS:,} rows: keep the rows that questions are about"
 _NUMBER = re.compile(r"[-+(]?\s?[€$£¥]?\s?\d[\d.,'\s]*\)?\s?[%€$£¥]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _UNKNOWN = "formulas without a stored value (open the file in a spreadsheet program and save it)"
@@ -68,7 +67,7 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
             first[0], delimiter = "\n", named[1]
         rows = csv.reader(chain(first, lines), delimiter=delimiter or _delimiter(first))
         numbered = ((number, [_cell(cell) for cell in cells]) for number, cells in enumerate(rows, start=1))
-        return _documents(_bounded(numbered, at_work, _Bounds(_MOST_ROWS, _MOST_CELLS)))
+        return _documents(_Bounds().rows_of(numbered, at_work))
     except UnicodeDecodeError as error:
         raise NoDocument(NOT_UTF8) from error
     except csv.Error as error:
@@ -76,10 +75,6 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
     finally:
         csv.field_size_limit(usual)
         lines.detach()
-
-
-def read_tabbed(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]:
-    return read_delimited(file, at_work, "\t")
 
 
 def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]:
@@ -93,7 +88,7 @@ def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]
     if sum(name.startswith("xl/worksheets/") for name in names) > _MOST_SHEETS:
         raise NoDocument(f"more than {_MOST_SHEETS:,} sheets: split it")
     at_work()
-    bounds, unknown = _Bounds(_MOST_ROWS, _MOST_CELLS), 0
+    bounds, unknown = _Bounds(), 0
     found: list[list[ReadText]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # About parts that are not read.
@@ -105,7 +100,7 @@ def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]
             unknown += marks.unknown
             sheet.reset_dimensions()  # The file may claim a million columns.
             rows = marks.repeated(enumerate(sheet.iter_rows(), start=1))
-            found.append(_documents(_bounded(rows, at_work, bounds), sheet.title if len(sheets) > 1 else ""))
+            found.append(_documents(bounds.rows_of(rows, at_work), sheet.title if len(sheets) > 1 else ""))
     hidden = sum(sheet.sheet_state != "visible" and bool(own) for sheet, own in zip(sheets, found, strict=True))
     remarks = {what: count for what, count in ((_UNKNOWN, unknown), (_HIDDEN, hidden)) if count}
     documents = [document for own in found for document in own]
@@ -114,25 +109,26 @@ def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]
     return [replace(documents[0], remarks=remarks), *documents[1:]]
 
 
-@dataclass
 class _Bounds:
-    """What is left of the rows and cells that a file may have."""
+    """Counts the rows and cells of a file, of which there may not be too many."""
 
-    rows: int
-    cells: int
+    def __init__(self) -> None:
+        self._rows = self._cells = 0
 
-
-def _bounded(rows: Iterable[Row], at_work: Callable[[], None], bounds: _Bounds) -> Iterator[Row]:
-    """The rows with text, as long as there are not too many."""
-    for number, cells in rows:
-        bounds.cells -= len(cells)
-        bounds.rows -= any(cells)
-        if bounds.rows < 0 or bounds.cells < 0:
-            raise NoDocument(_TOO_MANY if bounds.rows < 0 else f"more than {_MOST_CELLS:,} cells: split it")
-        if number % _STEP == 0:
-            at_work()
-        if any(cells):
-            yield number, cells
+    def rows_of(self, rows: Iterable[Row], at_work: Callable[[], None]) -> Iterator[Row]:
+        """The rows with text."""
+        for number, cells in rows:
+            self._cells += len(cells)
+            self._rows += any(cells)
+            if self._rows > _MOST_ROWS:
+                what = f"a table of more than {_MOST_ROWS:,} rows"
+                raise NoDocument(f"{what}: keep the rows that questions are about")
+            if self._cells > _MOST_CELLS:
+                raise NoDocument(f"more than {_MOST_CELLS:,} cells: split it")
+            if number % _STEP == 0:
+                at_work()
+            if any(cells):
+                yield number, cells
 
 
 def _documents(rows: Iterator[Row], sheet: str = "") -> list[ReadText]:

@@ -28,8 +28,6 @@ _KEPT = 4096
 
 
 class QuoteFinder:
-    """Looks up documents by name, and quotes in them."""
-
     def __init__(self, documents: Sequence[Document], skipped: Mapping[str, str]) -> None:
         self._skipped = {_plain(name): why for name, why in skipped.items()}
         self._texts = {document.doc_id: document.text for document in documents}
@@ -45,8 +43,8 @@ class QuoteFinder:
         self._words = lru_cache(maxsize=_KEPT)(lambda doc_id: _Squeezed.of(self._texts[doc_id]))
 
     def document(self, name: str, quote: str = "") -> str | None:
-        """The id of a document by its id or by a unique file name at the end of an id; None if there is none. Of a
-        file that is read in parts, it is the first part that contains the quote.
+        """The id of a document by its id or by a unique file name at the end of an id, of a file that is read in
+        parts the first part that contains the quote; None if there is none.
         """
         if name in self._texts:
             return name
@@ -77,8 +75,8 @@ class QuoteFinder:
         return any(_plain(name) in known for known in (self._called, self._parts, self._skipped))
 
     def verbatim(self, doc_id: str, quote: str) -> str | None:
-        """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the
-        shapes of quotation marks may differ. A quote inside a longer word or number is not found.
+        """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the shapes
+        of quotation marks may differ. A quote inside a longer word or number is not found.
         """
         text = self._texts[doc_id]
         if _states(text, quote):
@@ -162,8 +160,8 @@ _SAID_OF_DOCUMENTS = {*YES_NO, _NO_ANSWER}
 
 
 def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
-    """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
-    among them.
+    """The answers, other than verdicts and abstentions, that no document contains, ignoring case and
+    punctuation.
     """
     looked_for = {answer: _form(plain(answer)) for answer in answers}
     left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
@@ -172,14 +170,10 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
             break
         text = f" {_form(f'{document.title} {document.text}')} "
         words = set(text.split())
-        # A missing word is quick to detect, and rules out most documents.
-        found = [
-            form
-            for form, parts in left.items()
-            if (words.issuperset(parts) and f" {form} " in text) or (_UNSPACED.search(form) and form in text)
-        ]
-        for form in found:
-            del left[form]
+        for form, parts in list(left.items()):
+            # A missing word is quick to detect, and rules out most documents.
+            if (words.issuperset(parts) and f" {form} " in text) or (_UNSPACED.search(form) and form in text):
+                del left[form]
     return {answer for answer, form in looked_for.items() if form in left}
 
 
