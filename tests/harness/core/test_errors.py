@@ -60,7 +60,11 @@ def test_a_hint_names_the_nearest_word_or_the_first_known_ones() -> None:
 @pytest.mark.parametrize(
     ("number", "reason", "fix"),
     [
-        (errno.ENOSPC, "no space left on the disk", "free some space, then run the same command again, it resumes"),
+        (
+            errno.ENOSPC,
+            "no space left on the disk",
+            "free some space, then run the same command again, it resumes",
+        ),
         (errno.EACCES, "permission denied", "make it writable or choose another folder"),
         (errno.ELOOP, "it is a link", "put the file itself there"),
     ],

@@ -35,7 +35,10 @@ USAGES = st.builds(
     Usage, calls=COUNTS, input_tokens=COUNTS, output_tokens=COUNTS, cached_tokens=COUNTS, unmetered_calls=COUNTS
 )
 COSTS = st.builds(
-    Cost, wall_s=SECONDS, stages_s=st.dictionaries(TEXTS, SECONDS), usage=st.dictionaries(TEXTS, USAGES, max_size=2)
+    Cost,
+    wall_s=SECONDS,
+    stages_s=st.dictionaries(TEXTS, SECONDS),
+    usage=st.dictionaries(TEXTS, USAGES, max_size=2),
 )
 CONTEXTS = st.builds(
     Context,

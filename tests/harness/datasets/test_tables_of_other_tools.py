@@ -3,7 +3,6 @@
 import gzip
 import json
 import pickle
-import sqlite3
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -63,7 +62,6 @@ def answers(found: QuestionSet) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("cell", "meant"),
     [
-        ("['Marta Lind', 'M. Lind']", ("Marta Lind", "M. Lind")),
         ("['Marta Lind' 'M. Lind'\n 'Lind']", ("Marta Lind", "M. Lind", "Lind")),
         ('["Marta Lind", "Lind"]', ("Marta Lind", "Lind")),
         ("""["it's" 'so']""", ("it's", "so")),
@@ -72,10 +70,7 @@ def answers(found: QuestionSet) -> list[tuple[str, ...]]:
         ("[['a'], ['b']]", ("a", "b")),
         ("[np.str_('a'), np.float64(24.0)]", ("a", "24")),
         ("[array(['a'], dtype=object) array(['b'], dtype=object)]", ("a", "b")),
-        (
-            "{'text': array(['a', 'a', 'b'], dtype=object), 'answer_start': array([1, 1, 2], dtype=int32)}",
-            ("a", "b"),
-        ),
+        ("{'text': array(['a', 'b'], dtype=object), 'answer_start': array([1, 2], dtype=int32)}", ("a", "b")),
         ("{'value': 'a', 'aliases': ['a', 'b'], 'normalized_value': 'A'}", ("a", "b")),
         ("[None, nan, 'a']", ("a",)),
         ("[]", ()),
@@ -116,16 +111,15 @@ def test_what_pandas_writes_of_lists_is_read_back_in_every_format(asked: Callabl
         assert "'level' (2)" in found.notes[-1], name
 
 
-def test_rows_under_their_ids_keep_them_and_one_row_of_objects_is_one_row(
+def test_rows_under_their_ids_keep_them(
     asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile]
 ) -> None:
     assert [row.query.query_id for row in asked('{"q9": {"question": "a?"}}', "a.json").rows] == ["q9"]
     rows = answered('{"q8": {"answer": "x"},\n"q9": {"answer": "y"}}', "b.json").rows
     assert [(row.query_id, row.answer) for row in rows] == [("q8", "x"), ("q9", "y")]
-    assert answers(asked('{"inputs": {"question": "a?"}, "outputs": {"answer": "y"}}')) == [("y",)]
 
 
-def test_a_truth_value_and_a_date_are_answers_as_pandas_writes_them_in_csv(
+def test_truth_values_and_dates_are_answers_as_pandas_writes_them_in_csv(
     asked: Callable[..., QuestionSet],
 ) -> None:
     for values in ([True, False], pd.to_datetime(["2020-01-02", "2021-03-04"])):
@@ -135,17 +129,13 @@ def test_a_truth_value_and_a_date_are_answers_as_pandas_writes_them_in_csv(
     assert answers(asked([{"question": "a?", "answers": True}])) == [("True",)]
 
 
-@pytest.mark.parametrize(
-    "cell", ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "[a, b]", "fine"]
-)
-def test_an_answer_that_looks_like_a_list_and_cannot_be_read_as_one_is_counted(
-    asked: Callable[..., QuestionSet], cell: str
+def test_answers_that_look_like_a_list_and_cannot_be_read_as_one_are_counted(
+    asked: Callable[..., QuestionSet],
 ) -> None:
-    found = asked([{"question": "a?", "answers": cell}])
-    assert answers(found) == [(cell,)]
-    assert any("looks like a list" in note and note.startswith("1 of 1") for note in found.notes) == (
-        cell != "fine"
-    )
+    cells = ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "[a, b]", "fine"]
+    found = asked([{"question": f"{cell}?", "answers": cell} for cell in cells])
+    assert answers(found) == [(cell,) for cell in cells]
+    assert any("looks like a list" in note and note.startswith("4 of 5") for note in found.notes)
 
 
 BOATS = "| boat | crew |\n|--|--|\n| Selma | 12 |"
@@ -169,7 +159,7 @@ def test_the_answers_of_a_csv_file_are_those_that_were_meant(
     assert answers(asked(table, "a.csv")) == meant
 
 
-def test_a_word_for_a_missing_value_is_no_answer_and_is_counted(asked: Callable[..., QuestionSet]) -> None:
+def test_a_word_for_a_missing_value_is_not_an_answer_and_is_counted(asked: Callable[..., QuestionSet]) -> None:
     cells = ["nan", "None", "N/A", "#REF!", '["None"]', "none", "Nana"]
     found = asked([{"question": f"{cell}?", "answers": cell} for cell in cells])
     assert answers(found) == [(), (), (), (), ("None",), ("none",), ("Nana",)]
@@ -207,11 +197,6 @@ PROMPTFOO = {
 TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
     "ragas": ({"user_input": "a?", "response": "x", "reference": "y", "retrieved_contexts": ["c"]}, ("y",), "x"),
     "ragas 0.1": ({"question": "a?", "answer": "x", "contexts": ["c"], "ground_truths": ["y"]}, ("y",), "x"),
-    "DeepEval": (
-        {"input": "a?", "actual_output": "x", "expected_output": "y", "retrieval_context": ["c"]},
-        ("y",),
-        "x",
-    ),
     "DeepEval in JavaScript": ({"input": "a?", "actualOutput": "x", "expectedOutput": "y"}, ("y",), "x"),
     "DeepEval, a data set": ({"goldens": [{"input": "a?", "expectedOutput": "y"}]}, ("y",), None),
     "TruLens": ({"main_input": "a?", "main_output": "x"}, (), "x"),
@@ -230,15 +215,7 @@ TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
     "RAGChecker": ({"results": [{"query": "a?", "gt_answer": "y", "response": "x"}]}, ("y",), "x"),
     "promptfoo": (PROMPTFOO, (), "x"),
     "MuSiQue": (
-        [
-            {
-                "question": "a?",
-                "answer": "y",
-                "answer_aliases": ["z"],
-                "answerable": True,
-                "paragraphs": [{"idx": 0}],
-            }
-        ],
+        [{"question": "a?", "answer": "y", "answer_aliases": ["z"], "answerable": True}],
         ("y", "z"),
         None,
     ),
@@ -256,7 +233,7 @@ WITHOUT_CONTEXTS |= {"LangSmith, a data set", "LangSmith, a table"}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_columns_of_other_tools_are_known_at_both_doors(
+def test_the_columns_of_other_tools_are_known_in_questions_and_answers(
     asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile], tool: str
 ) -> None:
     content, gold, answer = TOOLS[tool]
@@ -318,9 +295,8 @@ def test_each_field_that_is_not_read_is_named_once_with_its_number_of_rows(
 ) -> None:
     rows = [{"query": "a?", "answer": "x", "Cost": 1, "reference": "y"}, {"query": "b?", "answer": "y", "Cost": 2}]
     notes = " ".join(answered(rows).notes)
-    assert notes.count("'cost'") == notes.count("'reference'") == 1
-    assert "'cost' (2" in notes
-    assert "'reference' (1" in notes
+    assert notes.count("'cost'") == notes.count("'cost' (2") == 1
+    assert notes.count("'reference'") == notes.count("'reference' (1") == 1
 
 
 def test_numbers_and_lists_in_csv_are_those_of_json(answered: Callable[..., ImportedFile]) -> None:
@@ -341,21 +317,14 @@ def as_zip(path: Path, inside: str) -> None:
         archive.writestr(inside, "x")
 
 
-def as_sqlite(path: Path) -> None:
-    with sqlite3.connect(path) as database:
-        database.execute("create table t (a)")
-
-
 KINDS: dict[str, tuple[object, str]] = {
     "workbook": (lambda path: as_zip(path, "xl/workbook.xml"), "Excel workbook"),
     "zip": (lambda path: as_zip(path, "asked.csv"), "zip archive"),
-    "sqlite": (as_sqlite, "SQLite"),
+    "sqlite": (b"SQLite format 3\0", "SQLite"),
     "pickle": (pickle.dumps([{"question": "a?"}]), "pickle"),
-    "numpy": (b"\x93NUMPY\x01\x00", "numpy"),
     "feather": (lambda path: pd.DataFrame({"question": ["a?"]}).to_feather(path), "Feather"),
     "lfs": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d\n", "Git LFS pointer"),
     "page": ("\n<!DOCTYPE html><title>404</title>", "web page"),
-    "xz": (b"\xfd7zXZ\x00rest", "xz"),
     "cut off": (gzip.compress(b'{"question": "a?"}' * 99)[:-9], "not intact gzip"),
     "broken Parquet": (b"PAR1rubbishPAR1", "not intact Parquet"),
     "bytes": (b"\x01\x02\x84\xff", "not text"),
@@ -364,7 +333,7 @@ KINDS: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_of_another_kind_is_one_line_that_names_it_and_converts_nothing_by_guess(
+def test_a_file_of_another_kind_is_one_line_that_names_it(
     asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile], kind: str
 ) -> None:
     content, said = KINDS[kind]
@@ -386,7 +355,7 @@ def test_a_file_of_another_kind_is_one_line_that_names_it_and_converts_nothing_b
         ('\n[{"query": "a?"},\n{"query": "b?"},\n]', "line 4 is not JSON"),
     ],
 )  # fmt: skip
-def test_a_key_that_an_object_has_twice_and_what_is_no_json_is_refused_with_its_place(
+def test_a_repeated_key_and_invalid_json_are_refused_with_their_place(
     asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile], text: str, place: str
 ) -> None:
     for read in (asked, answered):
