@@ -92,10 +92,6 @@ _SCRIPT_LANGUAGES = {
     "HEBREW": "Hebrew",
 }
 UNKNOWN_LANGUAGE = "not recognised"
-_MOST_TEXTS = 500
-"""Texts of which the language is looked at; a larger collection is represented by so many."""
-_SAMPLE = 3000
-"""Characters of a text."""
 _KNOWN_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "ARABIC", "DEVANAGARI"}
 
 
@@ -139,8 +135,8 @@ def languages_of(texts: Sequence[str]) -> dict[str, int]:
     """The number of texts in each language, the most frequent first, by script or the commonest words of 18
     languages; anything else is `UNKNOWN_LANGUAGE`. Of more than 500 texts, 500 are looked at.
     """
-    looked_at = texts[:: -(-len(texts) // _MOST_TEXTS) or 1]
-    found = Counter(_language(text[:_SAMPLE]) for text in looked_at)
+    looked_at = texts[:: -(-len(texts) // 500) or 1]
+    found = Counter(_language(text[:3000]) for text in looked_at)
     scale = len(texts) / max(len(looked_at), 1)
     return {language: round(count * scale) for language, count in found.most_common()}
 

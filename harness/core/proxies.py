@@ -26,7 +26,6 @@ from harness.core.errors import ConfigError, MissingDependency, ServiceUnavailab
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Limits
 
-_AS_OTHERS_ARE_TOLD = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 REFUSED = "CERTIFICATE_VERIFY_FAILED"
@@ -197,5 +196,5 @@ def store_file() -> str | None:
 
 
 def _named() -> str | None:
-    named = (os.environ.get(name, "") for name in _AS_OTHERS_ARE_TOLD)
+    named = (os.environ.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"))
     return next((path for path in named if path and Path(path).is_file()), None)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ROW_WEIGHS = 8
 """Weight of a row, counted in values of about 50 bytes: field names, position and object."""
-_BLOCK = 1 << 20
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
@@ -109,7 +108,7 @@ def _check_text(path: Path, *, packed: bool) -> None:
         size = os.fstat(file.fileno()).st_size
         text = gzip.GzipFile(fileobj=file) if packed else file
         count = values_of_lines
-        while block := text.read(_BLOCK):
+        while block := text.read(1 << 20):
             if not length:
                 try:
                     start = codecs.getincrementaldecoder("utf-8")().decode(block)

@@ -18,7 +18,6 @@ from harness.datasets.result_logs import INSPECT, eval_log_samples, is_eval_log,
 AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
 _PANDAS = "python -c \"import pandas as pd; pd.{read}.to_json('rows.jsonl', orient='records', lines=True)\""
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(rb"[\0-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that text files do not contain."""
 _REWRITE = f"write JSON Lines, or {AS_CSV}"
@@ -134,7 +133,7 @@ def _refuse_other_kinds(path: Path, data: bytes) -> None:
 
 
 def _decoded(path: Path, data: bytes) -> str:
-    is_utf16 = data.startswith(_UTF16)
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not is_utf16 and _CONTROL.search(data[:65536]):
         raise DataError(f"{path} is not text: it contains NUL characters or other bytes", _REWRITE)
     try:

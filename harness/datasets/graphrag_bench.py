@@ -21,7 +21,6 @@ from harness.datasets.row_fields import FIX, FileEntry, as_entries, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 
 _REPO = "GraphRAG-Bench/GraphRAG-Bench"
-_MOST_BYTES = 200_000_000
 _PARAPHRASED = (
     "the evidence of the questions is a paraphrase, so retrieval is not scored by fact; "
     "ragas_context_recall judges contexts by the reference answer"
@@ -95,7 +94,7 @@ def _corpus(subset: str) -> tuple[str, list[FileEntry]]:
         content = local_files.read_json(path)
         return file, as_entries(str(path), [content] if isinstance(content, dict) else content)
     if path := local_files.find(table):
-        return table, as_entries(str(path), list(read_content(path, _MOST_BYTES).rows or ()))
+        return table, as_entries(str(path), list(read_content(path, 200_000_000).rows or ()))
     return file, load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
 
 

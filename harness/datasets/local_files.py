@@ -26,8 +26,6 @@ from harness.datasets.decompression_limits import (
 )
 from harness.datasets.row_fields import FIX, FileEntry, as_entries, as_entry
 
-_LONGEST_CELL = 16_000_000
-"""Characters."""
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
 """The line by which Excel names the delimiter."""
@@ -60,7 +58,7 @@ def read_csv_table(path: Path, text: str, delimiter: str = "") -> CsvTable:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begun = 1
     rows: list[tuple[str, tuple[str, ...]]] = []
-    usual = csv.field_size_limit(_LONGEST_CELL)
+    usual = csv.field_size_limit(16_000_000)
     try:
         header = next(reader, [])
         for name, n in Counter(cell.strip().lower() for cell in header if cell.strip()).items():

@@ -14,7 +14,6 @@ from harness.protocols import DatasetSpec, RawDataset
 
 _REPO = "yixuantt/MultiHopRAG"
 _CORPUS, _QUERIES = "multihop_rag/corpus.json", "multihop_rag/MultiHopRAG.json"
-_METADATA = ("source", "author", "category")
 
 
 def load(_subset: str) -> RawDataset:
@@ -48,7 +47,7 @@ def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: 
 
 def _document(entry: FileEntry) -> Document:
     url = entry.text("url")
-    metadata = {name: entry.optional_text(name) for name in _METADATA}
+    metadata = {name: entry.optional_text(name) for name in ("source", "author", "category")}
     metadata |= {"published_at": entry.moment("published_at"), "url": url}
     return Document(
         doc_id=url,

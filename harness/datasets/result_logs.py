@@ -23,7 +23,6 @@ from harness.datasets.row_fields import kind_of
 
 INSPECT = "inspect_ai"
 _HEADER, _SAMPLES = "header.json", "samples/"
-_MOST_ENTRIES = 200_000
 _ENTRY, _ENCRYPTED, _ZSTD = b"PK\x01\x02", 1, 93
 _WHOLE_LOG = "write it again with the version of the tool that made it"
 _INSPECT_VERSION, _PROMPTFOO_VERSIONS = 2, (2, 3)
@@ -69,7 +68,7 @@ def check_log(path: Path, value: Row) -> None:
 
 def is_eval_log(data: bytes) -> bool:
     """Whether the bytes are those of an `.eval` log."""
-    if not data.startswith(b"PK\3\4") or data.count(_ENTRY) > _MOST_ENTRIES:
+    if not data.startswith(b"PK\3\4") or data.count(_ENTRY) > 200_000:
         return False
     return not {_HEADER, "_journal/start.json"}.isdisjoint(names_in_zip(data))
 

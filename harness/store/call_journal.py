@@ -20,11 +20,9 @@ COLUMNS = (
 )
 """Columns of a call, in the order used by `row_check`."""
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
-_LONGEST_TEXT = 1 << 28
-"""Largest request or response in bytes."""
 
 
-def unpacked(packed: bytes, most_bytes: int = _LONGEST_TEXT) -> bytes:
+def unpacked(packed: bytes, most_bytes: int = 1 << 28) -> bytes:
     """Decompress a request or response. ValueError, TypeError or zlib.error if it is damaged or too long."""
     inflater = zlib.decompressobj()
     text = inflater.decompress(packed, most_bytes)

@@ -7,7 +7,6 @@ from harness.core.hashing import canonical_json, flatten
 from harness.display.text_format import counted, printable
 from harness.store.manifest import Manifest
 
-_LONGEST_VALUE = 24
 _MISSING = "-"
 WEIGHTS = "weights."
 
@@ -106,7 +105,7 @@ def shown(value: Any) -> str:
         return _MISSING
     if isinstance(value, bool):
         return str(value).lower()
-    return printable(str(value), _LONGEST_VALUE)
+    return printable(str(value), 24)
 
 
 def without_shared_answers(identities: Sequence[Identity]) -> list[dict[str, Any]]:

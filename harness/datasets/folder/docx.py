@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 300_000_000
 """Largest unpacked size, as declared by the file; zipfile never unpacks more than declared."""
-_MOST_STYLES = 50
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _AWAY = {f"{_W}moveFrom", f"{_W}del", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 """Text that was moved or deleted with change tracking, and copies of text boxes for old programs."""
@@ -109,7 +108,7 @@ def _heading_levels(document: WordDocument) -> dict[str, int]:
     levels: dict[str, int] = {}
     for style in document.styles:
         base: Any = style
-        for _ in range(_MOST_STYLES):
+        for _ in range(50):
             name = (base.name or "").lower()
             number = name.removeprefix("heading ")
             if name == "title" or (number != name and number.isdigit()):

@@ -20,9 +20,6 @@ from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_headin
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _MOST_BYTES = 100_000_000
 _MOST_ATTACHMENTS = 100
-_DEEPEST = 3
-"""Messages attached to messages."""
-_NOT_READ = "attachments of messages that are not read"
 _TEXTS = ("text/plain", "text/html")
 
 ReadAttachment = Callable[[str, bytes], Sequence[ReadText]]
@@ -39,7 +36,7 @@ def read_message(file: BinaryIO, at_work: Callable[[], None], read_attachment: R
         raise NoDocument("damaged message file")
     reading = _Reading(at_work, read_attachment)
     first, *others = reading.documents(message, "", 0)
-    unread = {_NOT_READ: reading.unread} if reading.unread else {}
+    unread = {"attachments of messages that are not read": reading.unread} if reading.unread else {}
     return [replace(first, left_out={**first.left_out, **unread}), *others]
 
 
@@ -80,7 +77,7 @@ class _Reading:
     def _attachment(self, attached: MIMEPart, name: str, part: str, depth: int) -> Iterator[ReadText]:
         self._left -= 1
         try:
-            if self._left < 0 or depth == _DEEPEST or IgnoreRules.including(()).why_not(name, is_folder=False):
+            if self._left < 0 or depth == 3 or IgnoreRules.including(()).why_not(name, is_folder=False):
                 raise NoDocument("not read")
             content, kind = attached.get_content(), PurePosixPath(name).suffix.lower()
             if not isinstance(content, bytes | EmailMessage):

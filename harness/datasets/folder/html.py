@@ -29,12 +29,10 @@ _MENUS = (
 _BANNER = re.compile(
     r"(?:^|[-_\s])(?:cookies?|consent|gdpr|onetrust|cookiebot|didomi|usercentrics)(?:[-_\s]|$)", re.I
 )
-_LONGEST_BANNER = 3000
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all)", re.I)
 _FOR_SCREEN_READERS = re.compile(r"(?:^|[-_\s])(?:sr-only|visually-?hidden|screen-?reader|off-?screen)", re.I)
 _OPENED = "//@aria-controls | //@data-target | //@data-bs-target | //@href[starts-with(., '#')]"
 """Names of the hidden elements that controls show."""
-_LONGEST_ICON = 40
 _TITLES = ("h1", "h2", "h3", "h4", "h5", "h6")
 _APART = frozenset(
     {"article", "aside", "blockquote", "dialog", "div", "dl", "fieldset", "figure", "form", "hgroup", "menu", "ol"}
@@ -47,7 +45,6 @@ _LINES = frozenset(
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 """Texts of link anchors behind headings."""
 _AROUND = "menus, footers, forms and other parts around the content of HTML pages"
-_HIDDEN = "hidden parts of HTML pages"
 _HEADING = re.compile(r"^h([1-6])$")
 _LEADS_ON = re.compile(r"^\s*[\d.]+\s*[;,\s]\s*[^\s;,]")
 """Matches a `<meta http-equiv=refresh>` that leads to another page; without a URL it only reloads this page."""
@@ -113,7 +110,7 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
     _drop([one for one in root.xpath("//*[@class]") if _is_said_beside(one)])
     opened = {str(name).lstrip("#") for name in root.xpath(_OPENED)}
     hidden = [one for one in root.xpath("//*[@hidden or @style] | //dialog[not(@open)]") if _is_hidden(one)]
-    left_out[_HIDDEN] += _drop([one for one in hidden if not _can_be_shown(one, opened)])
+    left_out["hidden parts of HTML pages"] += _drop([one for one in hidden if not _can_be_shown(one, opened)])
     _drop([one for one in root.xpath("//*[@aria-hidden='true']") if _is_icon(one)])
     left_out[_AROUND] += _drop(root.xpath(_MENUS))
     _keep_openers(root)
@@ -166,7 +163,7 @@ def _can_be_shown(element: Any, opened: Set[str]) -> bool:
 def _is_icon(element: Any) -> bool:
     """Whether an element that is hidden from screen readers only is no text: a sign, or the name of an icon."""
     if element.tag == "i" or "icon" in element.get("class", ""):
-        return len("".join(element.itertext())) < _LONGEST_ICON
+        return len("".join(element.itertext())) < 40
     return not any(char.isalnum() for text in element.itertext() for char in text)
 
 
@@ -199,7 +196,7 @@ def _is_banner(element: Any) -> bool:
         and next(element.iter("button", "input"), None) is not None
         and next(element.iter("main", "article", "h1"), None) is None
         and next(element.iterancestors("main", "article"), None) is None
-        and len(text := "".join(element.itertext())) < _LONGEST_BANNER
+        and len(text := "".join(element.itertext())) < 3000
         and "cookie" in text.casefold()
     )
 

@@ -27,14 +27,12 @@ from harness.datasets.folder.parser_process import FILE_S, MOST_BYTES, MOST_MEMO
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 from harness.models.weights import cache_dir
 
-_MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
 _TOO_SLOW = "takes too long to read"
 TOO_MUCH = {_TOO_LARGE, _TOO_SLOW}
 """Reasons that depend on this machine, not only on the file."""
 _PATIENCE_S = 2 * FILE_S
 """Wall time limit of a file; CPU time is limited within the process."""
-_LAST_WORDS_S = 5
 
 Parsed = Sequence[ReadText] | NoDocument
 """The documents of a file, or the reason why there are none."""
@@ -46,7 +44,7 @@ def parse_all(
     """Yield the parse result of each file when it is ready. `files`: path and kind by name. `most_memory`: bytes
     per process.
     """
-    n = max(1, min(_MOST_PROCESSES, usable_cores(), len(files)))
+    n = max(1, min(4, usable_cores(), len(files)))
     processes = [_Process(most_memory) for _ in range(n)]
     idle: SimpleQueue[_Process] = SimpleQueue()
     for process in processes:
@@ -120,7 +118,7 @@ class _Process:
         with suppress(OSError):  # No kill yet: it would hide the exit code of a limit.
             cast(IO[str], running.stdin).close()
         try:
-            running.wait(_LAST_WORDS_S)
+            running.wait(5)
         except subprocess.TimeoutExpired:
             running.kill()
         cast(IO[str], running.stdout).close()

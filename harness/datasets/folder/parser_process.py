@@ -67,8 +67,6 @@ MOST_MEMORY = 1_000_000_000
 STEP_S, FILE_S = 60, 900
 """CPU seconds for one step, such as a page, and for a whole file."""
 MOST_BYTES = 500_000_000
-_MOST_DEEP = 3000
-"""Recursion limit, for nested objects of a PDF."""
 _DIED = {"died": True}
 
 
@@ -76,7 +74,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Discard what libraries print.
     logging.disable()
-    sys.setrecursionlimit(_MOST_DEEP)
+    sys.setrecursionlimit(3000)  # For nested objects of a PDF.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_DATA, int(sys.argv[1]))
     for line in sys.stdin:

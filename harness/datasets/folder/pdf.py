@@ -21,7 +21,6 @@ from harness.datasets.folder.text_cleanup import (
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-_MOST_CHARACTERS = 50_000_000
 _OF_A_PROGRAM = re.compile(
     r"^\(anonymous\)$|\.(docx?|pdf|dvi|tex|indd|qxd|rtf|odt|pptx?|xlsx?|fm)$|^microsoft |^untitled|^unknown", re.I
 )
@@ -36,7 +35,6 @@ _HIDDEN, _NO_VIEW = 1 << 1, 1 << 5
 """Flags of an annotation."""
 _PASSWORD, _RADIO, _PUSH_BUTTON = 1 << 13, 1 << 15, 1 << 16
 """Flags of a field."""
-_MOST_PARENTS = 32
 _BAD_PAGES = "pages of PDF files that could not be read"
 
 
@@ -75,7 +73,7 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
             values = _form_values(page)
         pages.append(f"{text.rstrip()}\n\n{no_heading(values)}\n".lstrip() if values else text)
         length += len(pages[-1])
-        if length > _MOST_CHARACTERS:
+        if length > 50_000_000:
             raise NoDocument("too large when unpacked")
     failed = problems[_BAD_PAGES]
     empty = sum(not text.strip() for text in pages) - failed
@@ -137,7 +135,7 @@ def _form_values(page: Any) -> str:
 def _form_line(widget: Any) -> str:
     """`name: value`, or `[x] name` for a checked box."""
     chain = [widget]
-    while len(chain) < _MOST_PARENTS and (parent := chain[-1].get("/Parent")) is not None:
+    while len(chain) < 32 and (parent := chain[-1].get("/Parent")) is not None:
         chain.append(parent.get_object())
 
     def inherited(key: str) -> Any:

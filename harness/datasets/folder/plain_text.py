@@ -27,7 +27,6 @@ _FRONT_MATTER = re.compile(
 )
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
-_LONGEST_FRONT_MATTER = 50_000
 _RULE = re.compile(r"(?=[^|]*\|)(?=[^-]*-)[|:\- \t]*")
 """Below the header of a table."""
 NOT_UTF8 = "not UTF-8: save it as UTF-8"
@@ -49,7 +48,7 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
     """The texts, numbers and dates in the front matter, and the text below. A block that is not valid stays
     text.
     """
-    block = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
+    block = _FRONT_MATTER.match(text[:50_000])
     if block is None:
         return {}, text
     try:
@@ -183,8 +182,6 @@ def codec_of(label: str) -> str:
 ReadRow = ReadText | NoDocument
 PlacedRow = tuple[str, ReadRow]
 """Location of a row, and the document or the reason why it is none."""
-_OWN = ("id", "_id")
-"""Id fields of a row without `doc_id`, in order of preference."""
 _BY_LINE = "rows identified by file and line, because ids in their file are not unique"
 
 
@@ -239,7 +236,7 @@ def _row(name: str, number: int, line: str) -> ReadRow:
         return NoDocument("a row without `text`")
     nested = fields.get("metadata")
     own = _named(doc_id)
-    row_id = "" if own else next(filter(None, (_named(fields.get(key)) for key in _OWN)), "")
+    row_id = "" if own else next(filter(None, (_named(fields.get(key)) for key in ("id", "_id"))), "")
     return ReadText(
         text,
         title=title if isinstance(title, str) else own or row_id or f"{PurePosixPath(name).stem} {number}",

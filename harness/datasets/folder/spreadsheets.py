@@ -25,23 +25,19 @@ from harness.datasets.folder.text_cleanup import (
     row_text,
 )
 
-_ROWS_OF_A_DOCUMENT = 50
 _MOST_ROWS = 200_000
 """Of a file."""
 _MOST_CELLS = 20_000_000
 _MOST_SHEETS = 1000
-_MOST_MERGED = 100_000
 _MOST_BYTES = 100_000_000
 _LONGEST_CELL = 1_000_000
 _FIRST_ROWS = 20
 """The header is looked for within these."""
 _STEP = 1000
 """Rows between two signs of life."""
-_DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"[-+(]?\s?[€$£¥]?\s?\d[\d.,'\s]*\)?\s?[%€$£¥]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _UNKNOWN = "formulas without a stored value (open the file in a spreadsheet program and save it)"
-_HIDDEN = "hidden sheets, which are read"
 
 Row = tuple[int, list[str]]
 """The number of a row in its file, and its cells."""
@@ -102,7 +98,9 @@ def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]
             rows = marks.repeated(enumerate(sheet.iter_rows(), start=1))
             found.append(_documents(bounds.rows_of(rows, at_work), sheet.title if len(sheets) > 1 else ""))
     hidden = sum(sheet.sheet_state != "visible" and bool(own) for sheet, own in zip(sheets, found, strict=True))
-    remarks = {what: count for what, count in ((_UNKNOWN, unknown), (_HIDDEN, hidden)) if count}
+    remarks = {
+        what: count for what, count in ((_UNKNOWN, unknown), ("hidden sheets, which are read", hidden)) if count
+    }
     documents = [document for own in found for document in own]
     if not documents:
         raise NoDocument(_UNKNOWN if unknown else "without text")
@@ -142,7 +140,7 @@ def _documents(rows: Iterator[Row], sheet: str = "") -> list[ReadText]:
     above = [" | ".join(filter(None, cells)) for _, cells in first[: max(begin - 1, 0)]]
     below = chain(first[begin:], rows)
     title = [heading(2, sheet)] if sheet else []
-    blocks = list(iter(lambda: list(islice(below, _ROWS_OF_A_DOCUMENT)), []))
+    blocks = list(iter(lambda: list(islice(below, 50)), []))
     if not blocks:  # Nothing but a header.
         blocks, names = [first[at:]] if at is not None else [], []
     documents = []
@@ -173,7 +171,7 @@ def _delimiter(lines: Sequence[str]) -> str:
         widths = Counter(len(cells) for cells in csv.reader(begun, delimiter=mark) if len(cells) > 1)
         return max(((count, width) for width, count in widths.items()), default=(0, 0))
 
-    return max(_DELIMITERS, key=fit)
+    return max(",;\t|", key=fit)
 
 
 def _cell(text: str) -> str:
@@ -202,7 +200,7 @@ class _Marks:
                     at_work()
                 if one.tag.endswith("}row"):
                     marks.unknown += sum(not _is_stored(formula) for formula in one.iterfind("{*}c/{*}f"))
-                elif len(marks.tall) < _MOST_MERGED:
+                elif len(marks.tall) < 100_000:
                     column, row, _, last = range_boundaries(one.get("ref"))
                     marks.tall[row, column] = last
                 one.clear()

@@ -29,10 +29,6 @@ from harness.protocols import DatasetRow
 _MODEL = "model:"
 """Prefix of `made_by` for questions written by a model."""
 _LIST_BEGINS = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(]|\[[^\]]+,""")
-_SHORTEST_ANSWER = 4
-"""Characters; shorter answers are not looked for in contexts."""
-_MOST_WORDS = 5
-"""Longest answer in words that systems can be expected to give literally."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ def read_questions(
 
 def _are_sentences(asked: Sequence[AskedQuestion]) -> bool:
     worded = [question.answers for question in asked if question.answers and not is_settled(question.answers)]
-    long = sum(min(map(word_count, answers)) > _MOST_WORDS for answers in worded)
+    long = sum(min(map(word_count, answers)) > 5 for answers in worded)
     return 2 * long > len(worded)
 
 
@@ -206,7 +202,7 @@ def _echoing(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[
     for question, one in zip(asked, held, strict=True):
         searched = [item.fact for item in one.evidence if item.fact]
         if not question.evidence and not is_settled(question.answers):
-            searched = [answer for answer in question.answers if len(answer) >= _SHORTEST_ANSWER]
+            searched = [answer for answer in question.answers if len(answer) >= 4]
         if any(contains_words(question.text, text) for text in searched):
             echoing.append(question)
     if echoing:

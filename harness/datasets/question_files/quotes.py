@@ -23,8 +23,6 @@ _WORD = re.compile("[^\\s\u200b\u00ad\u2010-\u2014\u2212-]+")
 """Without hyphens and dashes: a document and a copied quote break words at different line ends."""
 _SHAPES = str.maketrans("\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033", "'''''\"\"\"\"\"")
 """Typographic quotation marks, each mapped to its ASCII form."""
-_KEPT = 4096
-"""Number of documents whose words are cached, at about three times their size."""
 
 
 class QuoteFinder:
@@ -40,7 +38,7 @@ class QuoteFinder:
             file, is_part, _ = _plain(doc_id).partition("#")
             for name in {file, file.rpartition("/")[2]} if is_part else ():
                 self._parts.setdefault(name, []).append(doc_id)
-        self._words = lru_cache(maxsize=_KEPT)(lambda doc_id: _Squeezed.of(self._texts[doc_id]))
+        self._words = lru_cache(maxsize=4096)(lambda doc_id: _Squeezed.of(self._texts[doc_id]))
 
     def document(self, name: str, quote: str = "") -> str | None:
         """The id of a document by its id or by a unique file name at the end of an id, of a file that is read in

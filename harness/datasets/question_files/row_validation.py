@@ -18,8 +18,6 @@ _FORMAT = "docs/question-files.md describes the format"
 _FIELDS = ("question", "id", "answers", "answer", "evidence", "type", "made_by", "seen_by", "quote", "document")
 _PASSED_OVER = ("checks", "notes")
 _NUMBERED = re.compile(r"(quote|document)(?:_([1-9]\d?))?")
-_ASKED = ("questions", "text", "instruction")
-"""Names that may mean the question."""
 _QUOTE_KEYS, _DOCUMENT_KEYS = ("quote", "fact", "text"), ("doc_id", "url", "title")
 """Keys of evidence: MultiHop-RAG has `fact`, `url` and `title`."""
 _LONGEST_NAME = 200
@@ -67,7 +65,7 @@ def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tupl
     """
     columns = _without_system_answers(find_columns(path, table, QUESTION_FILE, fields), path, table, fields)
     if "question" not in columns.roles:
-        near = next((name for name in _ASKED if name in table.names), "")
+        near = next((name for name in ("questions", "text", "instruction") if name in table.names), "")
         fix = f"rename '{near}' to 'question'" if near else "name the column of questions: --field question=NAME"
         what = f"{path} has no column 'question', its columns are {listed_names(table.names)}"
         raise DataError(what, f"{fix}; {_FORMAT}")
