@@ -145,11 +145,14 @@ def test_a_file_that_can_be_made_again_replaces_what_is_no_regular_file(
     assert (run.sample(), len(run.records())) == (sample, 2)
 
 
-def test_records_that_end_in_an_endless_line_are_refused_by_their_writer(finished: RunDir) -> None:
-    with (finished.path / "records.jsonl").open("ab") as file:
-        file.truncate(1 << 40)
+def test_records_and_samples_of_resources_with_an_endless_line_are_refused(finished: RunDir) -> None:
+    for name in ("records.jsonl", "resources.csv"):
+        with (finished.path / name).open("ab") as file:
+            file.truncate(1 << 40)
     with pytest.raises(StoreError, match="ends with a line longer than 1,048,576 bytes: move it away"):
         finished.remove_damaged()
+    with pytest.raises(StoreError, match="delete it: the report then leaves out CPU and RAM"):
+        load_resources(finished.path / "resources.csv")
 
 
 @pytest.mark.parametrize("strange", STRANGE)
@@ -168,34 +171,23 @@ def test_a_journal_or_log_that_is_no_regular_file_is_one_line_and_empty_for_esti
             CleanedLog(log)
 
 
-def test_samples_of_resources_without_an_end_are_refused(tmp_path: Path) -> None:
-    endless(tmp_path / "resources.csv")
-    with pytest.raises(StoreError, match="delete it: the report then leaves out CPU and RAM"):
-        load_resources(tmp_path / "resources.csv")
-
-
 @pytest.mark.parametrize(
-    ("name", "strange"), [("done.json", a_pipe), ("tags.json", a_folder), ("scores/answer.json", endless)]
+    ("name", "strange"),
+    [
+        *[("done.json", a_socket), ("tags.json", a_folder), ("scores/answer.json", endless)],
+        *[("manifest.json", a_pipe), ("manifest.json", a_device)],
+    ],
 )
-def test_a_run_with_a_strange_file_has_no_fingerprint(
-    finished: RunDir, name: str, strange: Callable[[Path], None]
-) -> None:
-    assert finished.fingerprint()
-    (finished.path / name).unlink()
-    strange(finished.path / name)
-    with pytest.raises(StoreError, match=Path(name).name):
-        RunDir(finished.path).fingerprint()
-
-
-@pytest.mark.parametrize(
-    ("name", "strange"), [("manifest.json", a_pipe), ("manifest.json", a_device), ("done.json", a_socket)]
-)
-def test_runs_are_found_beside_one_with_a_strange_file(
+def test_a_run_with_a_strange_file_has_no_fingerprint_and_is_found_beside_others(
     finished: RunDir, name: str, strange: Callable[[Path], None]
 ) -> None:
     other = write_run(finished.path.parent, ScoredRun(scores={}, name="demo--b--2"))
+    assert finished.fingerprint()
     (finished.path / name).unlink()
     strange(finished.path / name)
+    if name != "manifest.json":
+        with pytest.raises(StoreError, match=Path(name).name):
+            RunDir(finished.path).fingerprint()
     assert [run.run_id for run in find_runs(other.path.parent, [])] == [finished.run_id, other.run_id]
 
 
