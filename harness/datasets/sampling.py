@@ -165,7 +165,7 @@ def _is_held_out(place: int, sample: QuerySample) -> bool:
     evenly spread, and a larger sample or share holds out at least what a smaller one does.
     """
     digits = f"{place + 1:b}"
-    return int(digits[::-1], 2) / 2 ** len(digits) < sample.holdout
+    return int(digits[::-1], 2) / (1 << len(digits)) < sample.holdout
 
 
 def checked_subset(spec: DatasetSpec, subset: str | None) -> str:

@@ -21,8 +21,8 @@ def load_own(folder: Path, spec: DatasetSpec, subset: str, files: Mapping[str, o
     """Load a data set from these files in the data directory; a list is JSON Lines if the name says so."""
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        lines = name.endswith(".jsonl") and isinstance(content, list)
-        (folder / name).write_text("\n".join(map(json.dumps, content)) if lines else json.dumps(content))
+        rows = content if name.endswith(".jsonl") and isinstance(content, list) else [content]
+        (folder / name).write_text("\n".join(map(json.dumps, rows)))
     return spec.load(subset)
 
 
@@ -191,9 +191,11 @@ def test_texts_and_questions_come_from_files_of_the_repository_on_the_hub(monkey
 
 
 def test_one_text_alone_is_read_and_a_file_of_another_form_is_one_line(own_data: Path) -> None:
-    questions = {"graphrag_bench/novel_questions.json": [QUESTION]}
-    alone = {"graphrag_bench/novel.json": {"corpus_name": "Novel-1", "context": "x"}}
-    assert len(load_own(own_data, graphrag_bench.SPEC, "novel", questions | alone).documents) == 1
+    alone = {
+        "graphrag_bench/novel_questions.json": [QUESTION],
+        "graphrag_bench/novel.json": {"corpus_name": "Novel-1", "context": "x"},
+    }
+    assert len(load_own(own_data, graphrag_bench.SPEC, "novel", alone).documents) == 1
     for content in ([], "x", [{"corpus_name": "N"}]):
         with pytest.raises(DataError) as caught:
             load_own(own_data, graphrag_bench.SPEC, "novel", {"graphrag_bench/novel.json": content})

@@ -104,7 +104,13 @@ def test_an_nq_row_without_a_field_is_one_line() -> None:
         build_nq(file_entries(broken), {})
 
 
-FETA_ROW = {"doc_name": "P", "q_uid": "7", "question": "q? ", "answer": "a", "doc_url": "http://x/y"}
+FETA_ROW: dict[str, object] = {
+    "doc_name": "P",
+    "q_uid": "7",
+    "question": "q? ",
+    "answer": "a",
+    "doc_url": "http://x/y",
+}
 TABLE = GoldTable("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")), (0, 1, 3))
 
 
@@ -118,8 +124,8 @@ def test_lines_of_a_ragged_table_skip_empty_cells_and_line_breaks_in_cells() -> 
 
 def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
     tables = {"7": replace(TABLE, section="", highlighted=(1,)), "8": replace(TABLE, highlighted=(2,))}
-    rows = [FETA_ROW, {**FETA_ROW, "q_uid": 8}, {**FETA_ROW, "q_uid": 9}]
-    raw = build_feta(file_entries(*rows), tables, {"P": "page"})
+    rows = file_entries(FETA_ROW, FETA_ROW | {"q_uid": 8}, FETA_ROW | {"q_uid": 9})
+    raw = build_feta(rows, tables, {"P": "page"})
     assert [document.text for document in raw.documents] == [TABLE.text() + "\n\npage"]
     assert [row.query.query_id for row in raw.rows] == ["feta-7", "feta-8"]
     assert raw.rows[0].query.text == "q?"

@@ -123,9 +123,8 @@ def test_a_damaged_database_or_a_place_that_cannot_be_used_is_one_line(path: Pat
     with closing(Journal(path)) as journal:
         for n in range(200):
             journal.add(CallKey("index", "generator", f"{n:064}", 0), stored(response=bytes(range(256)) * 9))
-    content = bytearray(path.read_bytes())
-    content[4096:] = b"\x5a" * (len(content) - 4096)
-    path.write_bytes(content)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\x5a" * (len(whole) - 4096))
     with closing(Journal(path)) as journal:
         line = refusal(lambda: [journal.find(CallKey("index", "generator", f"{n:064}", 0)) for n in range(200)])
     assert "is damaged" in line
