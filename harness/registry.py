@@ -22,8 +22,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PluginKind(Generic[T]):
-    """One kind of plug-in."""
-
     group: str
     """Its entry-point group."""
     noun: str
@@ -56,7 +54,14 @@ class PluginKind(Generic[T]):
         if not found:
             raise ConfigError(f"no {self.noun} is registered", "reinstall: run `make setup`, or pip install again")
         if name not in found:
-            raise ConfigError(f"unknown {self.noun} '{name}'", self._hint(name, found))
+            # A plug-in may also be known by another name.
+            plain = re.sub(r"[^a-z0-9]", "", name.lower())
+            for spec in self.load_all()[0]:
+                if plain in (re.sub(r"[^a-z0-9]", "", other) for other in getattr(spec, "also_called", ())):
+                    raise ConfigError(
+                        f"unknown {self.noun} '{name}'", f"did you mean '{getattr(spec, 'name', '')}'?"
+                    )
+            raise ConfigError(f"unknown {self.noun} '{name}'", nearest(name, found))
         value = self._import(name, found[name])
         kind = self.type()
         if not isinstance(value, kind):
@@ -66,14 +71,6 @@ class PluginKind(Generic[T]):
             what = f"{self._called(name, found[name])} calls itself '{own}'"
             raise ConfigError(what, "register it under that name")
         return value
-
-    def _hint(self, name: str, found: Iterable[str]) -> str:
-        """The plug-in that is also known by this name, else the nearest name."""
-        plain = re.sub(r"[^a-z0-9]", "", name.lower())
-        for spec in self.load_all()[0]:
-            if plain in (re.sub(r"[^a-z0-9]", "", other) for other in getattr(spec, "also_called", ())):
-                return f"did you mean '{getattr(spec, 'name', '')}'?"
-        return nearest(name, found)
 
     def load_all(self) -> tuple[list[T], list[HarnessError]]:
         """Every plug-in that can be loaded, by name, and why the others cannot."""
@@ -97,10 +94,7 @@ class PluginKind(Generic[T]):
         except ImportError as error:
             what = f"{self._called(name, points)} cannot be imported ({error})"
             raise MissingDependency(what, "install what it needs") from error
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # A script that exits when it is imported must not end this process.
+        except (Exception, SystemExit) as error:  # A script that exits when it is imported must not end this.
             what = f"{self._called(name, points)} cannot be imported ({type(error).__name__}: {error})"
             raise ConfigError(what, "correct it, or uninstall that package") from error
 

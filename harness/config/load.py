@@ -1,6 +1,7 @@
 """Reads a `BenchConfig` from YAML and `--set`, and expands its matrix; a mistake is a ConfigError of one line."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from math import prod
@@ -27,19 +28,15 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
 
     `settings` (`key.sub=value`) override the source; the last one wins. A setting of a shared key, such as
     `answer.top_k`, also overrides `per_system` values of that key, and is the only value of its axis in a matrix.
-
-    Raises ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
+    ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
     """
     tree: Tree = read_yaml(source) if isinstance(source, Path) else deepcopy(dict(source or {}))
     for setting in settings:
         key, value = parse_setting(setting)
         if key.startswith("matrix."):
             # The rest of the key is the axis, itself a dotted key: matrix.answer.top_k=[1,5].
-            others = tree.get("matrix")
-            tree["matrix"] = {
-                **(others if isinstance(others, Mapping) else {}),
-                key.removeprefix("matrix."): value,
-            }
+            others = swept if isinstance(swept := tree.get("matrix"), Mapping) else {}
+            tree["matrix"] = {**others, key.removeprefix("matrix."): value}
         else:
             set_value(tree, key, value)
             if isinstance(swept := tree.get("matrix"), Mapping) and key in swept:
@@ -68,9 +65,8 @@ def read_yaml(path: Path) -> Tree:
         tree = parse_yaml(read_plain(path, MOST_BYTES).decode("utf-8"))
     except FileNotFoundError as error:
         here = [str(other) for other in path.parent.glob("*.yaml")]
-        raise ConfigError(
-            f"no config file {path}", nearest(str(path), here) if here else "check the path"
-        ) from error
+        fix = nearest(str(path), here) if here else "check the path"
+        raise ConfigError(f"no config file {path}", fix) from error
     except OSError as error:
         raise ConfigError(f"cannot read {path} ({error.strerror})", "check the path") from error
     except UnicodeDecodeError as error:
@@ -86,13 +82,15 @@ def read_yaml(path: Path) -> Tree:
 
 def parse_setting(setting: str) -> tuple[str, Any]:
     """Parse `answer.top_k=8` into ("answer.top_k", 8); the value is YAML."""
-    key, equals, text = _at_equals(setting)
-    if not equals or not key.strip():
+    # The first `=` outside quotes.
+    found = re.match(r'((?:[^="]|"[^"]*")*)=', setting)
+    key = found[1].strip() if found else ""
+    if found is None or not key:
         raise ConfigError(f"--set {setting[:80]}", "write it as key=value, such as --set answer.top_k=8")
     try:
-        return key.strip(), parse_yaml(text)
+        return key, parse_yaml(setting[found.end() :])
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {key.strip()}: {_yaml_reason(error)}", "quote the value") from error
+        raise ConfigError(f"--set {key}: {_yaml_reason(error)}", "quote the value") from error
 
 
 def value_at(config: BenchConfig, key: str) -> Any:
@@ -128,14 +126,6 @@ def _parts(key: str) -> list[str]:
     return parts
 
 
-def _at_equals(setting: str) -> tuple[str, str, str]:
-    """Split at the first `=` outside quotes."""
-    for at, sign in enumerate(setting):
-        if sign == "=" and setting[:at].count('"') % 2 == 0:
-            return setting[:at], sign, setting[at + 1 :]
-    return setting, "", ""
-
-
 def build_config(tree: Tree) -> BenchConfig:
     """Validate a tree of keys against the schema; ConfigError for the first mistake."""
     try:
@@ -154,10 +144,8 @@ def expand(config: BenchConfig) -> list[BenchConfig]:
     if not all(axes.values()):
         raise ConfigError("nothing to run: an empty list of systems or matrix values", "name at least one")
     if (n_cells := prod(map(len, axes.values()))) > _MOST_CELLS:
-        raise ConfigError(
-            f"the matrix has {n_cells:,} combinations",
-            f"name at most {_MOST_CELLS:,} combinations of systems and values",
-        )
+        fix = f"name at most {_MOST_CELLS:,} combinations of systems and values"
+        raise ConfigError(f"the matrix has {n_cells:,} combinations", fix)
     for rule in config.exclude:
         unknown = [key for key in rule if key not in axes]
         if unknown or not rule:
@@ -167,18 +155,13 @@ def expand(config: BenchConfig) -> list[BenchConfig]:
     kept = [point for point in points if not any(rule.items() <= point.items() for rule in config.exclude)]
     if not kept:
         raise ConfigError("nothing to run: `exclude` removes every combination", "remove a rule")
-    return [_at(config, point) for point in kept]
-
-
-def _at(config: BenchConfig, point: Mapping[str, Any]) -> BenchConfig:
-    tree = config.model_dump(mode="json")
-    for key, value in point.items():
-        if key == "system":
-            tree["systems"] = [value]
-        else:
+    cells = []
+    for point in kept:
+        tree = config.model_dump(mode="json") | {"systems": [point.pop("system")], "matrix": {}, "exclude": ()}
+        for key, value in point.items():
             set_value(tree, key, value)
-    tree["matrix"], tree["exclude"] = {}, ()
-    return build_config(tree)
+        cells.append(build_config(tree))
+    return cells
 
 
 def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") -> tuple[str, str]:

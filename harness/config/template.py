@@ -23,7 +23,6 @@ _LIKE = {
     "models.judge_embedder": "embedder",
 }
 """Sections that share the keys of another one; only their own keys are printed."""
-_WIDTH = 100
 _HEAD = """\
 # A benchmark: each system below answers the same queries, and a report shows which differences are real. As it is,
 # this config needs no key and no server: a small language model is downloaded and runs on this machine. With
@@ -58,7 +57,7 @@ def _section(kind: type[BaseModel], path: str, depth: int) -> Iterator[str]:
         in_yaml = re.sub(r"\bNone\b", "null", " ".join(text.split()))
         yield from ([""] if depth == 0 else [])
         indent = "  " * depth
-        yield from textwrap.wrap(in_yaml, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
+        yield from textwrap.wrap(in_yaml, 100, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
         mark = "" if own in _SET else "#"
         if is_section and isinstance(below, type):
             yield f"{indent}{mark}{key}:"

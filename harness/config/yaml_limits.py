@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -13,27 +13,26 @@ _DEEPEST = 40
 _LONGEST_TEXT = 1_000_000
 Path = tuple[str, ...]
 """The keys from the root to a value."""
+Part = tuple[Path, Any]
 
 
-class Part(NamedTuple):
-    """A value and its path."""
-
-    path: Path
-    value: Any
+class _GrowsTooLarge(Exception):
+    """Not a ValueError, which YAML's own values raise."""
 
 
 def parse_yaml(text: str) -> Any:
-    """Parse a YAML text. Raises `yaml.YAMLError` if it is invalid or expands to too many values through aliases.
-
-    The types of values are checked by `check_values`.
+    """Parse a YAML text. Raises `yaml.YAMLError` if it is invalid or expands to too many values through
+    aliases.
     """
     try:
         loader = _Shallow(text)
         node = loader.get_single_node()
-        _refuse_growing(node)
+        _check_size(node, _below_node, _GrowsTooLarge)
         return None if node is None else loader.construct_document(node)
     except RecursionError as error:
         raise yaml.MarkedYAMLError(problem="nested too deeply") from error
+    except _GrowsTooLarge as error:
+        raise yaml.MarkedYAMLError(problem=str(error)) from error
     except (ValueError, AttributeError, OverflowError, TypeError, KeyError) as error:
         # An impossible date, a number of 5,000 digits, a tag that does not fit.
         raise yaml.MarkedYAMLError(problem=f"an impossible value: {str(error)[:200]}") from error
@@ -68,34 +67,28 @@ class _Shallow(yaml.SafeLoader):
 
 def check_values(tree: Any) -> None:
     """Raise ValueError unless all values are JSON values that fit into a file, in a bounded tree."""
-    _check_size(tree, _below_value)
+    _check_size(tree, _below_value, ValueError)
 
 
-def _refuse_growing(node: yaml.Node | None) -> None:
-    try:
-        _check_size(node, _below_node)
-    except ValueError as error:
-        raise yaml.MarkedYAMLError(problem=str(error)) from error
-
-
-def _check_size(root: Any, below: Callable[[Any, Path], Iterable[Part]]) -> None:
+def _check_size(root: Any, below: Callable[[Any, Path], Iterable[Part]], refusal: type[Exception]) -> None:
     """Check the limits on the expanded tree: with aliases, a few lines can expand to billions of values."""
-    seen, left = 0, [Part((), root)]
+    seen = 0
+    left: list[Part] = [((), root)]
     while left:
-        part = left.pop()
+        path, value = left.pop()
         seen += 1
-        if len(part.path) > _DEEPEST:
-            raise ValueError(f"{_named(part.path[:3])}: nested more than {_DEEPEST} deep")
+        if len(path) > _DEEPEST:
+            raise refusal(f"{_named(path[:3])}: nested more than {_DEEPEST} deep")
         if seen > _MOST_VALUES:
-            raise ValueError(f"{_named(part.path[:1])}: more than {_MOST_VALUES:,} values")
-        left += below(part.value, part.path)
+            raise refusal(f"{_named(path[:1])}: more than {_MOST_VALUES:,} values")
+        left += below(value, path)
 
 
 def _below_node(node: yaml.Node | None, path: Path) -> Iterable[Part]:
     if isinstance(node, yaml.MappingNode):
-        return [Part((*path, str(key.value)), part) for key, value in node.value for part in (key, value)]
+        return [((*path, str(key.value)), part) for key, value in node.value for part in (key, value)]
     found = node.value if isinstance(node, yaml.SequenceNode) else ()
-    return [Part((*path, str(place)), part) for place, part in enumerate(found)]
+    return [((*path, str(place)), part) for place, part in enumerate(found)]
 
 
 def _below_value(value: Any, path: Path) -> Iterable[Part]:
@@ -104,7 +97,7 @@ def _below_value(value: Any, path: Path) -> Iterable[Part]:
             if not isinstance(key, str):
                 raise ValueError(f"{_named((*path, str(key)))}: this key is not a text, put quotes around it")
             _check_text(key, path)
-        return [Part((*path, key), one) for key, one in value.items()]
+        return [((*path, key), one) for key, one in value.items()]
     if isinstance(value, str):
         _check_text(value, path)
     elif isinstance(value, bool | None):
@@ -113,7 +106,7 @@ def _below_value(value: Any, path: Path) -> Iterable[Part]:
         if not -(2.0**63) <= value < 2.0**63:
             raise ValueError(f"{_named(path)}: not a number within 64 bits")
     elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [Part((*path, str(place)), one) for place, one in enumerate(value)]
+        return [((*path, str(place)), one) for place, one in enumerate(value)]
     elif isinstance(value, date | bytes | set):
         raise ValueError(f"{_named(path)}: parsed as a {type(value).__name__}, put quotes around a text")
     return ()

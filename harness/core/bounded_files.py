@@ -23,8 +23,8 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def open_to_append(path: Path) -> BinaryIO:
-    """Open a regular file for appending, reading and truncating; create it if needed. OSError as in `open_plain`,
-    and for a link, because the data would be written elsewhere.
+    """Open or create a regular file for appending, reading and truncating. OSError as in `open_plain`, and for a
+    link, because the data would be written elsewhere.
     """
     return os.fdopen(_opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW), "ab+")
 
@@ -39,9 +39,8 @@ def read_plain(path: Path, most_bytes: int) -> bytes:
 
 
 def file_stamp(place: Path) -> PlaceStamp:
-    """The state of a file, or of all files in a folder. It changes whenever any byte may have changed.
-
-    Links are not followed; entries that cannot be accessed are ignored.
+    """The state of a file, or of all files in a folder. It changes whenever any byte may have changed. Links are
+    not followed; entries that cannot be accessed are ignored.
     """
     folders, found = [str(place)], [_state(str(place), os.stat)]
     while folders:

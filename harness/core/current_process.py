@@ -23,10 +23,8 @@ def user_name() -> str | None:
 
 
 def peak_rss_bytes() -> int:
-    """Peak resident memory of this process since its program started.
-
-    Not `ru_maxrss` on Linux: a new program inherits it from its parent, so a small system started from a large
-    notebook would appear as large as the notebook.
+    """Peak resident memory of this process since its program started. Not `ru_maxrss` on Linux, which a new
+    program inherits from its parent, such as a large notebook.
     """
     if _STATUS.exists() and (peak := _PEAK.search(_STATUS.read_text())):
         return 1024 * int(peak[1])
@@ -39,9 +37,7 @@ _LONGEST_START_S = 60.0
 
 
 def start_up_s() -> float:
-    """Seconds since this process started, before any of its code was imported; 0 if it has run for more than a
-    minute: then a program calls the command.
-    """
+    """Seconds since this process started; 0 after more than a minute: then a program calls the command."""
     import psutil
 
     age_s = time.time() - psutil.Process().create_time()
@@ -70,8 +66,6 @@ def n_stops() -> int:
 
 
 class Stopwatch:
-    """Time since its creation."""
-
     def __init__(self) -> None:
         self._began, self._cpu, self._n_stops = time.monotonic(), time.process_time(), n_stops()
 

@@ -46,37 +46,30 @@ EXIT_CODES = {
 
 
 class HarnessError(Exception):
-    """A problem that the user can fix. `what` happened and how to `fix` it are printed as one line, exit 2. Keys
-    and control characters are removed from both.
-    """
+    """What happened and how to fix it, printed as one line. Keys and control characters are removed from both."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         # Long texts are usually names given by others.
         bounded = what if len(what) <= 2000 else f"{what[:1500]} … {what[-400:]}"
         what, fix = cleaned(bounded), cleaned(fix)
         super().__init__(what, fix)
-        self.what = what
-        self.fix = fix
+        self.what, self.fix = what, fix
 
     def __str__(self) -> str:
         line = f"{self.what}: {self.fix}" if self.fix else self.what
         return " ".join(line.split())
 
 
-class ConfigError(HarnessError):
-    """A wrong key, value, name or option."""
+class ConfigError(HarnessError): ...
 
 
-class DataError(HarnessError):
-    """A data directory or file that is missing, truncated or invalid."""
+class DataError(HarnessError): ...
 
 
-class StoreError(HarnessError):
-    """A run directory that is locked, damaged, newer than this version, or not writable."""
+class StoreError(HarnessError): ...
 
 
-class ModelUnavailable(HarnessError):
-    """A missing provider, key, server or weight file. The run stops and can be resumed."""
+class ModelUnavailable(HarnessError): ...
 
 
 class NoLogprobs(ModelUnavailable):
@@ -89,26 +82,21 @@ class NoLogprobs(ModelUnavailable):
         self.refused = refused
 
 
-class ServiceUnavailable(HarnessError):
-    """Another server that a system needs, such as a graph database: down, password refused, too old."""
+class ServiceUnavailable(HarnessError): ...
 
 
 class BudgetExhausted(HarnessError):
-    """The next step would exceed the budget. Paid results are kept; a larger budget resumes the run."""
+    """`usd`, `tokens`: the most that the rejected call could have cost."""
 
     def __init__(self, what: str, *, usd: float = 0.0, tokens: int = 0) -> None:
-        """`usd`, `tokens`: the most that the rejected call could have cost."""
         super().__init__(what)
-        self.usd = usd
-        self.tokens = tokens
+        self.usd, self.tokens = usd, tokens
 
 
-class MissingDependency(HarnessError):
-    """An optional package that this choice needs."""
+class MissingDependency(HarnessError): ...
 
 
-class RunInterrupted(Exception):
-    """Ctrl-C or SIGTERM. Everything already paid for is kept."""
+class RunInterrupted(Exception): ...
 
 
 def install(extra: str) -> str:
@@ -131,18 +119,14 @@ def need(extra: str, *modules: str) -> None:
         raise MissingDependency(f"{', '.join(missing)} {verb} not installed", install(extra))
 
 
-_MOST_KNOWN = 20
-"""Words in a hint."""
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint with the known word nearest to `name`, or with the known words."""
+    """A hint with the known word nearest to `name`, or with 20 of the known words."""
     words = sorted(known)
     close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
     if close:
         return f"did you mean '{close[0]}'?"
-    more = f" and {len(words) - _MOST_KNOWN} more" if len(words) > _MOST_KNOWN else ""
-    return f"known: {', '.join(words[:_MOST_KNOWN]) or 'none'}{more}"
+    more = f" and {len(words) - 20} more" if len(words) > 20 else ""
+    return f"known: {', '.join(words[:20]) or 'none'}{more}"
 
 
 def nearest_file(path: Path, otherwise: str) -> str:

@@ -41,7 +41,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def short_digest(value: Any) -> str:
-    """The first 12 hex digits of `digest(value)`, used in run and index ids."""
+    """The first 12 hex digits, used in run and index ids."""
     return digest(value)[:RUN_ID_HEX]
 
 

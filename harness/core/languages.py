@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
+from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from functools import cache, partial
+from functools import cache
 from typing import Literal
 
 from harness.core.scripts import folded
@@ -91,27 +92,17 @@ _SCRIPT_LANGUAGES = {
     "HEBREW": "Hebrew",
 }
 UNKNOWN_LANGUAGE = "not recognised"
-_MOST_TEXTS = 500
-"""Texts of which the language is looked at; a larger collection is represented by so many."""
-_SAMPLE = 3000
-"""Characters of a text."""
 _KNOWN_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "ARABIC", "DEVANAGARI"}
 
 
 def with_dates(text: str, write: Callable[[date], str]) -> str:
     """The text, in lower case, with every full date in a usual spelling (`3 May 2021`, `May 3, 2021`, `3. Mai
-    2021`, `03.05.2021`, `2021-05-03`, `2021年5月3日`, `25/12/2021`) as `write` gives it.
-
-    `03/05/2021` is ambiguous (3 May or 5 March) and stays as it is, and so do impossible dates.
+    2021`, `03.05.2021`, `2021-05-03`, `2021年5月3日`, `25/12/2021`) as `write` gives it. `03/05/2021` is ambiguous
+    (3 May or 5 March) and stays as it is, and so do impossible dates.
     """
     if not _HAS_YEAR.search(text):
         return text
-
-    def written(found: re.Match[str]) -> str:
-        day = _day(found)
-        return found[0] if day is None else write(day)
-
-    return _date_pattern().sub(written, text)
+    return _date_pattern().sub(lambda found: write(day) if (day := _day(found)) else found[0], text)
 
 
 def first_date(text: str) -> date | None:
@@ -121,10 +112,8 @@ def first_date(text: str) -> date | None:
 
 
 def foreign_language(texts: Iterable[str]) -> str:
-    """What kind of language most of these texts are in, if it is none of `UNDERSTOOD`; empty if it may be one.
-
-    By script; for Latin letters by common words. A language whose common words are not known is noticed in long
-    texts only.
+    """What kind of language most of these texts are in, by script or common words, if it is none of `UNDERSTOOD`;
+    empty if it may be one. A language whose common words are not known is noticed in long texts only.
     """
     scripts: Counter[str] = Counter()
     n_foreign = 0
@@ -143,13 +132,11 @@ def foreign_language(texts: Iterable[str]) -> str:
 
 
 def languages_of(texts: Sequence[str]) -> dict[str, int]:
-    """The number of texts in each language, the most frequent first.
-
-    Recognised by the script, and for Latin letters by the commonest words of 18 languages; anything else, and a
-    table of names and numbers, is `UNKNOWN_LANGUAGE`. Of more than 500 texts, 500 are looked at.
+    """The number of texts in each language, the most frequent first, by script or the commonest words of 18
+    languages; anything else is `UNKNOWN_LANGUAGE`. Of more than 500 texts, 500 are looked at.
     """
-    looked_at = texts[:: -(-len(texts) // _MOST_TEXTS) or 1]
-    found = Counter(_language(text[:_SAMPLE]) for text in looked_at)
+    looked_at = texts[:: -(-len(texts) // 500) or 1]
+    found = Counter(_language(text[:3000]) for text in looked_at)
     scale = len(texts) / max(len(looked_at), 1)
     return {language: round(count * scale) for language, count in found.most_common()}
 
@@ -209,13 +196,10 @@ def _date_pattern() -> re.Pattern[str]:
     parts |= {"YEAR": r"(?P<yN>[12]\d{3})(?!\d)", "DAY": r"(?P<dN>\d{1,2})(?!\d)", "START": r"(?<![a-z\d.,:/-])"}
     forms = []
     for number, form in enumerate(_FORMS):
-        named = {part: pattern.replace("N>", f"{number}>") for part, pattern in parts.items()}
-        forms.append(re.sub("|".join(named), partial(_part, named), form))
+        forms.append(form)
+        for part, pattern in parts.items():
+            forms[-1] = forms[-1].replace(part, pattern.replace("N>", f"{number}>"))
     return re.compile("|".join(forms))
-
-
-def _part(named: Mapping[str, str], found: re.Match[str]) -> str:
-    return named[found[0]]
 
 
 def _day(found: re.Match[str]) -> date | None:
@@ -223,17 +207,13 @@ def _day(found: re.Match[str]) -> date | None:
     form = next(number for number in range(len(_FORMS)) if found[f"y{number}"])
     year, first, second = int(found[f"y{form}"]), found[f"m{form}"], int(found[f"d{form}"])
     month = _months().get(first) or int(first)
-    days = {_calendar_day(year, month, second)}
+    ways = {(month, second)}
     if form == len(_FORMS) - 1:
-        swapped = {_calendar_day(year, second, month)}
         # With points the day comes first, in every country of the Common Locale Data Repository.
-        days = swapped if found["separator"] == "." else days | swapped
-    known = days - {None}
-    return known.pop() if len(known) == 1 else None
-
-
-def _calendar_day(year: int, month: int, day: int) -> date | None:
-    try:
-        return date(year, month, day)
-    except ValueError:
-        return None
+        ways = {(second, month)} if found["separator"] == "." else {(month, second), (second, month)}
+    days = {
+        date(year, month, day)
+        for month, day in ways
+        if 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
+    }
+    return days.pop() if len(days) == 1 else None

@@ -12,7 +12,6 @@ PAGE_BREAK = "\f"
 _LINE = re.compile(
     r"^(?:(?P<fence>(?:```|~~~).*)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE
 )
-_LONGEST = 80
 
 
 class HeadingLine(NamedTuple):
@@ -32,14 +31,12 @@ def headings(text: str) -> Iterator[HeadingLine]:
 
 
 def fence_after(line: str, fence: str) -> str:
-    """The fence of the code block that is open after a line; empty if none is. `fence`: before the line. Only a
-    fence at least as long as the opening one closes a block.
-    """
+    """The fence of the code block that is open after a line; empty if none is. `fence`: before the line."""
     if not line.startswith(("```", "~~~")):
         return fence
     rest = line.lstrip(line[0])
     mark = line[: len(line) - len(rest)]
-    if fence:
+    if fence:  # Only a fence at least as long as the opening one closes a block.
         return "" if mark.startswith(fence) and not rest.strip() else fence
     return "" if "`" in mark and "`" in rest else mark  # ```code``` is code within a line.
 
@@ -56,23 +53,15 @@ class PlacesOfText:
         self._starts = [one.start for one in self._headings]
 
     def describe(self, start: int, end: int) -> str:
-        """Page and section, such as `page 12, 3.1 Ovens` or `pages 12-13`; empty if there are none. The section is
-        that of `start`.
-        """
+        """Page and section of `start`, such as `page 12, 3.1 Ovens` or `pages 12-13`; empty if there are none."""
         own = self._text[start:end]
         start += len(own) - len(own.lstrip())
         end -= len(own) - len(own.rstrip())
         if not own or end <= start:
             return ""
-        return ", ".join(filter(None, (self._pages(start, end), self._section(start))))
-
-    def _pages(self, start: int, end: int) -> str:
-        if not self._breaks:
-            return ""
         first, last = (1 + bisect_right(self._breaks, place) for place in (start, end - 1))
-        return f"page {first}" if first == last else f"pages {first}-{last}"
-
-    def _section(self, start: int) -> str:
+        pages = f"page {first}" if first == last else f"pages {first}-{last}"
         number = bisect_right(self._starts, start) - 1
         title = self._headings[number].title if number >= 0 else ""
-        return title if len(title) <= _LONGEST else title[: _LONGEST - 1] + "…"
+        section = title if len(title) <= 80 else f"{title[:79]}…"
+        return ", ".join(filter(None, (pages if self._breaks else "", section)))

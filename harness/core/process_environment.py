@@ -41,9 +41,7 @@ def python_command(module: str, *words: str) -> list[str]:
 
 
 def python_environment(**changes: str) -> dict[str, str]:
-    """This process's environment with `changes`, so that neither the child nor its children import Python modules
-    from the current folder.
-    """
+    """This process's environment with `changes`, for a child that imports nothing from the current folder."""
     environment = {**os.environ, **changes, "PYTHONSAFEPATH": "1"}
     # An empty entry means the current folder: `PYTHONPATH=$PYTHONPATH:/more` creates one if it was unset.
     folders = map(Path, environment.pop("PYTHONPATH", "").split(os.pathsep))

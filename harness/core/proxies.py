@@ -26,7 +26,6 @@ from harness.core.errors import ConfigError, MissingDependency, ServiceUnavailab
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Limits
 
-_AS_OTHERS_ARE_TOLD = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 REFUSED = "CERTIFICATE_VERIFY_FAILED"
@@ -39,8 +38,6 @@ FIX = (
 
 @dataclass(frozen=True)
 class Proxy:
-    """The proxy between this machine and a host."""
-
     url: str = field(repr=False)
     """With user and password: never shown."""
     variable: str
@@ -56,7 +53,6 @@ class Proxy:
 
     @property
     def fix(self) -> str:
-        """What the user can change."""
         return f"correct or unset {self.variable}, or add {self.host or 'the host'} to NO_PROXY"
 
 
@@ -80,13 +76,8 @@ def _checked(value: str, variable: str, host: str) -> Proxy:
     fix = "set it to http://HOST:PORT, or unset it; in a password, @ is written as %40, / as %2F"
     try:
         parts = urlsplit(url)
-        usable = (
-            bool(parts.hostname)
-            and parts.path in {"", "/"}
-            and parts.port != 0
-            and url.isprintable()
-            and " " not in url
-        )
+        is_plain = url.isprintable() and " " not in url
+        usable = bool(parts.hostname) and parts.path in {"", "/"} and parts.port != 0 and is_plain
     except ValueError:
         usable = False
     if not usable:
@@ -138,9 +129,7 @@ def connect_once(url: str, timeout_s: float) -> None:
 
 
 def raise_refusal(url: str, said: str) -> None:
-    """Raise ServiceUnavailable if the proxy of a URL refuses it for good with this status line; anything else may
-    pass.
-    """
+    """Raise ServiceUnavailable if the proxy of a URL refuses it for good with this status line."""
     if (proxy := proxy_of(url)) is None:
         return
     if said.startswith("407"):
@@ -182,15 +171,13 @@ def trusted_certificates() -> ssl.SSLContext:
     except OSError as error:  # ssl.SSLError is one
         named = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "SSL_CERT_FILE")
         reason = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
-        raise ConfigError(
-            f"{named} is {os.environ.get(named)}, which cannot be used ({reason})",
-            f"set {named} to a file in PEM format, or unset it",
-        ) from error
+        what = f"{named} is {os.environ.get(named)}, which cannot be used ({reason})"
+        raise ConfigError(what, f"set {named} to a file in PEM format, or unset it") from error
 
 
 def use_network_settings() -> None:
-    """Make the libraries in this process and its children use the same settings: the certificate file that curl,
-    pip or requests are configured with, unless SSL_CERT_FILE names one; and no proxy for this machine.
+    """Make the libraries in this process and its children use the certificate file that curl, pip or requests are
+    configured with, unless SSL_CERT_FILE names one; and no proxy for this machine.
     """
     if not os.environ.get("SSL_CERT_FILE") and (found := _named()):
         os.environ["SSL_CERT_FILE"] = found
@@ -209,5 +196,5 @@ def store_file() -> str | None:
 
 
 def _named() -> str | None:
-    named = (os.environ.get(name, "") for name in _AS_OTHERS_ARE_TOLD)
+    named = (os.environ.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"))
     return next((path for path in named if path and Path(path).is_file()), None)

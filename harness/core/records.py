@@ -27,12 +27,8 @@ Dimension = Literal[
     "fluency",
     "quality",
 ]
-"""What a person labels from 1 to 5. Dong et al.: is the answer right, are the contexts relevant to the question,
-does the answer address the question, and is every statement supported by the contexts? Akindele et al.: the five
-metrics of RAG-Eval; and the answer as a whole.
-"""
-
-
+"""What a person labels from 1 to 5: four dimensions of Dong et al., the five metrics of RAG-Eval (Akindele et
+al.), and the answer as a whole."""
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Seconds = Annotated[float, Field(ge=0, le=10**10)]
 """A run may be somebody else's: a negative cost would make it the cheapest, an endless one breaks figures."""
@@ -45,8 +41,6 @@ class Record(BaseModel):
 
 
 class Document(Record):
-    """A document of the corpus."""
-
     doc_id: str
     text: str
     title: str = ""
@@ -87,8 +81,6 @@ class Span(Record):
 
 
 class Triplet(NamedTuple):
-    """A statement in a graph."""
-
     head: str
     relation: str
     tail: str
@@ -113,9 +105,7 @@ class Context(Record):
 
 
 class Places(Record):
-    """Locations of passages whose texts are in the corpus. Each document id is stored once and all locations are
-    one string, because a query has dozens of them and they are rarely read.
-    """
+    """Locations of passages, as one string, because a query has dozens of them and they are rarely read."""
 
     doc_ids: tuple[str, ...] = ()
     at: str = Field("", pattern=r"^([0-9]+:[0-9]+-[0-9]+( [0-9]+:[0-9]+-[0-9]+)*)?$")
@@ -123,7 +113,6 @@ class Places(Record):
 
     @classmethod
     def of(cls, spans: Iterable[Span]) -> Self:
-        """The locations of these spans, in order."""
         numbers: dict[str, int] = {}
         at = [f"{numbers.setdefault(one.doc_id, len(numbers))}:{one.start}-{one.end}" for one in spans]
         return cls(doc_ids=tuple(numbers), at=" ".join(at))
@@ -166,15 +155,15 @@ class Prediction(Record):
     """None only if the run has no generator (provider `none`: retrieval only)."""
     contexts: tuple[Context, ...] = ()
     has_contexts: bool = True
-    """False: the contexts are unknown, because the system does not state them or retrieves nothing by design; or
-    only their documents are known, and `contexts` have no text. True without contexts: nothing was found, which
-    has the worst value."""
+    """False: the contexts are unknown or none by design, or only their documents are known, and `contexts` have no
+    text. True without contexts: nothing was found, which has the worst value."""
     evidence: tuple[Context, ...] = ()
     """Sentences that the system offers as evidence, each with its span unless a model wrote it in other words."""
     trace: tuple[Step, ...] = ()
     retrieved: Places | None = None
-    """Locations of all retrieved passages, best first, beyond those used in `contexts`, so that a fact missing in
-    the contexts has a rank. They are not given to a generator. None: not recorded."""
+    """All retrieved passages, best first, so that a fact missing in the contexts has a rank. None: not
+    recorded.
+    """
 
     @property
     def names_alone(self) -> bool:
@@ -185,8 +174,7 @@ class Prediction(Record):
 NO_ROW = "NoRow"
 """Kind of failure: an imported file has no row for the query, so its score is missing instead of the worst."""
 OWN_MODELS = "own"
-"""Used in place of a model role for models of an external pipeline. Their usage is as reported by the pipeline,
-not metered."""
+"""In place of a model role: models of an external pipeline, whose usage is as reported by it, not metered."""
 
 
 class Usage(Record):
@@ -198,11 +186,11 @@ class Usage(Record):
     cached_tokens: Count = 0
     """The part of `input_tokens` read from the server's prompt cache."""
     reasoning_tokens: Count = 0
-    """The part of `output_tokens` spent on hidden reasoning, if the server reports it. 0 also if it was not
-    counted."""
+    """The part of `output_tokens` spent on hidden reasoning; 0 also if it was not counted."""
     unmetered_calls: Count = 0
-    """Calls without usage in the reply; the token counts are then lower bounds. If larger than `calls`, the number
-    of calls is unknown too (imported answers)."""
+    """Calls without usage in the reply, whose tokens are missing here. Larger than `calls`: these are unknown
+    too.
+    """
     cut_calls: Count = 0
     """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted."""
     cut_prompts: Count = 0
@@ -223,7 +211,7 @@ class Usage(Record):
         return bool(self.calls or not self.is_used) and self.unmetered_calls <= self.calls
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Field-wise sum, which may be beyond the limit of a single count."""
+        """May be beyond the limit of a single count."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
         return Usage.model_construct(**sums)
 
@@ -242,42 +230,40 @@ def subtract_usage(usage: Mapping[str, Usage], others: Iterable[Mapping[str, Usa
 
 
 class Cost(Record):
-    """The cost of one query or of an index. Measured by the runner, except for `OWN_MODELS` (reported by a
-    pipeline) and imported answers (from their file).
+    """The cost of one query or of an index, measured by the runner unless a pipeline or an imported file reports
+    it.
     """
 
     wall_s: Seconds | None
     """Seconds from question to answer. None: not measured."""
     throttled_s: Seconds | None = 0.0
-    """The part of `wall_s` in which all open model calls waited for a limit of the provider (429, Retry-After, a
-    given rate). None: unknown; latency then includes it."""
+    """The part of `wall_s` in which all open model calls waited for a limit of the provider. None: unknown."""
     stages_s: dict[str, Seconds] = {}
     """Seconds by stage. Stages may overlap, so the sum may differ from wall_s."""
     usage: dict[str, Usage] = {}
     """By model role: generator, embedder, judge, judge_embedder; or `OWN_MODELS`."""
     cpu_s: Seconds | None = None
-    """CPU seconds of the system's process; for an index also of remote extraction workers. None if queries ran in
-    parallel."""
+    """CPU seconds of the system's process, for an index also of remote workers. None if queries ran in
+    parallel.
+    """
     peak_rss_bytes: Count | None = None
     embedder_rss_bytes: Count | None = None
-    """The part of it used by an embedder loaded in the process, with its library. None: no such embedder, or not
-    measured."""
+    """The part of it used by an embedder loaded in the process, with its library."""
     embedded_texts: Count = 0
-    """Number of texts embedded."""
     cached_texts: Count = 0
     """Texts with a vector from the cache; wall_s is then not that of a first build."""
     replayed_calls: Count = 0
     """Calls replayed from the journal of an earlier attempt or build; the time is then not a latency."""
     saved_s: Seconds | None = None
-    """Seconds that replayed calls and cached texts took originally. With `wall_s`, approximately the time of a
-    first build. None: nothing was saved, or unknown."""
+    """Seconds that replayed calls and cached texts took originally. None: nothing was saved, or unknown."""
     replayed_from: dict[str, dict[str, Usage]] = {}
     """Usage of the replayed calls by the run that paid, then by model role. Part of `usage`."""
     cached_from: dict[str, Count] = {}
     """`cached_texts` by the run that computed the vectors; empty name: unknown."""
     cached_usage: dict[str, dict[str, Usage]] = {}
-    """Usage of the server that computed those vectors, by the same runs, then by model role. Part of `usage` here,
-    and of the query, index or run that computed them."""
+    """Usage of the server that computed those vectors, by run, then by model role. Part of `usage`, also of
+    theirs.
+    """
 
     @property
     def shared_usage(self) -> list[tuple[str, dict[str, Usage]]]:
@@ -286,9 +272,7 @@ class Cost(Record):
 
     @property
     def latency_s(self) -> float | None:
-        """Wall time without `throttled_s`. Waiting for our own concurrency limit, for a server's queue, or to
-        retry after any failure except 429 is part of it. None if not measured.
-        """
+        """Wall time without `throttled_s`, with any other waiting or retry. None if not measured."""
         return None if self.wall_s is None else max(0.0, self.wall_s - (self.throttled_s or 0.0))
 
 
@@ -296,8 +280,7 @@ class Failure(Record):
     """Why a query has no prediction."""
 
     kind: str
-    """The exception's class name, `crash` or `timeout`; for imported answers `Imported` (error given in the file)
-    or `NoAnswer`."""
+    """The exception's class name, `crash` or `timeout`; `Imported` (error in the file) or `NoAnswer`."""
     message: str
 
 
@@ -311,7 +294,7 @@ class RunRecord(Record):
     failure: Failure | None = None
     cost: Cost
     attempt: int
-    """1 for the first answer. A retry of a failed query appends a line with the next number, which replaces it."""
+    """1 for the first answer. A retry has the next number and replaces it."""
     started_at: str
     """UTC, ISO 8601."""
 
@@ -335,9 +318,9 @@ class IndexStats(Record):
     passages: Places | None = None
     """Locations of all stored passages. A fact in none of them was cut by chunking. None: not reported."""
     is_elsewhere: bool = Field(False, exclude_if=lambda value: not value)
-    """The system uses an existing external index. Nothing was built here, and its cost is unknown."""
+    """The system uses an existing external index, whose cost is unknown."""
     notes: tuple[str, ...] = ()
-    """Notes for readers, such as documents without text."""
+    """Such as documents without text."""
 
 
 class IndexRecord(Record):
@@ -365,7 +348,7 @@ class Score(Record):
     share_read: float | None = Field(None, ge=0, le=1)
     """For a judge that reads contexts: the part of their characters that it saw. None: no such judge."""
     label: str = Field("", exclude_if=lambda label: not label)
-    """The label of the answer, for metrics with labels; empty: none."""
+    """For metrics with labels."""
 
     @property
     def said(self) -> str:
@@ -388,9 +371,7 @@ def with_share_read(explanation: str, share_read: float | None) -> str:
 
 
 class Annotation(Record):
-    """A label by one person for one answer and dimension: a line of annotations/<annotator>.jsonl. The last one
-    for the same answer and dimension counts.
-    """
+    """A label by one person for one answer and dimension, of which the last counts: a line of annotations/."""
 
     query_id: str
     run: str
@@ -435,11 +416,10 @@ class EvaluationRecord(Record):
 
 
 class RaceDrop(Record):
-    """A run eliminated from a race, because it is significantly worse than another."""
+    """A run eliminated after so many queries, because it is significantly worse than another."""
 
     run_id: str
     after: int
-    """After how many queries."""
     against: str
     """Id of the run that is better."""
     low: float
@@ -448,13 +428,12 @@ class RaceDrop(Record):
 
 
 class RaceGap(Record):
-    """Two runs without a significant difference in a race."""
+    """Interval of the difference between two runs, `a` minus `b`, in points, if it is not significant."""
 
     a: str
     b: str
     low: float
     high: float
-    """Interval of the difference `a` minus `b`, in points."""
 
 
 class RaceRecord(Record):
@@ -464,7 +443,6 @@ class RaceRecord(Record):
 
     measure: str
     margin: float
-    """In points."""
     alpha: float
     n_queries: int
     """Number of queries used, out of `n_drawn`."""
@@ -481,12 +459,11 @@ class RaceRecord(Record):
 
 
 class ExpectedCalls(Record):
-    """Expected model calls of one kind, for an index or a query."""
+    """Expected model calls of one kind, for an index or a query (then a mean)."""
 
     calls: float
-    """Number of calls; a fraction if it is a mean over queries."""
     input_characters: float
-    """Characters of one prompt, all messages together."""
+    """Of one prompt, all messages together."""
     output_tokens_most: float
     """Largest reply: the `max_tokens` sent with the prompt. It distinguishes the kinds of calls."""
 
@@ -495,14 +472,13 @@ class Work(Record):
     """Expected use of models, for an index or a query."""
 
     calls: tuple[ExpectedCalls, ...] = ()
-    """Calls of the generator."""
+    """Of the generator."""
     embedded_texts: float = 0.0
     embedded_characters: float = 0.0
-    """Characters of all embedded texts together."""
+    """Of all embedded texts together."""
     sample: tuple[str, ...] = Field((), exclude=True, repr=False)
-    """Some of the texts, evenly spaced, to look up how many have a stored vector. It is not saved."""
+    """Some of `sampled_texts` of the texts, evenly spaced, to look up how many have a stored vector."""
     sampled_texts: float = Field(0.0, exclude=True)
-    """How many of the embedded texts it stands for."""
 
 
 class Expected(Record):
@@ -510,17 +486,13 @@ class Expected(Record):
 
     index: Work
     query: Work
-    """Work of one query: the mean over the queries."""
+    """The mean over the queries."""
     most: str = ""
-    """If this is an upper bound: the case in which it is reached, such as "3 rounds, none of which finds a passage
-    again". Empty: it is the expected work."""
+    """If this is an upper bound: when it is reached, such as "3 rounds, none of which finds a passage again"."""
     notes: tuple[str, ...] = ()
-    """Further assumptions."""
 
 
 class Range(Record):
-    """A quantity between two bounds."""
-
     low: float
     high: float
 
@@ -561,7 +533,6 @@ class Estimate(Record):
     start: Range = Range(low=0.0, high=0.0)
     """Seconds to start processes and load models, beside the phases."""
     index_is_built: bool = False
-    """Whether the index exists already, so that it costs nothing."""
     index_is_shared: bool = Field(False, exclude_if=lambda shared: not shared)
     """Whether an earlier run of the same command builds the index, and pays for it."""
     n_answers: int

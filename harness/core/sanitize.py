@@ -48,8 +48,6 @@ token, or user and password in a URL.
 _names: set[str] = set()
 _made: set[str] = set()
 
-_LONGEST_PART = 60
-
 
 def check_url(url: str | None) -> str | None:
     """Return a base_url that is usable and contains no secret; ValueError otherwise."""
@@ -105,9 +103,7 @@ def without_key_forms(text: str) -> str:
 
 
 def reply_without_keys(content: bytes) -> bytes:
-    """A model's reply without the keys of model roles. Other secrets are not removed: they were never sent to the
-    server, and a password may be an ordinary word of an answer.
-    """
+    """A model's reply without the keys of model roles. Another password may be an ordinary word of an answer."""
     forms, mask = [os.fsencode(form) for form in _forms(_values(_names))], MASK.encode()
     # JSON may encode a letter as \u0073. If that hides a key, the decoded form is used.
     spelled = _IN_CODE.sub(lambda code: bytes([int(code[1], 16)]), content) if b"\\u00" in content else content
@@ -116,11 +112,9 @@ def reply_without_keys(content: bytes) -> bytes:
 
 
 def path_part(name: str) -> str:
-    """A name as part of a folder name: letters and digits of ASCII, points and lines, at most 60 characters. Names
-    may become equal, and empty.
-    """
+    """A name as part of a folder name: at most 60 ASCII letters, digits, points and lines. It may become empty."""
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9._]+", "-", ascii_only)[:_LONGEST_PART].strip("-.")
+    return re.sub(r"[^A-Za-z0-9._]+", "-", ascii_only)[:60].strip("-.")
 
 
 def visible(text: str) -> str:

@@ -105,10 +105,9 @@ def renumbered(text: str, rng: Random) -> str | None:
 
 
 def is_whole(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` neither begins nor ends inside a word or number.
-
-    "Rome" in "from each", "20" in "120", "5" in "5.3" and "1,000" in "21,000" do. In scripts without spaces, and
-    in those that write particles onto a word (Korean, Arabic, Hebrew), only numbers are checked.
+    """Whether `text[start:end]` neither begins nor ends inside a word or number, as "20" in "120" and "5" in "5.3"
+    do. In scripts without spaces, and in those with particles on words (Korean, Arabic, Hebrew), only numbers
+    count.
     """
     return not (_GOES_ON.match(text, start) or _GOES_ON.match(text, end))
 
@@ -129,25 +128,22 @@ def bm25_terms(texts: Iterable[str]) -> list[list[str]]:
 
 
 def search_terms(text: str) -> list[str]:
-    """The terms by which BM25 finds a text, in lower case and in order.
+    """The terms by which BM25 finds a text, in lower case and in order: words of two characters or more.
 
-    Words of two letters, digits or underscores or more. A run in a script without spaces gives each pair of
-    neighbouring characters (each three of Thai and its kin), and so does a Korean word, to which particles are
-    attached: `서울은` and `서울에` share `서울`. A word ends where such a script begins: `iPhone发布` is `iphone`
-    and `发布`.
+    A run in a script without spaces gives each pair of neighbouring characters (each three of Thai and its kin),
+    and so does a Korean word, to which particles are attached: `서울은` and `서울에` share `서울`. A word ends
+    where such a script begins: `iPhone发布` is `iphone` and `发布`.
     """
     if not _UNUSUAL.search(text):
         return _PLAIN_TERM.findall(_lowered(text))
     text = _lowered(folded(text))
-    return [term for run in _TERM.finditer(text) for term in _terms(run)]
+    terms = []
+    for run in _TERM.finditer(text):
+        word, size = run[0], {"three": 3, "two": 2}.get(run.lastgroup or "", len(run[0]))
+        terms += [word[at : at + size] for at in range(max(1, len(word) - size + 1))]
+    return terms
 
 
 def _lowered(text: str) -> str:
     # The Turkish capital \u0130 becomes an i and a dot above it.
     return text.lower().replace("i\u0307", "i")
-
-
-def _terms(run: re.Match[str]) -> list[str]:
-    word = run[0]
-    size = {"three": 3, "two": 2}.get(run.lastgroup or "", len(word))
-    return [word[at : at + size] for at in range(max(1, len(word) - size + 1))]

@@ -20,7 +20,18 @@ _LABELS = {str(number): number for number in range(1, 6)} | {f"{number}.0": numb
 
 def labels_text(annotations: Iterable[Annotation]) -> str:
     """The CSV text. A note about the whole answer is a row without a dimension."""
-    return sheet_text(LABEL_COLUMNS, map(_cells, annotations))
+    rows = (
+        {
+            "query_id": one.query_id,
+            "run": one.run,
+            "annotator": one.annotator,
+            "dimension": one.dimension or "",
+            "label": CANNOT_TELL if one.cannot_tell else "" if one.label is None else str(one.label),
+            "note": one.note,
+        }
+        for one in annotations
+    )
+    return sheet_text(LABEL_COLUMNS, rows)
 
 
 def label_in(cell: str, where: str) -> int | None:
@@ -38,15 +49,3 @@ def label_in(cell: str, where: str) -> int | None:
 
 def cells_of(row: FieldRow) -> dict[str, str]:
     return {name: read_cell(str(value)).strip() for name, value in row.fields.items()}
-
-
-def _cells(one: Annotation) -> dict[str, str]:
-    label = CANNOT_TELL if one.cannot_tell else "" if one.label is None else str(one.label)
-    return {
-        "query_id": one.query_id,
-        "run": one.run,
-        "annotator": one.annotator,
-        "dimension": one.dimension or "",
-        "label": label,
-        "note": one.note,
-    }

@@ -9,7 +9,6 @@ import ast
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,10 +50,11 @@ class GoldAnswers:
 
 
 def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
-        raise DuplicateKeyError(f"the key {twice[:60]!r} occurs twice in one object")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise DuplicateKeyError(f"the key {name[:60]!r} occurs twice in one object")
+        found[name] = value
     return found
 
 
@@ -69,9 +69,8 @@ def strict_json(text: str) -> object:
 
 
 def parsed_cell(value: object, where: str = "") -> object:
-    """The list or object that a text spells in JSON, Python or numpy; any other value unchanged.
-
-    Nothing is evaluated. `['a' 'b']` (numpy) is two texts. What only begins like a list, such as `[sic]`, is text.
+    """The list or object that a text spells in JSON, Python or numpy; any other value unchanged. Nothing is
+    evaluated. `['a' 'b']` (numpy) is two texts. What only begins like a list, such as `[sic]`, is text.
     """
     if not isinstance(value, str):
         return value
@@ -92,11 +91,11 @@ def parsed_cell(value: object, where: str = "") -> object:
 
 def is_missing(value: object) -> bool:
     """Whether a value is null, NaN, or one of the words in `MISSING`."""
-    return (
-        value is None
-        or (isinstance(value, float) and math.isnan(value))
-        or (isinstance(value, str) and value.strip() in MISSING)
-    )
+    return _is_null(value) or (isinstance(value, str) and value.strip() in MISSING)
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def as_text(where: str, name: str, value: object) -> str:
@@ -106,9 +105,8 @@ def as_text(where: str, name: str, value: object) -> str:
             raise DataError(f"{where}: '{name}': Infinity is not a JSON number", "correct or remove that value")
         return str(int(value) if isinstance(value, float) and value.is_integer() else value)
     if not isinstance(value, str):
-        raise DataError(
-            f"{where}: '{name}' must be text, not {kind_of(value)}", "docs/question-files.md describes the format"
-        )
+        what = f"{where}: '{name}' must be text, not {kind_of(value)}"
+        raise DataError(what, "docs/question-files.md describes the format")
     return encodable(where, name, value, "correct or remove that character")
 
 
@@ -137,7 +135,7 @@ def gold_answers(where: str, name: str, value: object, *, is_csv: bool) -> GoldA
 
 
 def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str]:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if _is_null(value):
         return
     if depth > _DEEPEST:
         raise DataError(f"{where}: '{name}' is nested too deeply", "write a list of texts")
@@ -165,11 +163,8 @@ def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str
 
 def _python_value(text: str) -> object:
     """The list or object of a Python or numpy spelling; None for anything else."""
-    source = _as_python(text)
-    if source is None:
-        return None
     try:
-        found = ast.literal_eval(source)
+        found = ast.literal_eval(_as_python(text) or "None")
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     if isinstance(found, tuple):
@@ -185,8 +180,7 @@ def _as_python(text: str) -> str | None:
     lists. None if it holds anything else.
     """
     parts: list[str] = []
-    opened: list[tuple[int, bool]] = []
-    """For each open bracket: where it is in `parts`, and whether it may be a set."""
+    opened: list[tuple[int, bool]] = []  # Of each open bracket: its place in `parts`, and whether it may be a set.
     ended = False
     for kind, word, is_spaced in _tokens(text):
         if ended and kind in {"value", "open"}:

@@ -82,8 +82,6 @@ _INSIDE = ("content", "text", "value")
 _NESTED = frozenset({"inputs", "outputs", "vars", "referenceoutputs", "response", "expectations"})
 """Columns that hold objects; in CSV as JSON."""
 _MOST_SHOWN = 60
-_MOST_LISTED = 12
-_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -110,10 +108,23 @@ class Columns:
 
     def text(self, row: FieldRow, role: str, tiers: Tiers, *, blank: bool = False) -> object:
         """The value of a role; of an object the one text in it."""
-        value = self.value(row, role, blank=blank)
+        value, column = self.value(row, role, blank=blank), self.roles.get(role, ("",))[0]
         if isinstance(value, str) and any(plain_name(name) in _NESTED for name in self.roles[role]):
             value = parsed_cell(value, row.where)
-        return inner_text(value, tiers, row.where, role, self.roles.get(role, ("",))[0])
+        # Of an object the one text, by a name of the role or because it is the only one.
+        names = {plain_name(name) for tier in tiers for name in tier} if isinstance(value, Mapping) else set()
+        while isinstance(value, Mapping):
+            given = {str(key): one for key, one in value.items() if one is not None and one != ""}
+            if not given:
+                return None
+            texts = [key for key in given if plain_name(key) in names] or [key for key in given if key in _INSIDE]
+            texts = texts or [key for key, one in given.items() if isinstance(one, str)] or list(given)
+            if len(texts) != 1:
+                keys = ", ".join(map(_shown, texts[:8]))
+                fix = f"say which: --field {shlex.quote(f'{role}={column}.{texts[0]}')}"
+                raise DataError(f"{row.where}: the object in '{column}' has several texts ({keys})", fix)
+            value = given[texts[0]]
+        return value
 
     def notes(self, table: FieldTable, own: Iterable[str], passed_over: Iterable[str] = ()) -> list[str]:
         """Which columns of other tools were read, and which columns were not read, with their number of rows."""
@@ -167,24 +178,6 @@ def value_at(fields: Mapping[str, Any], name: str) -> object:
     return value_at({str(key).lower(): value for key, value in held.items()}, inner)
 
 
-def inner_text(value: object, tiers: Tiers, where: str, role: str, column: str) -> object:
-    """The one text of an object, by a name of the role or because it is the only one; other values unchanged."""
-    names = {plain_name(name) for tier in tiers for name in tier} if isinstance(value, Mapping) else set()
-    while isinstance(value, Mapping):
-        given = {str(key): one for key, one in value.items() if one is not None and one != ""}
-        hits = [key for key in given if plain_name(key) in names]
-        if not given:
-            return None
-        texts = hits or [key for key in given if key in _INSIDE]
-        texts = texts or [key for key, one in given.items() if isinstance(one, str)] or list(given)
-        if len(texts) != 1:
-            keys = ", ".join(map(_shown, texts[:8]))
-            fix = f"say which: --field {shlex.quote(f'{role}={column}.{texts[0]}')}"
-            raise DataError(f"{where}: the object in '{column}' has several texts ({keys})", fix)
-        value = given[texts[0]]
-    return value
-
-
 def near_name(name: str, known: Sequence[str]) -> str:
     """Like `harness.core.errors.nearest`, for untrusted names: shortened and escaped."""
     close = difflib.get_close_matches(name[:200], [one for one in known if len(one) <= 200], n=1, cutoff=0.5)
@@ -192,8 +185,8 @@ def near_name(name: str, known: Sequence[str]) -> str:
 
 
 def listed_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(map(_shown, names[:_MOST_LISTED])) + more
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return ", ".join(map(_shown, names[:12])) + more
 
 
 def _first_tier(tiers: Tiers, names: Sequence[str]) -> tuple[str, ...]:
@@ -209,10 +202,9 @@ def _first_tier(tiers: Tiers, names: Sequence[str]) -> tuple[str, ...]:
 
 def _texts_of(value: object) -> set[str]:
     value = parsed_cell(value)
-    if isinstance(value, Mapping):
-        return {text for one in value.values() for text in _texts_of(one)}
-    if isinstance(value, list | tuple):
-        return {text for one in value for text in _texts_of(one)}
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else None
+    if parts is not None:
+        return {text for one in parts for text in _texts_of(one)}
     return set() if value is None else {" ".join(str(value).split()).casefold()}
 
 
@@ -223,4 +215,4 @@ def _guess(name: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return repr(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
+    return repr(name if len(name) <= 60 else f"{name[:59]}…")

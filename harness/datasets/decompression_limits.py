@@ -26,32 +26,26 @@ from harness.datasets.row_fields import FIX
 if TYPE_CHECKING:
     import pyarrow
 
-_ALWAYS_BYTES = 64_000_000
-_MOST_TIMES = 100
-"""Largest expansion of a compressed text; ours expand by a factor of 3 to 10."""
-_ALWAYS_VALUES = 4_000_000
-_BYTES_A_VALUE = 16
 ROW_WEIGHS = 8
 """Weight of a row, counted in values of about 50 bytes: field names, position and object."""
-_BLOCK = 1 << 20
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
 
 def most_bytes(file_bytes: int) -> int:
-    return max(_ALWAYS_BYTES, _MOST_TIMES * file_bytes)
+    """A compressed text may expand a hundredfold; ours expand by a factor of 3 to 10."""
+    return max(64_000_000, 100 * file_bytes)
 
 
 def most_values(text_bytes: int) -> int:
     """Largest number of values in so many unpacked bytes; a row counts as `ROW_WEIGHS` values."""
-    return _ALWAYS_VALUES + text_bytes // _BYTES_A_VALUE
+    return 4_000_000 + text_bytes // 16
 
 
 def refuse_too_many(path: Path, values: int, text_bytes: int) -> None:
     if values > most_values(text_bytes):
-        raise DataError(
-            f"{path} contains {values:,} values and rows in {text_bytes:,} bytes, too many to be data", FIX
-        )
+        what = f"{path} contains {values:,} values and rows in {text_bytes:,} bytes, too many to be data"
+        raise DataError(what, FIX)
 
 
 def refuse_too_long(path: Path, file_bytes: int, unpacked: int) -> None:
@@ -85,17 +79,27 @@ def read_intact(
 
 
 def check_foreign(path: Path) -> None:
-    """Raise DataError unless a library may read the file: text, gzip or Parquet, within the size limits.
-
-    Other compressed formats are rejected, because their unpacked size is unknown before unpacking.
+    """Raise DataError unless a library may read the file: text, gzip or Parquet, within the size limits. The
+    unpacked size of other compressed formats is unknown before unpacking.
     """
     with read_intact(path):
         with open_plain(path) as file:
             start = file.read(len(_PARQUET))
-        if start == _PARQUET:
-            _check_parquet(path)
-        else:
+        if start != _PARQUET:
             _check_text(path, packed=start.startswith(_GZIP))
+            return
+        # In a child process: pages may be longer than declared, and are unpacked before they can be counted.
+        done = subprocess.run(
+            python_command("harness.datasets.decompression_limits", str(path)),
+            env=python_environment(ARROW_DEFAULT_MEMORY_POOL="system"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    if done.returncode:
+        raise DataError(done.stdout.strip()[:500] or f"{path} could not be read within the size limits", FIX)
 
 
 def _check_text(path: Path, *, packed: bool) -> None:
@@ -104,39 +108,20 @@ def _check_text(path: Path, *, packed: bool) -> None:
         size = os.fstat(file.fileno()).st_size
         text = gzip.GzipFile(fileobj=file) if packed else file
         count = values_of_lines
-        while block := text.read(_BLOCK):
+        while block := text.read(1 << 20):
             if not length:
-                _refuse_binary(path, block)
+                try:
+                    start = codecs.getincrementaldecoder("utf-8")().decode(block)
+                except UnicodeDecodeError:
+                    start = "\0"
+                if "\0" in start:
+                    raise DataError(f"{path} is neither text (JSON, CSV), gzip nor Parquet", FIX)
                 count = values_of_json if block.lstrip(_BEFORE_JSON)[:1] in {b"[", b"{"} else values_of_lines
             length += len(block)
             values += count(block)
             if packed:
                 refuse_too_long(path, size, length)
     refuse_too_many(path, values, length)
-
-
-def _refuse_binary(path: Path, start: bytes) -> None:
-    try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(start)
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise DataError(f"{path} is neither text (JSON, CSV), gzip nor Parquet", FIX)
-
-
-def _check_parquet(path: Path) -> None:
-    # In a child process: pages may be longer than declared, and are unpacked before they can be counted.
-    done = subprocess.run(
-        python_command("harness.datasets.decompression_limits", str(path)),
-        env=python_environment(ARROW_DEFAULT_MEMORY_POOL="system"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        raise DataError(done.stdout.strip()[:500] or f"{path} could not be read within the size limits", FIX)
 
 
 _MOST_MEMORY = 400_000_000

@@ -23,12 +23,10 @@ def load(_subset: str) -> RawDataset:
 
 def shipped_file(data: str, name: str) -> Path:
     for folder in _FOLDERS:
-        path = local_files.find_in(folder / data, name)
-        if path:
+        if path := local_files.find_in(folder / data, name):
             return path
-    raise DataError(
-        f"file {name} is missing in {_FOLDERS[0] / data}", f"reinstall {DISTRIBUTION} or restore data/{data}"
-    )
+    fix = f"reinstall {DISTRIBUTION} or restore data/{data}"
+    raise DataError(f"file {name} is missing in {_FOLDERS[0] / data}", fix)
 
 
 SPEC = DatasetSpec(

@@ -16,21 +16,17 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 
 from harness.core.hashing import digest
-from harness.core.records import Document, Evidence
+from harness.core.records import Evidence
 from harness.core.scripts import SENTENCE_END
 from harness.datasets import multihop_rag, uda_qa
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
-CASES = 1000
-_SHORT_BELOW, _LONG_FROM = 10_000, 20_000
-"""Characters of the cited documents."""
 _LONGEST = 600
 """Characters of a gold sentence; a longer one is a table or a list."""
-_ENCYCLOPEDIA = "encyclopedia"
 
 
 def load(_subset: str) -> RawDataset:
-    return build([multihop_rag.load("default"), uda_qa.load("nq")], CASES)
+    return build([multihop_rag.load("default"), uda_qa.load("nq")], 1000)
 
 
 def build(sources: Sequence[RawDataset], cases: int) -> RawDataset:
@@ -43,7 +39,10 @@ def build(sources: Sequence[RawDataset], cases: int) -> RawDataset:
         if not sentences:
             continue
         cited = [documents[doc_id] for doc_id in row.doc_ids]
-        kind = f"{_domain(cited)}, {_length(cited)}"
+        domains = Counter(document.metadata.get("category") or "encyclopedia" for document in cited)
+        length = sum(len(document.text) for document in cited)
+        size = "short" if length < 10_000 else "long" if length >= 20_000 else "medium"
+        kind = f"{domains.most_common(1)[0][0]}, {size}"
         reference = gold.model_copy(update={"query_type": kind, "evidence": sentences})
         by_type[kind].append(DatasetRow(row.query, reference, row.doc_ids))
     ordered = (sorted(rows, key=lambda row: digest(row.query.query_id)) for _, rows in sorted(by_type.items()))
@@ -72,16 +71,6 @@ def _sentence(item: Evidence, answers: Sequence[str]) -> Evidence | None:
             return item.model_copy(update={"fact": sentence}) if len(sentence) <= _LONGEST else None
         start = found.end() if found else 0
     return None
-
-
-def _domain(cited: Sequence[Document]) -> str:
-    named = Counter(document.metadata.get("category") or _ENCYCLOPEDIA for document in cited)
-    return named.most_common(1)[0][0]
-
-
-def _length(cited: Sequence[Document]) -> str:
-    characters = sum(len(document.text) for document in cited)
-    return "short" if characters < _SHORT_BELOW else "long" if characters >= _LONG_FROM else "medium"
 
 
 SPEC = DatasetSpec(

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import re
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,18 @@ from typing import Any
 from harness.core.bounded_files import read_plain
 from harness.core.errors import DataError, MissingDependency, install
 from harness.datasets.decompression_limits import check_foreign, read_intact
-from harness.datasets.result_logs import INSPECT, eval_log_samples, is_eval_log, sample_row
+from harness.datasets.result_logs import INSPECT, eval_log_samples, is_eval_log, names_in_zip, sample_row
 
 AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
 _PANDAS = "python -c \"import pandas as pd; pd.{read}.to_json('rows.jsonl', orient='records', lines=True)\""
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(rb"[\0-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that text files do not contain."""
 _REWRITE = f"write JSON Lines, or {AS_CSV}"
 _UNPACK = "unpack it and name the file inside"
+_SHEET = f"open it in a spreadsheet program and {AS_CSV}"
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", f"open it in a spreadsheet program and {AS_CSV}"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", _SHEET),
     (
         b"SQLite format 3\0",
         "an SQLite database",
@@ -51,8 +50,8 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 )
 """By the first bytes, letters in lower case for text: (bytes, what the file is, the way out)."""
 _ZIPPED: tuple[tuple[str, str, str], ...] = (
-    ("xl/", "an Excel workbook", f"open it in a spreadsheet program and {AS_CSV}"),
-    ("content.xml", "an OpenDocument file", f"open it in a spreadsheet program and {AS_CSV}"),
+    ("xl/", "an Excel workbook", _SHEET),
+    ("content.xml", "an OpenDocument file", _SHEET),
     ("Index/", "a Numbers document", "open it and export it as CSV"),
     ("word/", "a Word document", "save it as plain text, in UTF-8"),
 )
@@ -120,30 +119,21 @@ def _refuse_other_kinds(path: Path, data: bytes) -> None:
         if start.startswith(mark) or start[: len(mark)].lower() == mark:
             raise DataError(f"{path} is {what}", fix.replace("FILE", repr(path.name)))
     if data.startswith(b"PK\x03\x04"):
-        raise _zip_error(path, data)
+        inside = names_in_zip(data)
+        for begin, what, fix in _ZIPPED:
+            if any(name.startswith(begin) for name in inside):
+                raise DataError(f"{path} is {what}", fix)
+        if any(name.endswith(".npy") for name in inside):
+            raise DataError(f"{path} is a numpy archive", "write it as JSON Lines in Python, one object a line")
+        raise DataError(f"{path} is a zip archive", f"{_UNPACK}: unzip {path.name!r}")
     if data[:1] == b"\x80" and data[1:2] in b"\x02\x03\x04\x05" and data.endswith(b"."):
         what = f"{path} is a Python pickle, which can run code when it is opened"
-        raise DataError(
-            what, "write JSON Lines where it was made: DataFrame.to_json(orient='records', lines=True)"
-        )
-
-
-def _zip_error(path: Path, data: bytes) -> DataError:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            inside = archive.namelist()
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        inside = []
-    for begin, what, fix in _ZIPPED:
-        if any(name.startswith(begin) for name in inside):
-            return DataError(f"{path} is {what}", fix)
-    if any(name.endswith(".npy") for name in inside):
-        return DataError(f"{path} is a numpy archive", "write it as JSON Lines in Python, one object a line")
-    return DataError(f"{path} is a zip archive", f"{_UNPACK}: unzip {path.name!r}")
+        fix = "write JSON Lines where it was made: DataFrame.to_json(orient='records', lines=True)"
+        raise DataError(what, fix)
 
 
 def _decoded(path: Path, data: bytes) -> str:
-    is_utf16 = data.startswith(_UTF16)
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not is_utf16 and _CONTROL.search(data[:65536]):
         raise DataError(f"{path} is not text: it contains NUL characters or other bytes", _REWRITE)
     try:

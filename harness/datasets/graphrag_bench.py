@@ -21,7 +21,6 @@ from harness.datasets.row_fields import FIX, FileEntry, as_entries, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 
 _REPO = "GraphRAG-Bench/GraphRAG-Bench"
-_MOST_BYTES = 200_000_000
 _PARAPHRASED = (
     "the evidence of the questions is a paraphrase, so retrieval is not scored by fact; "
     "ragas_context_recall judges contexts by the reference answer"
@@ -51,9 +50,8 @@ def load(
 
 
 def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: str | None = None) -> RawDataset:
-    """Build a data set of these texts and questions, or of the text `source` and its questions.
-
-    A question whose id occurred before is left out with a note: the novels have one with a wrong second answer.
+    """Build a data set of these texts and questions, or of the text `source` and its questions. A question whose
+    id occurred before is left out with a note: the novels have one with a wrong second answer.
     """
     texts = {entry.text("corpus_name"): entry.text("context") for entry in corpus}
     documents = {name: Document(doc_id=name, text=text, title=name) for name, text in texts.items()}
@@ -63,14 +61,20 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
     rows: dict[str, DatasetRow] = {}
     repeated = []
     for entry in questions:
+        query_id, about = entry.text("id"), entry.text("source")
         # Every retrieval finds the only document.
-        row = _row(entry, names_evidence=len(kept) > 1)
-        if row.doc_ids[0] not in documents:
-            raise DataError(f"{entry.where}: no text is named '{row.doc_ids[0]}'", FIX)
-        if row.query.query_id in rows:
-            repeated.append(row.query.query_id)
-        elif source in (None, row.doc_ids[0]):
-            rows[row.query.query_id] = row
+        evidence = (Evidence(doc_id=about, fact=""),) if len(kept) > 1 else ()
+        query_type, answers = (
+            entry.text("question_type").lower().replace(" ", "_"),
+            (entry.text("answer").strip(),),
+        )
+        row = dataset_row(query_id, entry.text("question").strip(), query_type, answers, evidence, (about,))
+        if about not in documents:
+            raise DataError(f"{entry.where}: no text is named '{about}'", FIX)
+        if query_id in rows:
+            repeated.append(query_id)
+        elif source in (None, about):
+            rows[query_id] = row
     notes = [_PARAPHRASED]
     if repeated:
         notes.append(
@@ -78,9 +82,8 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
             f"{', '.join(repeated[:5])}"
         )
     if source is None and len(documents) > 1:
-        notes.append(
-            f"{len(documents):,} texts in one corpus; the authors index each alone (dataset.options.source)"
-        )
+        count = f"{len(documents):,}"
+        notes.append(f"{count} texts in one corpus; the authors index each alone (dataset.options.source)")
     return RawDataset(documents=kept, rows=tuple(rows.values()), notes=tuple(notes))
 
 
@@ -91,15 +94,8 @@ def _corpus(subset: str) -> tuple[str, list[FileEntry]]:
         content = local_files.read_json(path)
         return file, as_entries(str(path), [content] if isinstance(content, dict) else content)
     if path := local_files.find(table):
-        return table, as_entries(str(path), list(read_content(path, _MOST_BYTES).rows or ()))
+        return table, as_entries(str(path), list(read_content(path, 200_000_000).rows or ()))
     return file, load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
-
-
-def _row(entry: FileEntry, *, names_evidence: bool) -> DatasetRow:
-    query_id, source = entry.text("id"), entry.text("source")
-    evidence = (Evidence(doc_id=source, fact=""),) if names_evidence else ()
-    query_type, answer = entry.text("question_type").lower().replace(" ", "_"), entry.text("answer").strip()
-    return dataset_row(query_id, entry.text("question").strip(), query_type, (answer,), evidence, (source,))
 
 
 SPEC = DatasetSpec(

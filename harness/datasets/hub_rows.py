@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import Field
 
 from harness.core.errors import DataError, MissingDependency, install
+from harness.core.hashing import text_digest
 from harness.core.records import Document
 from harness.datasets import local_files
 from harness.datasets.decompression_limits import check_foreign
@@ -68,8 +68,7 @@ class Pool(Generic[Key]):
         A passage that is there already keeps its fields.
         """
         if passage not in self.documents:
-            ids = name(hashlib.sha256(text.encode()).hexdigest())
-            doc_id = next(one for one in ids if one not in self._taken)
+            doc_id = next(one for one in name(text_digest(text)) if one not in self._taken)
             self._taken.add(doc_id)
             self.documents[passage] = Document(doc_id=doc_id, text=text, **fields)
         return self.documents[passage].doc_id
@@ -82,9 +81,7 @@ class DrawnRows(NamedTuple):
 
 def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
     """The rows of the file `relative` in the data directory or, if there is no such file, of `table` on the hub.
-
-    DataError: neither can be read, or it is empty. MissingDependency: no such file, and the package `datasets` is
-    not installed.
+    DataError: neither can be read, or it is empty. MissingDependency: the hub needs the package `datasets`.
     """
     return load_drawn(relative, table, None, 0).rows
 
@@ -151,9 +148,8 @@ def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> Dr
         held = fetch(table)
         rows = [(place, held[place]) for place in _drawn(len(held), most, seed)]
     except DataError as error:
-        raise DataError(
-            f"{missing}, and {table} on the hub is not usable: {error.what}", f"{ours}{by_hand}"
-        ) from error
+        what = f"{missing}, and {table} on the hub is not usable: {error.what}"
+        raise DataError(what, f"{ours}{by_hand}") from error
     except ImportError as error:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
         raise MissingDependency(what, f"{ours}, or {install('hub')}{by_hand}") from error

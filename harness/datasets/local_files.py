@@ -26,8 +26,6 @@ from harness.datasets.decompression_limits import (
 )
 from harness.datasets.row_fields import FIX, FileEntry, as_entries, as_entry
 
-_LONGEST_CELL = 16_000_000
-"""Characters."""
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
 """The line by which Excel names the delimiter."""
@@ -54,11 +52,13 @@ def read_csv_table(path: Path, text: str, delimiter: str = "") -> CsvTable:
     skipped = 1 if separator else 0
     if separator:
         text, delimiter = text[separator.end() :], separator[1].replace("\\t", "\t")
-    delimiter = delimiter or _delimiter(text)
+    if not delimiter:  # The one that splits the first line into most cells.
+        first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
+        delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begun = 1
     rows: list[tuple[str, tuple[str, ...]]] = []
-    usual = csv.field_size_limit(_LONGEST_CELL)
+    usual = csv.field_size_limit(16_000_000)
     try:
         header = next(reader, [])
         for name, n in Counter(cell.strip().lower() for cell in header if cell.strip()).items():
@@ -84,20 +84,12 @@ def read_csv_table(path: Path, text: str, delimiter: str = "") -> CsvTable:
     return CsvTable(delimiter, tuple(header), tuple(rows))
 
 
-def _delimiter(text: str) -> str:
-    """The delimiter that splits the first line into most cells."""
-    first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
-
-
 ENV = "RAG_HARNESS_DATA"
 
 
 def data_dir() -> Path:
-    """The data directory: RAG_HARNESS_DATA, or `data` in the current directory.
-
-    DataError if RAG_HARNESS_DATA names a folder that does not exist, so that a typing error never causes a
-    download. The default folder need not exist.
+    """RAG_HARNESS_DATA, or `data` in the current directory, which need not exist. DataError if RAG_HARNESS_DATA
+    names a folder that does not exist, so that a typing error never causes a download.
     """
     named = os.environ.get(ENV, "")
     if not named:
@@ -135,9 +127,8 @@ def list_folder(relative: str) -> list[Path]:
 
 
 def read_text(path: Path, values_of: Callable[[bytes], int] | None = None) -> str:
-    """The whole file as text, decompressed if its name ends in `.gz`, without a byte order mark.
-
-    `values_of` counts its values, to refuse too many.
+    """The whole file as text, decompressed if its name ends in `.gz`, without a byte order mark. `values_of`
+    counts its values, to refuse too many.
     """
     try:
         with read_intact(path), open_plain(path) as file:
@@ -177,16 +168,13 @@ def iter_jsonl(path: Path) -> Iterator[FileEntry]:
 
 
 def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
-    """Rows of a CSV file by the column names in its first line.
-
-    Carriage returns are dropped first, because a single one inside a field (uda_qa) would split the row.
-    """
+    """Rows of a CSV file by the column names in its first line."""
+    # A single carriage return inside a field (uda_qa) would split the row.
     table = read_csv_table(path, read_text(path, values_of_lines).replace("\r", ""), delimiter)
     if not table.header:
         raise DataError(f"{path} has no header line", FIX)
-    return [
-        FileEntry(f"{path} {place}", dict(zip(table.header, cells, strict=True))) for place, cells in table.rows
-    ]
+    rows = ((f"{path} {place}", zip(table.header, cells, strict=True)) for place, cells in table.rows)
+    return [FileEntry(where, dict(cells)) for where, cells in rows]
 
 
 def read_rows(path: Path) -> list[FileEntry]:

@@ -38,15 +38,8 @@ def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
 
 
 def _row(entry: FileEntry, subset: str, pool: Pool[str]) -> DatasetRow:
-    query_id = f"{subset}-{entry.identifier('query_id')}"
+    query_id, passages = f"{subset}-{entry.identifier('query_id')}", entry.entry("passages")
     answers = _answers(entry)
-    doc_ids, evidence = _passages(entry.entry("passages"), subset, pool)
-    evidence = () if answers == (NO_ANSWER,) else evidence
-    query_type = entry.text("query_type").lower()
-    return dataset_row(query_id, entry.text("query").strip(), query_type, answers, evidence, doc_ids)
-
-
-def _passages(passages: FileEntry, subset: str, pool: Pool[str]) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     texts, urls = passages.texts("passage_text"), passages.texts("url")
     selected = passages.values("is_selected")
     if not len(texts) == len(urls) == len(selected):
@@ -57,7 +50,9 @@ def _passages(passages: FileEntry, subset: str, pool: Pool[str]) -> tuple[tuple[
             # The first of several URLs stays.
             doc_id = pool.add(text, partial(_ids, subset), text, metadata={"url": url} if url else {})
             found[doc_id] = Evidence(doc_id=doc_id, fact=text) if chosen == 1 else found.get(doc_id)
-    return tuple(found), tuple(item for item in found.values() if item)
+    evidence = [item for item in found.values() if item and answers != (NO_ANSWER,)]
+    query_type = entry.text("query_type").lower()
+    return dataset_row(query_id, entry.text("query").strip(), query_type, answers, evidence, found)
 
 
 def _ids(subset: str, digest: str) -> tuple[str, str]:

@@ -10,11 +10,10 @@ from harness.core.records import Document, Evidence
 from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry, dataset_row
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+from harness.protocols import DatasetSpec, RawDataset
 
 _REPO = "yixuantt/MultiHopRAG"
 _CORPUS, _QUERIES = "multihop_rag/corpus.json", "multihop_rag/MultiHopRAG.json"
-_METADATA = ("source", "author", "category")
 
 
 def load(_subset: str) -> RawDataset:
@@ -26,10 +25,7 @@ def load(_subset: str) -> RawDataset:
 
 def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: str) -> RawDataset:
     """Build a data set from rows of this schema. The id of a document is its URL, that of a query its number in
-    the file.
-
-    Every query must cite documents of the corpus. Texts are unchanged, so that a fact stays a literal part of its
-    article.
+    the file. Texts are unchanged, so that a fact stays a literal part of its article.
     """
     documents: dict[str, Document] = {}
     for entry in corpus:
@@ -39,18 +35,19 @@ def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: 
         documents[document.doc_id] = document
     rows = []
     for number, entry in enumerate(queries, start=1):
-        row = _row(entry, f"{prefix}-{number:04d}")
-        unknown = [url for url in row.doc_ids if url not in documents]
-        if unknown:
+        cited = entry.entries("evidence_list")
+        evidence = [Evidence(doc_id=item.text("url"), fact=item.text("fact")) for item in cited]
+        if unknown := [item.doc_id for item in evidence if item.doc_id not in documents]:
             fix = "the corpus and the queries must come from the same release: replace both files"
             raise DataError(f"{entry.where}: evidence {unknown[0]} is not in the corpus", fix)
-        rows.append(row)
+        query_type, answers = entry.text("question_type").removesuffix("_query"), (entry.text("answer"),)
+        rows.append(dataset_row(f"{prefix}-{number:04d}", entry.text("query"), query_type, answers, evidence))
     return RawDataset(documents=tuple(documents.values()), rows=tuple(rows))
 
 
 def _document(entry: FileEntry) -> Document:
     url = entry.text("url")
-    metadata = {name: entry.optional_text(name) for name in _METADATA}
+    metadata = {name: entry.optional_text(name) for name in ("source", "author", "category")}
     metadata |= {"published_at": entry.moment("published_at"), "url": url}
     return Document(
         doc_id=url,
@@ -58,13 +55,6 @@ def _document(entry: FileEntry) -> Document:
         title=entry.optional_text("title"),
         metadata={name: value for name, value in metadata.items() if value},
     )
-
-
-def _row(entry: FileEntry, query_id: str) -> DatasetRow:
-    cited = entry.entries("evidence_list")
-    evidence = tuple(Evidence(doc_id=item.text("url"), fact=item.text("fact")) for item in cited)
-    query_type = entry.text("question_type").removesuffix("_query")
-    return dataset_row(query_id, entry.text("query"), query_type, (entry.text("answer"),), evidence)
 
 
 SPEC = DatasetSpec(

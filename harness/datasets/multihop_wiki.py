@@ -17,20 +17,18 @@ from functools import partial
 from typing import NamedTuple
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence
+from harness.core.records import Evidence
 from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_drawn
 from harness.datasets.local_files import find
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry, as_entry, dataset_row
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
+from harness.protocols import DatasetSpec, RawDataset, ReadingProgress, no_progress
 
-_ID_HEX = 8
 _DEFAULTS = PooledParams()
+_METADATA = {"source": "Wikipedia"}
 
 
 class _Part(NamedTuple):
-    """A split of one of the sets."""
-
     file: str
     """The original file in the data directory."""
     size: int
@@ -57,10 +55,8 @@ class _Question:
 
 
 def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) -> RawDataset:
-    """Build a data set of rows: one document for each distinct paragraph, named after its title.
-
-    Questions that their own paragraphs do not answer (in MuSiQue-Full) are left out with a note, because in the
-    pool the missing paragraph is that of another question.
+    """Build a data set of rows: one document for each distinct paragraph, named after its title. Questions that
+    their own paragraphs do not answer (in MuSiQue-Full) are left out: the pool may have the missing paragraph.
     """
     pool: Pool[_Paragraph] = Pool()
     rows = []
@@ -71,14 +67,16 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
             continue
         question = read(entry)
         outside += question.outside
+        ids = {}
         for paragraph in question.paragraphs:
             title, text = paragraph
-            pool.add(paragraph, partial(_ids, title), text, title=title, metadata={"source": "Wikipedia"})
-        rows.append(_row(entry, question, pool.documents))
+            ids[paragraph] = pool.add(paragraph, partial(_ids, title), text, title=title, metadata=_METADATA)
+        facts = dict.fromkeys(Evidence(doc_id=ids[paragraph], fact=fact) for paragraph, fact in question.facts)
+        query_id, text = entry.text("_id" if "_id" in entry.fields else "id"), entry.text("question").strip()
+        rows.append(dataset_row(query_id, text, question.query_type, question.answers, facts, ids.values()))
     if not rows:
-        raise DataError(
-            f"{entries[0].where}: no row is answerable", "use the answerable part, such as MuSiQue-Ans"
-        )
+        what = f"{entries[0].where}: no row is answerable"
+        raise DataError(what, "use the answerable part, such as MuSiQue-Ans")
     notes = []
     if unanswerable:
         notes.append(
@@ -92,15 +90,7 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
 
 def _ids(title: str, digest: str) -> tuple[str, ...]:
     # Several paragraphs of an article share its title in MuSiQue.
-    return title, f"{title} #{digest[:_ID_HEX]}", f"{title} #{digest}"
-
-
-def _row(entry: FileEntry, question: _Question, pool: Mapping[_Paragraph, Document]) -> DatasetRow:
-    query_id = entry.text("_id" if "_id" in entry.fields else "id")
-    facts = dict.fromkeys(Evidence(doc_id=pool[paragraph].doc_id, fact=fact) for paragraph, fact in question.facts)
-    doc_ids = (pool[paragraph].doc_id for paragraph in question.paragraphs)
-    asked = entry.text("question").strip()
-    return dataset_row(query_id, asked, question.query_type, question.answers, facts, doc_ids)
+    return title, f"{title} #{digest[:8]}", f"{title} #{digest}"
 
 
 def _by_sentence(entry: FileEntry) -> _Question:
@@ -179,9 +169,7 @@ def _spec(
     """`parts`: by split; `read`: a row as a question."""
 
     def load(split: str, params: PooledParams = _DEFAULTS, _progress: ReadingProgress = no_progress) -> RawDataset:
-        """Load the drawn questions of a split with their paragraphs: the original file or the sample of it in the
-        data directory, or else the table on the hub.
-        """
+        # The original file or the sample of it in the data directory, or else the table on the hub.
         part = parts[split]
         file = part.sample if part.sample and not find(part.file) and find(part.sample) else part.file
         drawn = load_drawn(file, HubTable(repo, config, split), params.queries, params.seed)

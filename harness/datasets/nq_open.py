@@ -6,12 +6,12 @@ scored by whether an accepted answer is in the contexts, as in DPR's top-k accur
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
 
+from harness.core.hashing import text_digest
 from harness.datasets.folder.reading import read_folder
 from harness.datasets.hub_rows import HubTable, load_drawn
 from harness.datasets.row_fields import FileEntry, dataset_row
@@ -19,7 +19,6 @@ from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, Readi
 
 _REPO = "google-research-datasets/nq_open"
 _FILES = {"validation": "nq_open/NQ-open.dev.jsonl", "train": "nq_open/NQ-open.train.jsonl"}
-_ID_HEX = 12
 
 
 class NqOpenParams(Params):
@@ -43,14 +42,12 @@ def load(subset: str, params: NqOpenParams, progress: ReadingProgress = no_progr
 
 
 def build(entries: Sequence[FileEntry]) -> tuple[DatasetRow, ...]:
-    """The questions, with all answers of those that occur twice. The id is a digest of the question, because the
-    rows have none and their numbers change with the draw.
-    """
+    """The questions, with all answers of those that occur twice. The id is a digest of the question."""
     found: dict[str, dict[str, None]] = {}
     for entry in entries:
         answers = (answer.strip() for answer in entry.texts("answer"))
         found.setdefault(entry.text("question").strip(), {}).update(dict.fromkeys(filter(None, answers)))
-    ids = {question: f"nq-{hashlib.sha256(question.encode()).hexdigest()[:_ID_HEX]}" for question in found}
+    ids = {question: f"nq-{text_digest(question)[:12]}" for question in found}
     return tuple(dataset_row(ids[question], question, "nq", answers) for question, answers in found.items())
 
 

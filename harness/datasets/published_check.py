@@ -1,7 +1,5 @@
-"""Checks whether rows are those published under a data set's name, wherever they came from.
-
-It compares the content of the rows, not file bytes: compressed or not, from the data directory or the hub, in any
-order of fields. Results on other rows are not comparable with published figures.
+"""Checks whether rows are those published under a data set's name, by their content: compressed or not, from the
+data directory or the hub, in any order of fields. Results on other rows are not comparable with published figures.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ PUBLISHED = {
 
 def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
     """One line for each file whose rows are not the published ones, where those are known. `rows`: by path in the
-    data directory. Rows from the hub are checked only if the expected rows of the hub table are known.
+    data directory.
     """
     lines = []
     for place, found in rows.items():
@@ -67,8 +65,8 @@ def fetched_by_hand(*places: str) -> str:
 
 
 def content_digest(rows: Iterable[FileEntry]) -> str:
-    """SHA-256 of the content of rows, 64 hex digits. An empty field equals a missing one, and a number equals its
-    digits as text, because CSV, JSON and hub tables write them differently.
+    """SHA-256 of the content of rows, 64 hex digits. An empty field equals a missing one, and a number its digits
+    as text, because CSV, JSON and hub tables write them differently.
     """
     return digest([_plain(row.fields) for row in rows])
 

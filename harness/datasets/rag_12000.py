@@ -15,13 +15,9 @@ _FILES = {
     "train": "neural_bridge/rag_dataset_12000_train_head100.jsonl",
     "test": "neural_bridge/rag_dataset_12000_test.jsonl",
 }
-_FIELDS = ("context", "question", "answer")
 
 
 def load(subset: str) -> RawDataset:
-    """Load the split `train` or `test`: its file in the data directory (of train, the first 100 rows), or all
-    of it from the hub.
-    """
     file = _FILES[subset]
     rows = load_rows(file, HubTable("neural-bridge/rag-dataset-12000", split=subset))
     raw = build(rows, "" if subset == "train" else f"{subset}-")
@@ -29,16 +25,16 @@ def load(subset: str) -> RawDataset:
 
 
 def build(entries: Sequence[FileEntry], prefix: str = "") -> RawDataset:
-    """Build a data set from rows of this schema: one document per distinct context, named after its first row.
+    """One document per distinct context, named after its first row, which is also the evidence: no facts are
+    marked.
 
-    Query ids differ from document ids, because external pipelines receive the query id with the question. The data
-    set marks no facts, so the evidence of a query is its whole context. Rows with an empty field (the hub has a
-    few) are left out, with a note.
+    Query ids differ from document ids, because external pipelines receive the query id with the question. Rows
+    with an empty field (the hub has a few) are left out, with a note.
     """
     documents: dict[str, Document] = {}
     rows = []
     for index, entry in enumerate(entries):
-        context, question, answer = (entry.nullable_text(name) for name in _FIELDS)
+        context, question, answer = map(entry.nullable_text, ("context", "question", "answer"))
         if not (context.strip() and question.strip() and answer.strip()):
             continue
         document = documents.setdefault(context, Document(doc_id=f"rag12000-{prefix}{index:05d}", text=context))

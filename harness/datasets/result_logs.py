@@ -23,7 +23,6 @@ from harness.datasets.row_fields import kind_of
 
 INSPECT = "inspect_ai"
 _HEADER, _SAMPLES = "header.json", "samples/"
-_MOST_ENTRIES = 200_000
 _ENTRY, _ENCRYPTED, _ZSTD = b"PK\x01\x02", 1, 93
 _WHOLE_LOG = "write it again with the version of the tool that made it"
 _INSPECT_VERSION, _PROMPTFOO_VERSIONS = 2, (2, 3)
@@ -33,6 +32,7 @@ _QUESTIONS = ("question", "query", "input", "problem", "prompt", "text", "goal",
 _WHOLE_ANSWER = ("equals", "factuality", "similar")
 """Assertions of promptfoo whose value is an expected answer."""
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Of inspect_ai: correct, partly correct, incorrect, no answer."""
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 Row = Mapping[str, Any]
 
@@ -68,19 +68,23 @@ def check_log(path: Path, value: Row) -> None:
 
 def is_eval_log(data: bytes) -> bool:
     """Whether the bytes are those of an `.eval` log."""
-    if not data.startswith(b"PK\3\4") or data.count(_ENTRY) > _MOST_ENTRIES:
+    if not data.startswith(b"PK\3\4") or data.count(_ENTRY) > 200_000:
         return False
+    return not {_HEADER, "_journal/start.json"}.isdisjoint(names_in_zip(data))
+
+
+def names_in_zip(data: bytes) -> list[str]:
+    """Empty if it is damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
+            return archive.namelist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        return False
-    return any(name in {_HEADER, "_journal/start.json"} for name in names)
+        return []
 
 
 def eval_log_samples(path: Path, data: bytes) -> Iterator[Row]:
-    """The samples of an `.eval` log, one at a time, because their events may exceed memory together. DataError for
-    one that is damaged, unfinished, of another version, or unpacks to too much.
+    """The samples of an `.eval` log, one at a time, because their events may exceed memory together. DataError: it
+    is damaged, unfinished, of another version, or unpacks to too much.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -120,10 +124,9 @@ def _from_zstd(path: Path, data: bytes, entry: zipfile.ZipInfo) -> bytes:
         what = f"{path} is packed with zstd, and pyarrow is not installed"
         raise MissingDependency(what, f"{install('hub')}, or {_TO_JSON}") from error
     # Behind the local header, which has two lengths of its own.
-    head = data[entry.header_offset : entry.header_offset + 30]
-    start = (
-        entry.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
-    )
+    begin = entry.header_offset + 30
+    lengths = data[begin - 4 : begin]
+    start = begin + int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
     packed = data[start : start + entry.compress_size]
     found: bytes = pyarrow.Codec("zstd").decompress(packed, decompressed_size=entry.file_size, asbytes=True)
     if zlib.crc32(found) != entry.CRC:
@@ -158,26 +161,25 @@ def _requests(arguments: object) -> tuple[list[str], list[str]]:
     """The prompts of a sample, and their continuations: `{"gen_args_0": {"arg_0": ..., "arg_1": ...}}`, in older
     files a list of pairs.
     """
-    requests = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
-    pairs = [
-        list(one.values()) if isinstance(one, Mapping) else one
-        for one in (requests if isinstance(requests, list) else [])
-    ]
-    texts = [[text for text in pair if isinstance(text, str)] for pair in pairs if isinstance(pair, list)]
+    pairs = [_listed(one) for one in _listed(arguments)]
+    texts = [[text for text in pair if isinstance(text, str)] for pair in pairs]
     return [pair[0] for pair in texts if pair], [pair[1].strip() for pair in texts if len(pair) > 1]
+
+
+def _listed(value: object) -> list[object]:
+    return list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
 
 
 def _likeliest(responses: object) -> int | None:
     """The place of the largest log-likelihood of pairs (log-likelihood, whether it is greedy); None for texts."""
-    if not isinstance(responses, list) or not responses:
-        return None
-    if not all(isinstance(one, list) and len(one) == 2 and str(one[1]) in {"True", "False"} for one in responses):
+    pairs = responses if isinstance(responses, list) else []
+    if not all(isinstance(one, list) and len(one) == 2 and str(one[1]) in {"True", "False"} for one in pairs):
         return None
     try:
-        likelihoods = [float(one[0]) for one in responses]
+        likelihoods = [float(one[0]) for one in pairs]
     except (TypeError, ValueError):
         return None
-    return None if any(map(isnan, likelihoods)) else likelihoods.index(max(likelihoods))
+    return None if not likelihoods or any(map(isnan, likelihoods)) else likelihoods.index(max(likelihoods))
 
 
 def _choice(choices: Sequence[str], place: object) -> object:
@@ -259,9 +261,7 @@ def _expected(given: Row, test: object) -> list[str]:
 
 
 def _scores(metrics: Row) -> Row:
-    """The values of a sample's metrics, and the first from 0 to 1 as the score of the answer; `score_name` is its
-    metric. inspect_ai's grades are correct, partly correct, incorrect and no answer.
-    """
+    """The values of a sample's metrics, and the first from 0 to 1 as the score of the answer."""
     values = {
         name: _GRADES.get(value, value) if isinstance(value, str) else value for name, value in metrics.items()
     }

@@ -17,10 +17,8 @@ FIX = "put an intact copy in its place (data/README.md says where each file come
 
 @dataclass(frozen=True)
 class FileEntry:
-    """An object with named fields and its location.
-
-    Each getter returns the typed value or raises a DataError with location and field. Texts contain no unpaired
-    surrogates, so they can be hashed and written.
+    """An object with named fields and its location. Each getter returns the typed value, or raises a DataError
+    with location and field. Texts contain no unpaired surrogates, so they can be hashed and written.
     """
 
     where: str
@@ -45,9 +43,7 @@ class FileEntry:
     def identifier(self, name: str) -> str:
         """The id in `name` as text. JSON files contain numbers, CSV files strings."""
         value = self._get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        return self.text(name)
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else self.text(name)
 
     def whole_number(self, name: str) -> int:
         return self._typed(name, int, "a whole number")
@@ -113,9 +109,7 @@ def dataset_row(
 
 
 def encodable(where: str, name: str, value: str, fix: str = FIX) -> str:
-    """The text of a field. DataError for an unpaired surrogate, which JSON can contain and UTF-8 files cannot: it
-    would fail later, when the record is written.
-    """
+    """The text of a field. DataError for an unpaired surrogate, which JSON can contain and UTF-8 files cannot."""
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -48,7 +48,7 @@ class Dataset:
     type_mix: dict[str, int]
     """Number of queries per type in the whole data set: the weights of the natural mix."""
     notes: tuple[str, ...]
-    """Notes for the report, such as how many queries were left out and why."""
+    """For the report, such as how many queries were left out and why."""
     digest: str
     """SHA-256 of the documents, queries and references."""
     is_as_published: bool = True
@@ -56,9 +56,7 @@ class Dataset:
     title: str = ""
     """Display name in reports; empty: `name`."""
     answer_style: AnswerStyle = "short"
-    """The form of the reference answers, and so of the requested answers."""
     primary_measure: str = ""
-    """The primary metric, which ranks systems."""
     skipped: tuple[str, ...] = ()
     """What was skipped when reading, one line each."""
 
@@ -76,10 +74,7 @@ def load_dataset(
     corpus: CorpusChoice = "full",
     params: Params | None = None,
 ) -> Dataset:
-    """Load a subset (None: the default) with `params` (None: the defaults) and select from it as `select` does.
-
-    What can be rejected without reading is rejected first.
-    """
+    """Load a subset (None: the default) with `params` (None: the defaults) and select from it as `select` does."""
     chosen = checked_subset(spec, subset)
     return select(spec, spec.read(chosen, params), subset=chosen, sample=sample, corpus=corpus)
 
@@ -93,12 +88,12 @@ def select(
     corpus: CorpusChoice,
     needs_documents: bool = True,
 ) -> Dataset:
-    """The sampled queries (None: all), and the documents that the run may search.
+    """The sampled queries (None: all), and the documents that the run may search, in data-set order.
 
     The sample is stratified: `per_type` queries of each type, or all of a type that has fewer (with a note). It
     depends only on the seed, the type and that type's queries, and a larger `per_type` contains the smaller
     sample, and holds out what that holds out. `cited` keeps only the documents that the data set attaches to a
-    sampled query. Queries and documents stay in data-set order. `RawDataset.after_sampling` may then change them.
+    sampled query. `RawDataset.after_sampling` may then change them.
 
     ConfigError: unknown subset. DataError: the data set is inconsistent, or no query or no document is left;
     without `needs_documents`, as for answers from elsewhere, there may be no document.
@@ -106,10 +101,8 @@ def select(
     checked_subset(spec, subset)
     _check_raw(spec.name, raw)
     rows, notes = (raw.rows, ()) if sample is None else _draw(raw.rows, sample)
-    documents = raw.documents
-    if corpus == "cited":
-        cited = {doc_id for row in rows for doc_id in row.doc_ids}
-        documents = tuple(document for document in raw.documents if document.doc_id in cited)
+    cited = {doc_id for row in rows for doc_id in row.doc_ids}
+    documents = tuple(one for one in raw.documents if corpus == "full" or one.doc_id in cited)
     if raw.after_sampling is not None:
         changed = raw.after_sampling(rows, documents)
         _check_raw(spec.name, changed)
@@ -136,9 +129,8 @@ def select(
 
 
 def select_queries(dataset: Dataset, query_ids: Collection[str]) -> Dataset:
-    """The data set reduced to the queries with these ids, in data-set order, with all documents.
-
-    The type mix stays that of the whole data set. DataError: an unknown id, or no id.
+    """The data set reduced to the queries with these ids, with all documents and the type mix of the whole.
+    DataError: an unknown id, or no id.
     """
     unknown = sorted(set(query_ids) - {query.query_id for query in dataset.queries})
     if unknown or not query_ids:
@@ -169,14 +161,11 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
 
 
 def _is_held_out(place: int, sample: QuerySample) -> bool:
-    """Whether the query at this place of the shuffled ones is held out. By the van der Corput sequence (the binary
-    digits of the place in reverse) they are evenly spread, and a larger sample or share holds out at least what a
-    smaller one does.
+    """Whether the query at this place of the shuffled ones is held out. By the van der Corput sequence they are
+    evenly spread, and a larger sample or share holds out at least what a smaller one does.
     """
-    spread, digit, left = 0.0, 0.5, place + 1
-    while left:
-        spread, digit, left = spread + digit * (left % 2), digit / 2, left // 2
-    return spread < sample.holdout
+    digits = f"{place + 1:b}"
+    return int(digits[::-1], 2) / (1 << len(digits)) < sample.holdout
 
 
 def checked_subset(spec: DatasetSpec, subset: str | None) -> str:
@@ -216,8 +205,7 @@ def _digest(documents: tuple[Document, ...], queries: tuple[Query, ...], referen
 
 
 def query_order(references: Iterable[Reference], seed: int) -> list[str]:
-    """All query ids in a random order, stratified by query type. It depends on the seed, the ids and their types
-    only.
+    """All query ids in a random order, stratified by type, that depends on the seed, the ids and their types only.
 
     The j-th of n queries of a type gets the position (j + u) / n, with u uniform in [0, 1). So in the first k
     queries each type has its share of the sample, give or take one query.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -90,13 +90,11 @@ class FieldTable:
 
     def without_formula_guards(self) -> FieldTable:
         """CSV cells without the apostrophe that keeps a spreadsheet from running them: `'-3` as `-3`."""
-        unguarded = (
-            replace(row, given={name: read_cell(str(value)) for name, value in row.given.items()})
-            if row.is_csv
-            else row
-            for row in self.rows
-        )
-        return replace(self, rows=tuple(unguarded))
+        rows = []
+        for row in self.rows:
+            cells = {name: read_cell(str(value)) for name, value in row.given.items()} if row.is_csv else row.given
+            rows.append(replace(row, given=cells))
+        return replace(self, rows=tuple(rows))
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
@@ -120,20 +118,19 @@ def read_table(
     if rankings and content.rows is None and _begins_with(content.text, _TREC_RUN):
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
     names: dict[str, None] = dict.fromkeys(name.strip().lower() for name in content.names)
-    if content.rows is not None:
+    if content.rows is None:
+        rows = list(_text_rows(path, content.text, names))
+    else:
         numbered = enumerate(content.rows, start=1)
         rows = [_named_row(path, _plain(one), f"row {number}", names, content.tool) for number, one in numbered]
-    else:
-        rows = list(_text_rows(path, content.text, names))
     if not rows or not names:
         raise DataError(f"{path} contains no {noun}", "write one per line, see docs/question-files.md")
     return FieldTable(tuple(names), tuple(rows), content.sha256)
 
 
 def plain_name(name: str) -> str:
-    """The name of a field without case, spaces, `_` and `-`: tools write expected_output and expectedOutput.
-
-    `__expected` stays: promptfoo's assertion (`contains: x`) is no answer.
+    """The name of a field without case, spaces, `_` and `-`: tools write expected_output and expectedOutput. Not
+    of promptfoo's `__expected`: its assertion (`contains: x`) is no answer.
     """
     return name if name.startswith("__") else re.sub(r"[\s_-]", "", name.lower())
 
@@ -161,8 +158,19 @@ def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldR
         raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
     if is_json:
         return _json_rows(path, text, names)
-    _refuse_trec(path, start)
-    return _csv_rows(path, text, names)
+    if _begins_with(text, _TREC_RUN):
+        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
+        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
+    if _begins_with(text, _QRELS):
+        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
+        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
+    table = read_csv_table(path, text)
+    names.update(dict.fromkeys(filter(None, table.names)))
+    rows = []
+    for place, cells in table.rows:
+        given = {name: cell for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name}
+        rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
+    return rows
 
 
 def _begins_with(text: str, shape: re.Pattern[str]) -> bool:
@@ -195,15 +203,6 @@ def _rankings(path: Path, text: str) -> Iterator[FieldRow]:
         yield FieldRow(f"{path} {place}", given, is_csv=False, place=place)
 
 
-def _refuse_trec(path: Path, text: str) -> None:
-    if _begins_with(text, _TREC_RUN):
-        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
-        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
-    if _begins_with(text, _QRELS):
-        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
-        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
-
-
 def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
     whole = _whole_value(path, text)
     if whole is not None:
@@ -233,17 +232,17 @@ def _whole_value(path: Path, text: str) -> object:
         return None
     except (ValueError, RecursionError):
         try:
-            whole = strict_json(start) if start.startswith("{") else None
+            value, first = (strict_json(start) if start.startswith("{") else None), ""
         except DuplicateKeyError as error:
             raise DataError(f"{path}: {error}", "remove one of them") from error
         except (ValueError, RecursionError):
             return None
-        if isinstance(whole, Mapping):
-            check_log(path, whole)
-        return whole
-    if isinstance(value, Mapping):
-        check_log(path, value)
-    table = _table_in(value) if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return None
+    check_log(path, value)
+    if not first:  # It stands in several lines.
+        return value
+    table = _table_in(value)
     return table if table is not value and not rest.strip() else None
 
 
@@ -271,23 +270,19 @@ def _table_in(value: Mapping[str, Any]) -> object:
     return inner if inner is not None else _from_columns(value)
 
 
-def _rows_of(value: object) -> Sequence[object]:
-    """The rows in a JSON value: an array, a list inside an object, or the columns of a table."""
+def _rows_of(value: object) -> Iterator[object]:
+    """The rows in a JSON value: an array, a list inside an object, or the columns of a table; the questions of
+    SQuAD's articles, and the rows in an answer of the Hub's server.
+    """
     value = _table_in(value) if isinstance(value, Mapping) else value
-    values = value if isinstance(value, list) else [value]
-    nested = [_nested_rows(one) for one in values]
-    return [row for rows in nested for row in rows]
-
-
-def _nested_rows(value: object) -> Sequence[object]:
-    """The questions of a SQuAD article, the row in an answer of the Hub's server, or the value itself."""
-    if not isinstance(value, Mapping):
-        return [value]
-    paragraphs = value.get("paragraphs")
-    texts = [one for one in paragraphs if isinstance(one, Mapping)] if isinstance(paragraphs, list) else []
-    if texts and all(isinstance(one.get("qas"), list) for one in texts):
-        return [row for one in texts for row in one["qas"]]
-    return [value["row"]] if {"row_idx", "row"} <= set(value) else [value]
+    for one in value if isinstance(value, list) else [value]:
+        held = one if isinstance(one, Mapping) else {}
+        paragraphs = held.get("paragraphs")
+        texts = [text for text in paragraphs if isinstance(text, Mapping)] if isinstance(paragraphs, list) else []
+        if texts and all(isinstance(text.get("qas"), list) for text in texts):
+            yield from (row for text in texts for row in text["qas"])
+        else:
+            yield held["row"] if {"row_idx", "row"} <= set(held) else one
 
 
 def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:
@@ -362,17 +357,6 @@ def _parsed(text: str, where: str, *, is_whole: bool = False) -> object:
         raise DataError(f"{place} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
     except DuplicateKeyError as error:
         raise DataError(f"{where}: {error}", "remove one of them") from error
-    except RecursionError as error:
-        raise DataError(f"{where} is not JSON (nested too deeply)", "write one JSON object per line") from error
-    except ValueError as error:
-        raise DataError(f"{where} is not JSON ({str(error)[:100]})", "write one JSON object per line") from error
-
-
-def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
-    table = read_csv_table(path, text)
-    known.update(dict.fromkeys(filter(None, table.names)))
-    rows: list[FieldRow] = []
-    for place, cells in table.rows:
-        given = {name: cell for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name}
-        rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
-    return rows
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
+        raise DataError(f"{where} is not JSON ({reason})", "write one JSON object per line") from error

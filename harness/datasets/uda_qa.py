@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.errors import DataError
@@ -67,22 +67,15 @@ def gold_tables(sources: Mapping[str, Sequence[FileEntry]]) -> dict[str, GoldTab
     """The gold tables by q_uid. If there are two sources, FeTaQA's own row wins, because it has the section."""
     tables: dict[str, GoldTable] = {}
     for name, rows in sources.items():
-        found = (item for pages in rows for item in _bench(pages)) if name == BENCH_FILE else _fetaqa(rows)
-        for uid, gold in found:
-            tables.setdefault(uid, gold)
+        if name == BENCH_FILE:
+            pages = ((title, entry) for page in rows for title in page.fields for entry in page.entries(title))
+            for title, entry in pages:
+                tables.setdefault(entry.identifier("q_uid"), _gold(entry.entry("evidence"), title, ""))
+        else:
+            for entry in rows:
+                title, section = entry.text("table_page_title"), entry.nullable_text("table_section_title")
+                tables.setdefault(entry.identifier("feta_id"), _gold(entry, title, section))
     return tables
-
-
-def _fetaqa(entries: Iterable[FileEntry]) -> Iterable[tuple[str, GoldTable]]:
-    for entry in entries:
-        title, section = entry.text("table_page_title"), entry.nullable_text("table_section_title")
-        yield entry.identifier("feta_id"), _gold(entry, title, section)
-
-
-def _bench(pages: FileEntry) -> Iterable[tuple[str, GoldTable]]:
-    for doc_name in pages.fields:
-        for entry in pages.entries(doc_name):
-            yield entry.identifier("q_uid"), _gold(entry.entry("evidence"), doc_name, "")
 
 
 def _gold(entry: FileEntry, title: str, section: str) -> GoldTable:
@@ -94,23 +87,16 @@ def _gold(entry: FileEntry, title: str, section: str) -> GoldTable:
         rows.append(tuple(" ".join(cell.split()) for cell in cells))
     if not rows:
         raise DataError(f"{entry.where}: field 'table_array' is empty", FIX)
-    return GoldTable(title, section, tuple(rows), _highlighted(entry, len(rows)))
-
-
-def _highlighted(entry: FileEntry, rows: int) -> tuple[int, ...]:
     numbers = set()
     for cell in entry.values("highlighted_cell_ids"):
         row = cell[0] if isinstance(cell, list) and cell else None
-        if not isinstance(row, int) or not 0 <= row < rows:
+        if not isinstance(row, int) or not 0 <= row < len(rows):
             raise DataError(f"{entry.where}: field 'highlighted_cell_ids' points outside the table", FIX)
         numbers.add(row)
-    return tuple(sorted(numbers))
+    return GoldTable(title, section, tuple(rows), tuple(sorted(numbers)))
 
 
-_NQ_FILE = "uda_qa/nq_qa.csv"
-_NQ_TABLE = HubTable("qinchuanhui/UDA-QA", "nq", "test")
-_FETA_FILE = "uda_qa/feta_qa.csv"
-_PAGES = "uda_qa/docs_text"
+_NQ_FILE, _FETA_FILE = "uda_qa/nq_qa.csv", "uda_qa/feta_qa.csv"
 
 
 def load(subset: str) -> RawDataset:
@@ -125,9 +111,8 @@ def load(subset: str) -> RawDataset:
 
 
 def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDataset:
-    """Build a data set from NQ rows: one document per page name, because a page has many revisions (URLs).
-
-    Its text is its distinct gold passages in file order, then the full page from `pages`.
+    """Build a data set from NQ rows: one document per page name, because a page has many revisions (URLs), with
+    its distinct gold passages in file order, then the full page from `pages`.
     """
     passages: dict[str, dict[str, None]] = {}
     urls: dict[str, str] = {}
@@ -135,7 +120,7 @@ def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDatas
     for entry in entries:
         name, passage = entry.text("doc_name"), entry.text("long_answer")
         passages.setdefault(name, {})[passage] = None
-        urls.setdefault(name, clean_url(entry.text("doc_url")))
+        urls.setdefault(name, _clean_url(entry.text("doc_url")))
         answers = dict.fromkeys(text for text in (entry.nullable_text("short_answer"), passage) if text.strip())
         evidence = (Evidence(doc_id=f"nq:{name}", fact=passage),)
         rows.append(_row(entry, "nq", tuple(answers), evidence))
@@ -153,7 +138,6 @@ def build_feta(
     entries: Sequence[FileEntry], tables: Mapping[str, GoldTable], pages: Mapping[str, str]
 ) -> RawDataset:
     """Build a data set from feta rows: one document per page name, with its tables as lines, then the full page.
-
     Questions whose gold table is not in `tables` are left out, with a note.
     """
     found: dict[str, dict[tuple[tuple[str, ...], ...], GoldTable]] = {}
@@ -161,7 +145,7 @@ def build_feta(
     rows = []
     for entry in entries:
         name = entry.text("doc_name")
-        urls.setdefault(name, clean_url(entry.text("doc_url")))
+        urls.setdefault(name, _clean_url(entry.text("doc_url")))
         own = found.setdefault(name, {})
         gold = tables.get(entry.identifier("q_uid"))
         if gold is None:
@@ -190,12 +174,12 @@ def _easier(subset: str, gold: str, paged: Collection[str], n_documents: int) ->
     )
 
 
-def clean_url(url: str) -> str:
+def _clean_url(url: str) -> str:
     return re.sub(r"(?<!:)/{2,}", "/", html.unescape(url))
 
 
 def _load_nq() -> RawDataset:
-    rows = load_rows(_NQ_FILE, _NQ_TABLE)
+    rows = load_rows(_NQ_FILE, HubTable("qinchuanhui/UDA-QA", "nq", "test"))
     return replace(build_nq(rows, _read_pages("nq")), departures=departures({_NQ_FILE: rows}))
 
 
@@ -205,9 +189,8 @@ def _load_feta() -> RawDataset:
     if path is None:
         what = f"{_FETA_FILE} is missing in {local_files.data_dir()} (the hub has no feta tables)"
         by_hand = fetched_by_hand(_FETA_FILE, BENCH_FILE)
-        raise DataError(
-            what, f"set {local_files.ENV} to a folder with it, or choose the subset nq, or run: {by_hand}"
-        )
+        fix = f"set {local_files.ENV} to a folder with it, or choose the subset nq, or run: {by_hand}"
+        raise DataError(what, fix)
     rows, sources = local_files.read_rows(path), read_table_files()
     raw = build_feta(rows, gold_tables(sources), _read_pages("feta"))
     absent = [name for name in TABLE_FILES if name not in sources]
@@ -219,7 +202,7 @@ def _read_pages(subset: str) -> dict[str, str]:
     """The full pages in the data directory by page name; there may be none."""
     # Listed, not looked up by name, so that a page name cannot point outside the folder. In reverse order, so that
     # a plain file overrides its .gz.
-    listed = reversed(local_files.list_folder(f"{_PAGES}/{subset}"))
+    listed = reversed(local_files.list_folder(f"uda_qa/docs_text/{subset}"))
     found = {file[1]: path for path in listed if (file := re.fullmatch(r"(.+)\.txt(\.gz)?", path.name))}
     return {name: local_files.read_text(found[name]).replace("\f", "\n").strip() for name in sorted(found)}
 

@@ -5,7 +5,7 @@ import operator
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,8 +22,6 @@ LATEST = 500
 """Most calls read from one journal; enough for estimates."""
 _LONGEST_REQUEST = 1 << 22
 """Longest request in bytes; longer ones are skipped."""
-_LONGEST_MS = 1e9
-
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
 _LATEST = f"{ALL_CALLS} WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 
@@ -74,18 +72,14 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
 
 def timed_calls(path: Path) -> list[TimedCall]:
     """All calls in a journal by time; empty if it is missing or unreadable. Damaged rows are skipped."""
-    return sorted(_timed(_calls(path, ALL_CALLS)), key=lambda call: call.started_at)
-
-
-def _timed(calls: Iterable[dict[str, Any]]) -> Iterator[TimedCall]:
-    for call in calls:
-        try:
+    found = []
+    for call in _calls(path, ALL_CALLS):
+        with suppress(ValueError, TypeError):
             tokens = {name: operator.index(call[name]) for name in TOKENS}
             usage = Usage(calls=1, unmetered_calls=int(not call["metered"]), **tokens)
             scope, role, model, started_at = (str(call[name]) for name in ("scope", "role", "model", "started_at"))
-            yield TimedCall(scope, role, model, usage, started_at, float(call["wall_s"]))
-        except (ValueError, TypeError):
-            continue
+            found.append(TimedCall(scope, role, model, usage, started_at, float(call["wall_s"])))
+    return sorted(found, key=lambda call: call.started_at)
 
 
 def count_calls(path: Path) -> int | None:
@@ -128,14 +122,10 @@ def _asked(calls: Iterable[dict[str, Any]]) -> Iterator[AskedCall]:
             own |= {name: operator.index(call[name]) for name in TOKENS} | {"wall_s": float(call["wall_s"])}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
-        yield AskedCall(**own, **_timings(call), characters=characters, max_tokens=limit, started_s=started_s)
-
-
-def _timings(call: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return engine_timings(unpacked(call["response"], _LONGEST_REQUEST))
-    except (ValueError, TypeError, zlib.error):
-        return {}
+        timings: dict[str, Any] = {}
+        with suppress(ValueError, TypeError, zlib.error):
+            timings = engine_timings(unpacked(call["response"], _LONGEST_REQUEST))
+        yield AskedCall(**own, **timings, characters=characters, max_tokens=limit, started_s=started_s)
 
 
 def engine_timings(response: bytes) -> dict[str, Any]:
@@ -146,7 +136,7 @@ def engine_timings(response: bytes) -> dict[str, Any]:
         fresh = operator.index(timings["prompt_n"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
-    if fresh < 1 or not all(0 < value < _LONGEST_MS for value in milliseconds):
+    if fresh < 1 or not all(0 < value < 1e9 for value in milliseconds):
         return {}
     return {"fresh_tokens": fresh, "prompt_s": milliseconds[0] / 1000, "completion_s": milliseconds[1] / 1000}
 

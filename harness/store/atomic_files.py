@@ -25,10 +25,6 @@ MOVE_AWAY = "move it away and run the same command again: no call is paid twice"
 R = TypeVar("R", bound=BaseModel)
 
 
-def write_atomic(path: Path, text: str) -> None:
-    write_atomic_bytes(path, text.encode())
-
-
 def digest_if_there(path: Path) -> str | None:
     """SHA-256 of the file; None if it does not exist."""
     with explained_io("read", path):
@@ -58,6 +54,10 @@ class _ChangedError(Exception):
     """The file has changed since it was read."""
 
 
+def write_atomic(path: Path, text: str) -> None:
+    write_atomic_bytes(path, text.encode())
+
+
 def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[], None] | None = None) -> None:
     """Replace the content of `path` atomically. An error in `before_replacing` keeps the old file."""
     with explained_io("write", path):
@@ -77,9 +77,8 @@ def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[]
 
 
 def open_partial(path: Path) -> BinaryIO:
-    """Create a temporary file next to `path` for this writer; other processes may write the same target. It is
-    locked while open, so rename it to `path` (its path is `name`) before closing it. Temporary files of killed
-    writers, which are not locked, are removed.
+    """Create a temporary file next to `path` for this writer. It is locked while open, so rename it to `path` (its
+    path is `name`) before closing it. Those of killed writers, which are not locked, are removed.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         with suppress(OSError), open_plain(left) as abandoned:
@@ -160,12 +159,17 @@ def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
     if not path.exists():
         return
     for number, line in enumerate(untrusted_file_reader.lines(path, fix), start=1):
-        if not line.endswith(b"\n"):
-            raise StoreError(f"{path} line {number} is incomplete", fix)
-        try:
-            yield kind.model_validate_json(line)
-        except ValidationError as error:
-            raise StoreError(f"{path} line {number} is damaged ({reason_of(error)})", fix) from error
+        yield record_of_line(line, kind, f"{path} line {number}", fix)
+
+
+def record_of_line(line: bytes, kind: type[R], where: str, fix: str) -> R:
+    """StoreError with `fix`: the line at `where` is damaged or incomplete."""
+    if not line.endswith(b"\n"):
+        raise StoreError(f"{where} is incomplete", fix)
+    try:
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        raise StoreError(f"{where} is damaged ({reason_of(error)})", fix) from error
 
 
 def reason_of(error: ValueError) -> str:
@@ -189,13 +193,11 @@ def read_object(path: Path, fix: str = RUN_AGAIN) -> dict[str, object]:
 
 
 _WAIT_S = 60.0
-_AGAIN_S = 0.02
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open or create a database for use in any thread, in autocommit mode. Raises sqlite3.Error.
-
-    Commits survive kill -9; the last ones may be lost in a power failure.
+    """Open or create a database for use in any thread, in autocommit mode. Raises sqlite3.Error. Commits survive
+    kill -9; the last ones may be lost in a power failure.
     """
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_WAIT_S)
     try:
@@ -242,4 +244,4 @@ def _write_ahead(database: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
-        time.sleep(_AGAIN_S)
+        time.sleep(0.02)

@@ -2,9 +2,10 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +20,9 @@ COLUMNS = (
 )
 """Columns of a call, in the order used by `row_check`."""
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
-_LONGEST_TEXT = 1 << 28
-"""Largest request or response in bytes."""
 
 
-class PaidCalls:
-    """Sums of usage by run and role.
-
-    In a damaged row, any column may be wrong. If its request or response cannot be decompressed, that is the
-    damage, and its token counts are used. Otherwise the counts may be wrong, and the call counts with its largest
-    possible usage: one token per byte.
-    """
-
-    def __init__(self) -> None:
-        self.n_damaged = 0
-        self._sums: dict[tuple[str, str], list[int]] = {}
-
-    def add(self, values: Sequence[Any], check: object) -> None:
-        """Add a row. ValueError if its token counts are invalid."""
-        call = dict(zip(COLUMNS, values, strict=True))
-        amounts = [call[name] for name in TOKENS]
-        if check != row_check(values):
-            self.n_damaged += 1
-            amounts = _most_of(call) or amounts
-        if not all(type(amount) is int and amount >= 0 for amount in amounts):
-            raise ValueError("invalid token counts")
-        sums = self._sums.setdefault((str(call["paid_by"]), str(call["role"])), [0, 0, 0, 0])
-        for place, amount in enumerate((1, *amounts)):
-            sums[place] += amount
-
-    def usage(self) -> Iterator[tuple[str, str, Usage]]:
-        """(run, role, usage) for each run and role."""
-        names = ("calls", *TOKENS)
-        for (run, role), sums in self._sums.items():
-            yield run, role, Usage(**dict(zip(names, sums, strict=True)))
-
-
-def _most_of(call: Mapping[str, Any]) -> list[int] | None:
-    """The largest possible usage of a call; None if its texts are damaged."""
-    try:
-        return [len(unpacked(call["request"])), len(unpacked(call["response"])), 0]
-    except (TypeError, ValueError, zlib.error):
-        return None
-
-
-def unpacked(packed: bytes, most_bytes: int = _LONGEST_TEXT) -> bytes:
+def unpacked(packed: bytes, most_bytes: int = 1 << 28) -> bytes:
     """Decompress a request or response. ValueError, TypeError or zlib.error if it is damaged or too long."""
     inflater = zlib.decompressobj()
     text = inflater.decompress(packed, most_bytes)
@@ -90,19 +49,15 @@ CREATE TABLE IF NOT EXISTS reservations (
 );
 """
 _AT = "WHERE scope=? AND role=? AND request_digest=? AND occurrence=?"
-_MOST_TOKENS = 10**9
+_RESERVE = "INSERT INTO reservations (role, input_tokens, output_tokens, paid_by)"
 _RESERVE_CALL = (
-    "INSERT INTO reservations (role, input_tokens, output_tokens, paid_by)"
-    " SELECT role, input_tokens, output_tokens, paid_by FROM calls"
-    " WHERE scope=? AND role=? AND request_digest=? AND occurrence=?"
-    " AND typeof(input_tokens) = 'integer' AND input_tokens BETWEEN 0 AND ?"
-    " AND typeof(output_tokens) = 'integer' AND output_tokens BETWEEN 0 AND ?"
+    f"{_RESERVE} SELECT role, input_tokens, output_tokens, paid_by FROM calls {_AT}"  # noqa: S608 - our own names
+    " AND typeof(input_tokens) = 'integer' AND input_tokens BETWEEN 0 AND 1000000000"
+    " AND typeof(output_tokens) = 'integer' AND output_tokens BETWEEN 0 AND 1000000000"
 )
-ALL_CALLS = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
+ALL_CALLS = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608
 """The rows of all calls; a condition may follow."""
 _RESERVED = "SELECT paid_by, role, SUM(input_tokens), SUM(output_tokens) FROM reservations GROUP BY paid_by, role"
-
-
 _REMAKE = (
     "restore it from a copy, or save what can be read (`sqlite3 OLD .recover | sqlite3 NEW`), or delete it and pay"
     " for its calls again"
@@ -137,8 +92,8 @@ class StoredCall:
 class Journal:
     """An append-only journal. Committed calls survive kill -9; a damaged call is reported and made again.
 
-    The journal of a run is used by one process at a time. Journals of all indexes or all judgements (`shared`) are
-    used by many: if two make the same call at once, both pay, and the first answer is kept.
+    The journal of a run is used by one process at a time, a `shared` one by many: if two make the same call at
+    once, both pay, and the first answer is kept.
     """
 
     def __init__(
@@ -150,7 +105,13 @@ class Journal:
         self.payer = payer
         """The run that pays for calls added from now on."""
         self._insert = "INSERT OR IGNORE" if shared else "INSERT"
-        _check_place(path, shared=shared)
+        # Through a link SQLite would write to its target.
+        if path.is_symlink() and not shared:
+            raise StoreError(f"{path} is a link, and links are not followed", "put the file itself there")
+        if path.exists() and not path.is_file():
+            raise StoreError(
+                f"cannot use {path} (it is not a file)", "move it away and run the same command again"
+            )
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = open_database(path)
@@ -178,20 +139,17 @@ class Journal:
     def _forget(self, place: tuple[str, str, str, int]) -> None:
         """Delete a damaged call; its recorded tokens, if plausible, still count as paid."""
         with at_once(self._db):
-            self._db.execute(_RESERVE_CALL, (*place, _MOST_TOKENS, _MOST_TOKENS))
+            self._db.execute(_RESERVE_CALL, place)
             self._db.execute(f"DELETE FROM calls {_AT}", place)  # noqa: S608
 
     def reserve(self, role: str, at_most: Usage) -> int:
-        """Record that `payer` is about to make a call, and return the id of this reservation.
-
-        Until the reservation is cancelled or the call is added, `at_most` counts as paid, because a server may
-        charge for an interrupted call.
+        """Record that `payer` is about to make a call, and return the id of this reservation. Until it is
+        cancelled or the call is added, `at_most` counts as paid, because a server may charge for an interrupted
+        call.
         """
         with _explained(self._path):
-            noted = self._db.execute(
-                "INSERT INTO reservations (role, input_tokens, output_tokens, paid_by) VALUES (?,?,?,?)",
-                (role, at_most.input_tokens, at_most.output_tokens, self.payer),
-            )
+            reserved = (role, at_most.input_tokens, at_most.output_tokens, self.payer)
+            noted = self._db.execute(f"{_RESERVE} VALUES (?,?,?,?)", reserved)
         return int(noted.lastrowid or 0)
 
     def cancel(self, reservation: int) -> None:
@@ -200,10 +158,9 @@ class Journal:
             self._db.execute("DELETE FROM reservations WHERE id=?", (reservation,))
 
     def add(self, key: CallKey, call: StoredCall, *, reservation: int | None = None) -> StoredCall:
-        """Save an answered call, paid by `payer`, and return the saved call. In a shared journal this may be the
-        call of another process that was faster. In a run's own journal, a duplicate key is a bug and raises.
-
-        The `reservation` is removed in the same transaction, unless the call is not saved or has no token counts.
+        """Save an answered call, paid by `payer`, and return the saved call, in a shared journal perhaps that of a
+        faster process. In a run's own journal, a duplicate key is a bug and raises. The `reservation` is removed
+        in the same transaction, unless the call is not saved or has no token counts.
         """
         usage = call.usage
         values = (
@@ -228,32 +185,47 @@ class Journal:
             self._db.execute("INSERT INTO faults VALUES (?,?,?,?,?)", (at, scope, role, reason, waited_s))
 
     def paid(self) -> list[tuple[str, str, Usage]]:
-        """(run, role, usage) of the calls and of the reservations of each run; damaged calls are reported."""
-        calls = PaidCalls()
+        """(run, role, usage) of the calls and of the reservations of each run; damaged calls are reported.
+
+        In a damaged row, any column may be wrong. If its request or response cannot be decompressed, that is the
+        damage, and its token counts are used. Otherwise the counts may be wrong, and the call counts with its
+        largest possible usage: one token per byte.
+        """
+        sums: dict[tuple[str, str], list[int]] = {}
+        n_damaged = 0
         try:
             with _explained(self._path):
                 for *values, check in self._db.execute(ALL_CALLS):
-                    calls.add(values, check)
+                    call = dict(zip(COLUMNS, values, strict=True))
+                    amounts = [call[name] for name in TOKENS]
+                    if check != row_check(values):
+                        n_damaged += 1
+                        with suppress(TypeError, ValueError, zlib.error):
+                            amounts = [len(unpacked(call["request"])), len(unpacked(call["response"])), 0]
+                    if not all(type(amount) is int and amount >= 0 for amount in amounts):
+                        raise ValueError("invalid token counts")
+                    before = sums.get((str(call["paid_by"]), str(call["role"])), [0, 0, 0, 0])
+                    sums[str(call["paid_by"]), str(call["role"])] = list(map(add, before, (1, *amounts)))
                 reserved = self._db.execute(_RESERVED).fetchall()
             held = [
                 (run, role, Usage(input_tokens=read, output_tokens=wrote)) for run, role, read, wrote in reserved
             ]
         except ValueError as error:
             raise StoreError(f"{self._path} is damaged (invalid token counts)", _REMAKE) from error
-        if calls.n_damaged:
+        if n_damaged:
             counted = "their tokens are counted as the largest possible number"
-            self._tell(f"{self._path}: damaged calls: {calls.n_damaged:,}; {counted}")
-        return [*calls.usage(), *held]
+            self._tell(f"{self._path}: damaged calls: {n_damaged:,}; {counted}")
+        names = ("calls", *TOKENS)
+        paid = [(*key, Usage(**dict(zip(names, found, strict=True)))) for key, found in sums.items()]
+        return [*paid, *held]
 
     def close(self) -> None:
         self._db.close()
 
 
 def paid_by_runs(path: Path, tell: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Usage]:
-    """(run, role) -> usage paid by that run in a journal, including open reservations.
-
-    Calls without token counts are counted by their reservation, if they have one. `tell` receives a line if calls
-    are damaged.
+    """(run, role) -> usage paid by that run in a journal, including open reservations. Calls without token counts
+    are counted by their reservation, if they have one.
     """
     total: dict[tuple[str, str], Usage] = {}
     if path.exists():
@@ -265,27 +237,12 @@ def paid_by_runs(path: Path, tell: Callable[[str], None] = lambda _: None) -> di
 
 def _stored(values: Sequence[Any]) -> StoredCall | None:
     """The call in a row; None if it is unreadable."""
-    model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at, payer = values[4:]
+    model, request, response, *tokens, metered, wall_s, started_at, payer = values[4:]
     try:
-        usage = Usage(
-            calls=1,
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
-            cached_tokens=cached,
-            unmetered_calls=int(not metered),
-        )
-        bodies = unpacked(request), unpacked(response)
+        usage = Usage(calls=1, unmetered_calls=int(not metered), **dict(zip(TOKENS, tokens, strict=True)))
+        return StoredCall(model, unpacked(request), unpacked(response), usage, wall_s, started_at, payer)
     except (ValueError, TypeError, zlib.error):
         return None
-    return StoredCall(model, *bodies, usage, wall_s, started_at, payer)
-
-
-def _check_place(path: Path, *, shared: bool) -> None:
-    """Reject links, because SQLite would write to their targets, and anything that is not a file."""
-    if path.is_symlink() and not shared:
-        raise StoreError(f"{path} is a link, and links are not followed", "put the file itself there")
-    if path.exists() and not path.is_file():
-        raise StoreError(f"cannot use {path} (it is not a file)", "move it away and run the same command again")
 
 
 @contextmanager
@@ -298,8 +255,6 @@ def _explained(path: Path) -> Iterator[None]:
         # SQLITE_ERROR: a table or column is missing.
         has_layout = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
         if has_layout and isinstance(error, (sqlite3.OperationalError, OSError)):
-            raise StoreError(
-                f"cannot use {path} ({error})",
-                "free some disk space or make it writable, then run the same command again",
-            ) from error
+            fix = "free some disk space or make it writable, then run the same command again"
+            raise StoreError(f"cannot use {path} ({error})", fix) from error
         raise StoreError(f"{path} is damaged ({error})", _REMAKE) from error

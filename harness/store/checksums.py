@@ -23,8 +23,6 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class StatCache(Generic[T]):
-    """Caches the last value."""
-
     def __init__(self) -> None:
         self._found: tuple[Stamp, T] | None = None
 
@@ -37,7 +35,6 @@ class StatCache(Generic[T]):
 
 
 def stamp_of(paths: Iterable[Path]) -> Stamp:
-    """The state of files, to detect changes."""
     stamps = []
     for path in paths:
         state = path.stat() if path.exists() else None
@@ -46,8 +43,6 @@ def stamp_of(paths: Iterable[Path]) -> Stamp:
 
 
 SEAL = "seal"
-_BLOCK = 1 << 20
-_NO_FILE = "move it away and run the same command again"
 
 
 class FileChecksum(BaseModel):
@@ -71,15 +66,15 @@ class Checksums(BaseModel):
 def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
     """The record as indented JSON with checksums, also of the files `closes` in the same folder."""
     tree: dict[str, Any] = json.loads(record.model_dump_json())
-    files = {path.name: _seal_of(path, _NO_FILE).model_dump() for path in closes if path.exists()}
-    seal = {"files": files} if files else {}
-    whole = {**tree, SEAL: {**seal, "sha256": digest([tree, files])}}
+    fix = "move it away and run the same command again"
+    files = {path.name: _seal_of(path, fix).model_dump() for path in closes if path.exists()}
+    whole = {**tree, SEAL: {**({"files": files} if files else {}), "sha256": digest([tree, files])}}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any], Mapping[str, FileChecksum]]:
-    """(content of a JSON file without checksums, checksums of the files it closes). StoreError with `fix` if the
-    file has no checksum, or does not match it.
+    """The content of a JSON file without checksums, and those of the files it closes. StoreError with `fix`: its
+    own is missing or wrong.
     """
     if SEAL not in tree:
         raise StoreError(f"{path} has no checksum: it was damaged or edited", fix)
@@ -119,7 +114,7 @@ def row_check(values: Iterable[object]) -> int:
 def _seal_of(path: Path, fix: str) -> FileChecksum:
     n_lines, open_bytes, hashed = 0, 0, hashlib.sha256()
     with untrusted_file_reader.opened(path, fix) as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(1 << 20):
             hashed.update(block)
             n_lines += block.count(b"\n")
             after = len(block) - 1 - block.rfind(b"\n")

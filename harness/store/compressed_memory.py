@@ -16,8 +16,6 @@ BLOCK = 256
 """Records per block. Smaller blocks compress less; larger ones are slower to access."""
 KEPT = 4_096
 """The last records stay uncompressed; most runs have no more than this."""
-_QUICKLY = 1
-"""Compression level of zlib."""
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -41,7 +39,7 @@ class CompressedRecords(Generic[T]):
         self._open.append(record)
         if len(self._open) == KEPT + BLOCK:
             block, self._open = self._open[:BLOCK], self._open[BLOCK:]
-            self._blocks.append(zlib.compress(self._schema.dump_json(block, exclude_defaults=True), _QUICKLY))
+            self._blocks.append(zlib.compress(self._schema.dump_json(block, exclude_defaults=True), 1))
 
     def __len__(self) -> int:
         return BLOCK * len(self._blocks) + len(self._open)

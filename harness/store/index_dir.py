@@ -9,7 +9,7 @@ the index to be rebuilt.
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -39,12 +39,10 @@ class IndexDir:
         self.path = results / "indexes" / index_id
         self.index_id = index_id
         self.store = self.path / "store"
-        """The folder with the system's files."""
         self._users = self.path / ".users"
         """Locked while a system uses the index."""
         self.journal_path = self.path.parent / "calls.sqlite"
-        """The journal shared by all indexes, so that a killed build, or another index with the same calls (such as
-        the same graph in another store), replays them instead of paying again."""
+        """Shared by all indexes, so that a killed build, or another index with the same calls, replays them."""
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
         return lock.exclusive(self.path / ".lock", wait_s=wait_s)
@@ -81,24 +79,22 @@ class IndexDir:
 
     def _damaged_file(self) -> str:
         """What differs from the recorded files; empty if nothing does."""
-        try:
-            with lock.exclusive(self._users, wait_s=0.0):
-                return self._misfit()
-        except StoreError:
-            # A run uses the index and may be changing its files.
-            return self._misfit(by_name_alone=True)
-
-    def _misfit(self, *, by_name_alone: bool = False) -> str:
-        try:
-            recorded = atomic_files.read_json(self.path / "store.json", StoredFiles).digests
-            present = dict(self._files())
-            for name, digest in recorded.items():
-                if name not in present:
-                    return f"its file {name} is missing"
-                if not by_name_alone and hashing.file_digest(present[name]) != digest:
-                    return f"its file {name} is damaged"
-        except (StoreError, OSError) as error:
-            return str(getattr(error, "what", error))
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock.exclusive(self._users, wait_s=0.0))
+                is_changing = False
+            except StoreError:
+                is_changing = True  # A run uses the index: only the names are checked.
+            try:
+                recorded = atomic_files.read_json(self.path / "store.json", StoredFiles).digests
+                present = dict(self._files())
+                for name, digest in recorded.items():
+                    if name not in present:
+                        return f"its file {name} is missing"
+                    if not is_changing and hashing.file_digest(present[name]) != digest:
+                        return f"its file {name} is damaged"
+            except (StoreError, OSError) as error:
+                return str(getattr(error, "what", error))
         return ""
 
     def _files(self) -> Iterator[tuple[str, Path]]:
@@ -125,9 +121,7 @@ class IndexDir:
         atomic_files.write_json(self.path / "store.json", stored)
 
     def forget(self) -> None:
-        """Discard the index, so that the next run builds it again. Runs that used it keep their copy of the
-        record.
-        """
+        """Discard the index, so that the next run builds it again."""
         with self.exclusive(wait_s=3600.0), explained_io("forget", self.path):
             (self.path / "index.json").unlink(missing_ok=True)
 
@@ -146,9 +140,8 @@ class IndexDir:
 
     def _refuse_link(self) -> None:
         if self.path.is_symlink():
-            raise StoreError(
-                f"{self.path} is a link, and its target would be deleted", "put the folder itself there"
-            )
+            what = f"{self.path} is a link, and its target would be deleted"
+            raise StoreError(what, "put the folder itself there")
 
     def begin(self) -> None:
         """Empty `store/`, because files of an interrupted build are not reliable."""
@@ -188,12 +181,10 @@ class Corpora:
     def save(self, digest: str, documents: Sequence[Document]) -> None:
         """Save these documents, unless an intact copy exists."""
         path = self.path(digest)
-        try:
+        with suppress(StoreError):  # A damaged one is overwritten.
             if path.exists():
                 self.documents(digest)
                 return
-        except StoreError:
-            pass  # Damaged: overwrite it.
         atomic_files.write_jsonl(path, documents)
 
     def remove(self, digest: str) -> None:

@@ -14,9 +14,8 @@ def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> Ab
     """Hold the lock file `path` exclusively; yields its descriptor. `of`: the protected path for messages
     (default: the folder of the lock file).
 
-    The lock belongs to the open file, so a child process that inherits the descriptor holds it until it exits. The
-    last worker of a killed parent and a resuming process therefore never write at the same time. (The package
-    `filelock` closes the descriptor in children, so it cannot ensure this.)
+    A child process that inherits the descriptor holds the lock until it exits, so the last worker of a killed
+    parent and a resuming process never write at the same time. (`filelock` closes the descriptor in children.)
     """
     return _held(path, of or path.parent, wait_s, fcntl.LOCK_EX)
 
@@ -52,17 +51,13 @@ def _held(path: Path, protected: Path, wait_s: float, how: int) -> Iterator[int]
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
             stack.callback(os.close, descriptor)
-            while not _is_acquired(descriptor, how):
-                if time.monotonic() > deadline:
-                    what = f"another process is working in {protected}"
-                    raise StoreError(what, "wait for it or stop it, then run again")
+            while True:
+                try:
+                    fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        what = f"another process is working in {protected}"
+                        raise StoreError(what, "wait for it or stop it, then run again") from None
                 time.sleep(0.1)
         yield descriptor
-
-
-def _is_acquired(descriptor: int, how: int) -> bool:
-    try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

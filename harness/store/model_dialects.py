@@ -33,7 +33,7 @@ class Dialect(BaseModel):
 
     @property
     def left_out(self) -> list[str]:
-        """Parameters that are not sent, so that the model's default applies."""
+        """Parameters that are not sent."""
         return sorted(parameter for parameter, name in self.sent_as.items() if name is None)
 
     def taking(self, parameters: Iterable[str]) -> "Dialect":

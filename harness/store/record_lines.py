@@ -59,6 +59,7 @@ def latest_statuses(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptStat
 
 
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
+_Attempt = tuple[str, int, int]
 
 
 def with_check(record: BaseModel, run_id: str) -> bytes:
@@ -82,16 +83,12 @@ def _check_of(body: bytes, run_id: str) -> int:
     return zlib.crc32(body, zlib.crc32(run_id.encode()))
 
 
-_Attempt = tuple[str, int, int]
-
-
 class RecordLines:
     """Reads and writes the records of one run."""
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
         """`run_id`: returns the id of the run; called when a line is checked."""
         self.path = path
-        self._damaged_path = path.parent / RunFile.DAMAGED_RECORDS
         self._run_id = run_id
 
     def append(self, records: Iterable[RunRecord]) -> None:
@@ -153,13 +150,9 @@ class RecordLines:
         damaged = [line for line, record in self._each_line() if record is None]
         if damaged:
             kept = [line for line, record in self._each_line() if record is not None]
-            atomic_files.append_bytes(self._damaged_path, b"".join(damaged))
+            atomic_files.append_bytes(self.path.parent / RunFile.DAMAGED_RECORDS, b"".join(damaged))
             atomic_files.write_atomic_bytes(self.path, b"".join(kept))
         return len(damaged)
-
-    def repair(self) -> bool:
-        """Cut an incomplete last line; returns True if there was one."""
-        return atomic_files.repair_tail(self.path)
 
     def _each_line(self) -> Iterator[tuple[bytes, RunRecord | None]]:
         """Every line with its record; None if the line is damaged."""
@@ -185,10 +178,8 @@ class RecordLines:
 
 
 class RecordWriter:
-    """Writes records in batches from a thread. A disk takes milliseconds to confirm a write; meanwhile other
-    queries continue, and their records are written together in the next batch.
-
-    The thread does not depend on the event loop, so records reach the disk even if a system blocks the loop.
+    """Writes records from a thread, so that they reach the disk even if a system blocks the event loop. What comes
+    while the disk confirms a write is written together in the next batch.
     """
 
     def __init__(self, write: Callable[[Sequence[RunRecord]], None]) -> None:
@@ -216,9 +207,8 @@ class RecordWriter:
             return
         try:
             self._write([record for record, _ in batch])
+            for _, written in batch:
+                written.set_result(None)
         except BaseException as error:
             for _, written in batch:
                 written.set_exception(error)
-            return
-        for _, written in batch:
-            written.set_result(None)

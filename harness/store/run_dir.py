@@ -73,8 +73,8 @@ class RunDir:
         sample: Sequence[SampleRow],
         tell: Callable[[str], None] = lambda _: None,
     ) -> "RunDir":
-        """Start a run, or open the existing one with the same id. Existing files are kept, except a sample that
-        does not match the manifest: it is written again and reported.
+        """Start a run, or open the existing one with the same id. A sample that does not match the manifest is
+        written again and reported; all other existing files are kept.
         """
         run = cls(results / manifest.run_id)
         if run._manifest_path.exists():
@@ -137,8 +137,7 @@ class RunDir:
         return list(self.iter_sample())
 
     def iter_sample(self) -> Iterator[SampleRow]:
-        reached = self._reached()
-        return self._drawn() if reached is None else self._reached_rows(reached)
+        return self._rows(self._reached())
 
     def sample_by_id(self) -> CompressedByKey[str, SampleRow]:
         """The same by query id, compressed to a tenth of the size."""
@@ -148,18 +147,16 @@ class RunDir:
         """A digest that is equal for equal samples, to avoid reading both. None: the run was closed early."""
         return None if self._reached() is not None else self._check_sample()
 
-    def _reached_rows(self, reached: Collection[str]) -> Iterator[SampleRow]:
+    def _rows(self, reached: Collection[str] | None) -> Iterator[SampleRow]:
+        """The rows of these queries; None: all."""
+        self._check_sample()
         n_found = 0
-        for row in self._drawn():
-            if row.query.query_id in reached:
+        for row in atomic_files.iter_jsonl(self._sample_path, SampleRow):
+            if reached is None or row.query.query_id in reached:
                 n_found += 1
                 yield row
-        if n_found < len(reached):
+        if n_found < len(reached or ()):
             raise StoreError(f"{self._reach.path} names queries that sample.jsonl lacks", atomic_files.RUN_AGAIN)
-
-    def _drawn(self) -> Iterator[SampleRow]:
-        self._check_sample()
-        return atomic_files.iter_jsonl(self._sample_path, SampleRow)
 
     def _check_sample(self) -> str:
         """The digest of sample.jsonl; StoreError if it does not match its checksum in the manifest."""
@@ -176,7 +173,7 @@ class RunDir:
         unreadable index.json, a done.json that does not match. Only for the writer; intact data are kept.
         """
         said = []
-        if self._lines.repair():
+        if self.cut_torn_line():
             said.append("removed an incomplete last record; its query is answered again")
         if damaged := self._lines.set_aside():
             said.append(
@@ -189,7 +186,7 @@ class RunDir:
             self._index.remove()
         try:
             if reach := self._reach.read():
-                deque(self._reached_rows(frozenset(reach.query_ids)), maxlen=0)
+                deque(self._rows(frozenset(reach.query_ids)), maxlen=0)
         except StoreError as error:
             said.append(f"{error.what}; the run is open again")
             self._reach.remove()
@@ -203,7 +200,7 @@ class RunDir:
 
     def cut_torn_line(self) -> bool:
         """Cut an incomplete last line of the records; returns True if there was one."""
-        return self._lines.repair()
+        return atomic_files.repair_tail(self._lines.path)
 
     def append_record(self, record: RunRecord) -> None:
         """Append one record; it is on disk when this returns."""
@@ -270,13 +267,12 @@ class RunDir:
         """resources.csv; None if nothing was sampled."""
         if not self._resources_path.exists():
             return None
-        self._closing.check(self._resources_path, "delete it: the report then leaves out CPU and RAM")
+        if self._closing.path.exists():
+            self._closing.checked([self._resources_path], "delete it: the report then leaves out CPU and RAM")
         return self._resources_path
 
     def write_scores(self, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
-        """Write scores/<evaluator>.jsonl sorted, so that equal scores give equal bytes, and beside it as .json the
-        evaluation with their checksum.
-        """
+        """Write both files of an evaluator, sorted, so that equal scores give equal bytes."""
         with self.scores_to_write(evaluation.evaluator) as writer:
             writer.add(sorted(scores, key=score_key))
             writer.close(evaluation)
@@ -286,7 +282,7 @@ class RunDir:
         return ScoreWriter(self._scores_path, evaluator)
 
     def evaluations(self) -> list[EvaluationRecord]:
-        return [one.evaluation for one in read_evaluations(self._scores_path, self._evaluate_again)]
+        return read_evaluations(self._scores_path, self._evaluate_again)
 
     def scores(self) -> list[Score]:
         return [score for batch in self.score_lines().batches() for score in batch.scores]
@@ -355,7 +351,7 @@ class RunDir:
         earlier = self._reach.read()
         if earlier or reached:
             self._reach.write((earlier or PartialRun()).closed_again(tuple(reached), why))
-        self._closing.write(done, (*self._closed, self._resources_path))
+        atomic_files.write_json(self._closing.path, done, (*self._closed, self._resources_path))
 
     def done(self) -> Done | None:
         """The completion marker; None if the run can be resumed. StoreError if it does not match other files."""
@@ -368,7 +364,10 @@ class RunDir:
 
     def records_checksum(self) -> str:
         """The checksum of records.jsonl of a closed run; empty if it is open."""
-        return self._closing.checksum(self._lines.path)
+        if not self._closing.path.exists():
+            return ""
+        _, closes = atomic_files.read_closing(self._closing.path, Done)
+        return closes[self._lines.path.name].sha256 if self._lines.path.name in closes else ""
 
     def fingerprint(self) -> str:
         """Changes with the records, settings and scores of a closed run; empty if it is open."""
@@ -397,7 +396,8 @@ class RunDir:
 
     def reopen(self) -> None:
         """Make a finished run resumable again, to retry its failed queries."""
-        self._closing.remove()
+        with explained_io("reopen", self.path):
+            self._closing.path.unlink(missing_ok=True)
 
     def rename(self, name: str) -> None:
         """Give the run a name, also if it is finished. Hold the lock."""

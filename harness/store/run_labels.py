@@ -7,7 +7,6 @@ from harness.core.hashing import canonical_json, flatten
 from harness.display.text_format import counted, printable
 from harness.store.manifest import Manifest
 
-_LONGEST_VALUE = 24
 _MISSING = "-"
 WEIGHTS = "weights."
 
@@ -106,7 +105,7 @@ def shown(value: Any) -> str:
         return _MISSING
     if isinstance(value, bool):
         return str(value).lower()
-    return printable(str(value), _LONGEST_VALUE)
+    return printable(str(value), 24)
 
 
 def without_shared_answers(identities: Sequence[Identity]) -> list[dict[str, Any]]:
@@ -130,16 +129,16 @@ def told_apart(manifests: Sequence[Manifest]) -> list[str]:
     systems = [label.partition(" ")[0] for label in labels]
     if len({*systems}) == 1:
         labels = [label.partition(" ")[2] for label in labels]
-    models = [one.model("generator").get("model") for one in manifests]
+    generators = [
+        f"with {one.model('generator').get('model') or 'a generator'}"
+        if one.has_generator
+        else "without a generator"
+        for one in manifests
+    ]
     facts = [
         [" ".join(words).strip() for words in zip(_varying(datasets), labels, strict=True)],
         _varying([counted(int(one.dataset.get("n_queries", 0)), "query", "queries") for one in manifests]),
-        _varying(
-            [
-                f"with {model or 'a generator'}" if one.has_generator else "without a generator"
-                for one, model in zip(manifests, models, strict=True)
-            ]
-        ),
+        _varying(generators),
     ]
     found = [", ".join(filter(None, words)) for words in zip(*facts, strict=True)]
     days = [one.created_at[:16].replace("T", " ") for one in manifests]
@@ -150,5 +149,4 @@ def told_apart(manifests: Sequence[Manifest]) -> list[str]:
 
 
 def _varying(texts: Sequence[str]) -> Sequence[str]:
-    """The same texts, empty if all are equal."""
     return texts if len({*texts}) > 1 else [""] * len(texts)

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from harness.core.errors import ConfigError, StoreError
@@ -89,9 +90,8 @@ def newest_text(results: Path, command: str = "") -> str:
         return "runs belong to the folder in which they were made: go there, or add --results FOLDER"
     paths = sorted(written, key=lambda path: written[path], reverse=True)
     listed = ", ".join(path.name for path in paths[:_MOST_LISTED])
-    more = (
-        f" and {len(paths) - _MOST_LISTED:,} more ({_list_command(results)})" if len(paths) > _MOST_LISTED else ""
-    )
+    left = len(paths) - _MOST_LISTED
+    more = f" and {left:,} more ({_list_command(results)})" if left > 0 else ""
     named = " ".join(name_for(RunDir(path)) for path in _examples(paths, 2 if command.endswith(" compare") else 1))
     return f"the newest are {listed}{more}{f', such as {command} {named}' if command else ''}"
 
@@ -113,9 +113,7 @@ def _list_command(results: Path) -> str:
 
 
 def name_for(run: RunDir) -> str:
-    """What a command typed in this folder calls a run: its id, or its path if it is not in ./results. Printed
-    commands name runs so; files that are the same on every machine, such as reports, have ids.
-    """
+    """What a command typed in this folder calls a run: its id, or its path if it is not in ./results."""
     is_here = (Path("results") / run.path.name).resolve() == run.path.resolve()
     return shlex.quote(run.path.name if is_here else str(run.path))
 
@@ -144,10 +142,9 @@ def _name_of(path: Path) -> str:
 
 
 def _manifest_of(path: Path) -> Manifest | None:
-    try:
+    with suppress(StoreError):  # It can still be named by its id, and is refused when it is read.
         return RunDir(path).manifest()
-    except StoreError:  # It can still be named by its id, and is refused when it is read.
-        return None
+    return None
 
 
 def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

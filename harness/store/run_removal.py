@@ -22,9 +22,7 @@ _CALLS = (f"{RunFile.JOURNAL}-wal", f"{RunFile.JOURNAL}-shm", RunFile.JOURNAL)
 
 
 def own_folder(results: Path) -> Path:
-    """The folder in a results folder for what is not a run; StoreError if it is a link, because files in it are
-    deleted.
-    """
+    """The folder for what is not a run; StoreError if it is a link, because files in it are deleted."""
     service_folder = results / ".runs"
     for folder in (service_folder, service_folder / _WITH_CALLS, service_folder / _WITHOUT_CALLS):
         if folder.is_symlink():

@@ -88,46 +88,28 @@ class CompletionMarker:
     """Reads and writes done.json of a run."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._intact = StatCache[Done]()
-
-    def write(self, done: Done, closed: Iterable[Path]) -> None:
-        """Write the marker with checksums of these files."""
-        atomic_files.write_json(self._path, done, closed)
 
     def read(self, closed: Iterable[Path]) -> Done | None:
         """The marker; None if there is none. StoreError if it does not match the files `closed`."""
-        if not self._path.exists():
+        if not self.path.exists():
             return None
-        closed, stamp = list(closed), stamp_of([self._path])
+        closed, stamp = list(closed), stamp_of([self.path])
         try:
-            return self._intact.get((self._path, *closed), lambda: self._checked(closed))
+            return self._intact.get((self.path, *closed), lambda: self.checked(closed))
         except StoreError:
-            if stamp_of([self._path]) != stamp:
+            if stamp_of([self.path]) != stamp:
                 # The run was reopened or closed meanwhile.
                 return self.read(closed)
             raise
 
-    def checksum(self, path: Path) -> str:
-        """The checksum of a file in the marker; empty if the run is open."""
-        if not self._path.exists():
-            return ""
-        _, closes = atomic_files.read_closing(self._path, Done)
-        return closes[path.name].sha256 if path.name in closes else ""
-
-    def check(self, path: Path, fix: str) -> None:
-        """Raise StoreError with `fix` if `path` has changed since the run was closed."""
-        if self._path.exists():
-            self._checked([path], fix)
-
-    def remove(self) -> None:
-        """Remove the marker, so that the run is open again."""
-        with explained_io("reopen", self._path.parent):
-            self._path.unlink(missing_ok=True)
-
-    def _checked(self, closed: Iterable[Path], fix: str = atomic_files.RUN_AGAIN) -> Done:
-        done, closes = atomic_files.read_closing(self._path, Done)
+    def checked(self, closed: Iterable[Path], fix: str = atomic_files.RUN_AGAIN) -> Done:
+        """The marker, which exists. StoreError with `fix` if one of these files has changed since it was
+        closed.
+        """
+        done, closes = atomic_files.read_closing(self.path, Done)
         for path in closed:
             if path.name in closes:
-                checksums.check_closed(path, closes, self._path.name, fix)
+                checksums.check_closed(path, closes, self.path.name, fix)
         return done

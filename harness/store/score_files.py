@@ -1,9 +1,7 @@
 """scores/<evaluator>.jsonl, and the evaluation that made them next to it as .json, with their checksum.
 
-The scores of a run, read in batches, and again individually by byte offset.
-
 A report needs the values of a hundred thousand scores, but the explanations of only a few. So a score is
-represented by its offset, counted over all score files in sequence, until its explanation is needed.
+represented by its byte offset, counted over all score files in sequence, until its explanation is needed.
 """
 
 import os
@@ -21,7 +19,7 @@ from pydantic_core import from_json
 from harness.core.errors import StoreError, explained_io
 from harness.core.records import EvaluationRecord, Score
 from harness.store import atomic_files, checksums, untrusted_file_reader
-from harness.store.checksums import FileChecksum, Stamp, stamp_of
+from harness.store.checksums import Stamp, stamp_of
 
 ScoreKey = tuple[str, int, str]
 """(query_id, repeat, measure)."""
@@ -77,7 +75,7 @@ def score_key(score: Score) -> ScoreKey:
 
 
 def refuse_link(folder: Path) -> None:
-    """Raise StoreError if the folder is a link, because files would be written elsewhere."""
+    """StoreError if the folder is a link, because files would be written elsewhere."""
     if folder.is_symlink():
         raise StoreError(
             f"{folder} is a link, and a run writes only in its own folder", "put the folder itself there"
@@ -86,11 +84,8 @@ def refuse_link(folder: Path) -> None:
 
 _BATCH_BYTES = 1 << 18
 _LIST = TypeAdapter(list[Score])
-
-
 ScoreLine = Mapping[str, Any]
-"""The fields of a `Score` as in its line, with or without defaults. A line that was validated before and has not
-changed is not validated again, which would take three times as long."""
+"""The fields of a `Score` as in its line, not validated again, which would take three times as long."""
 
 
 class ScoreBatch(NamedTuple):
@@ -112,13 +107,10 @@ class ScoreLines:
         """All scores in batches. StoreError names a damaged or incomplete line."""
         for path, base in zip(self.paths, self._bases[:-1], strict=True):
             for first, starts, lines in _in_batches(path, self.fix):
-                places = [base + start for start in starts]
-                yield ScoreBatch(places, _parsed(lines, (path, first, self.fix)))
+                yield ScoreBatch([base + start for start in starts], _parsed(lines, path, first, self.fix))
 
     def at(self, places: Sequence[int]) -> list[ScoreLine]:
-        """The scores at these offsets, in file order; StoreError if a file has changed since the offsets were
-        given.
-        """
+        """The scores at these offsets, in file order. StoreError: a file has changed since the first reading."""
         found: list[ScoreLine] = []
         bases = self._bases
         if stamp_of(self.paths) != self._stamp:
@@ -139,19 +131,14 @@ class ScoreLines:
                     lines.append(line := file.readline(untrusted_file_reader.LONGEST_LINE))
                     at += len(line)
                     place = next(wanted, None)
-            found += self._read_again(lines, path)
+            try:
+                found += from_json(b"[" + b",".join(lines) + b"]")
+            except ValueError as error:
+                raise StoreError(f"{path} is damaged ({error})", self.fix) from error
         return found
-
-    def _read_again(self, lines: Sequence[bytes], path: Path) -> list[ScoreLine]:
-        try:
-            rows: list[ScoreLine] = from_json(b"[" + b",".join(lines) + b"]")
-        except ValueError as error:
-            raise StoreError(f"{path} is damaged ({error})", self.fix) from error
-        return rows
 
     @cached_property
     def _stamp(self) -> Stamp:
-        """The state of the files, to detect changes."""
         return stamp_of(self.paths)
 
     @cached_property
@@ -177,10 +164,9 @@ def _in_batches(path: Path, fix: str) -> Iterator[tuple[int, list[int], list[byt
         yield first, starts, lines
 
 
-def _parsed(lines: Sequence[bytes], where: tuple[Path, int, str]) -> list[Score]:
-    """Parse all lines as one JSON list, which is faster; line by line if that does not give exactly one score per
-    line. A score contains neither nested objects nor line breaks, so lines that begin and end like an object are
-    one object each.
+def _parsed(lines: Sequence[bytes], path: Path, first: int, fix: str) -> list[Score]:
+    """Parse all lines as one JSON list, which is faster; line by line if that does not give one score per line. A
+    score has neither nested objects nor line breaks, so lines that begin and end like an object are one each.
     """
     whole = b"".join(lines)
     if whole.startswith(b"{") and whole.endswith(b"}\n") and whole.count(b"}\n{") == len(lines) - 1:
@@ -190,37 +176,24 @@ def _parsed(lines: Sequence[bytes], where: tuple[Path, int, str]) -> list[Score]
                 return found
         except ValidationError:
             pass
-    path, first, fix = where
-    return [_one(line, f"{path} line {number}", fix) for number, line in enumerate(lines, first)]
+    return [
+        atomic_files.record_of_line(line, Score, f"{path} line {number}", fix)
+        for number, line in enumerate(lines, first)
+    ]
 
 
-def _one(line: bytes, where: str, fix: str) -> Score:
-    if not line.endswith(b"\n"):
-        raise StoreError(f"{where} is incomplete", fix)
-    try:
-        return Score.model_validate_json(line)
-    except ValidationError as error:
-        raise StoreError(f"{where} is damaged ({atomic_files.reason_of(error)})", fix) from error
-
-
-@dataclass(frozen=True)
-class ScoreFile:
-    """The scores of one evaluator."""
-
-    path: Path
-    evaluation: EvaluationRecord
-    closes: Mapping[str, FileChecksum]
-
-
-def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
-    """The evaluations with their score files, by evaluator name; StoreError with `fix` if one is damaged."""
+def read_evaluations(folder: Path, fix: str, *, with_scores: bool = False) -> list[EvaluationRecord]:
+    """The evaluations by name; StoreError with `fix` if one is damaged. `with_scores`: or its scores are."""
     found = []
+    orphans = set(folder.glob("*.jsonl"))
     for path in sorted(folder.glob("*.json")):
         evaluation, closes = atomic_files.read_closing(path, EvaluationRecord, fix)
         if evaluation.evaluator != path.stem:
             raise StoreError(f"{path} belongs to the evaluator '{evaluation.evaluator}'", fix)
-        found.append(ScoreFile(path.with_suffix(".jsonl"), evaluation, closes))
-    orphans = set(folder.glob("*.jsonl")) - {one.path for one in found}
+        if with_scores:
+            checksums.check_closed(path.with_suffix(".jsonl"), closes, path.name, fix)
+        orphans.discard(path.with_suffix(".jsonl"))
+        found.append(evaluation)
     if orphans:
         raise StoreError(f"{min(orphans)} has no evaluation file (.json)", fix)
     return found
@@ -228,7 +201,5 @@ def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
 
 def score_lines(folder: Path, fix: str) -> ScoreLines:
     """All scores; StoreError with `fix` if a file does not match its checksum."""
-    files = read_evaluations(folder, fix)
-    for one in files:
-        checksums.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
-    return ScoreLines(tuple(one.path for one in files), fix)
+    evaluations = read_evaluations(folder, fix, with_scores=True)
+    return ScoreLines(tuple(folder / f"{one.evaluator}.jsonl" for one in evaluations), fix)

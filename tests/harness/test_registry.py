@@ -10,7 +10,6 @@ from plugins import PlugIn
 
 from harness import registry
 from harness.core.errors import ConfigError, HarnessError
-from harness.protocols import DatasetSpec, SystemSpec
 
 Register = Callable[[str, str, str], None]
 
@@ -26,23 +25,14 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     return add
 
 
-def test_the_shipped_systems_data_sets_and_evaluators_are_found() -> None:
-    assert "naive" in registry.SYSTEMS.names()
-    assert "demo" in registry.DATASETS.names()
-    assert "answer" in registry.EVALUATORS.names()
-
-
 def test_every_registered_name_loads_and_calls_itself_by_it() -> None:
-    for name in registry.SYSTEMS.names():
-        system = registry.SYSTEMS.load(name)
-        assert isinstance(system, SystemSpec)
-        assert system.name == name
-    for name in registry.DATASETS.names():
-        dataset = registry.DATASETS.load(name)
-        assert isinstance(dataset, DatasetSpec)
-        assert dataset.name == name
-    for name in registry.EVALUATORS.names():
-        assert registry.EVALUATORS.load(name).name == name
+    for shipped, registered in (
+        ("naive", registry.SYSTEMS),
+        ("demo", registry.DATASETS),
+        ("answer", registry.EVALUATORS),
+    ):
+        assert shipped in registered.names()
+        assert [registered.load(name).name for name in registered.names()] == list(registered.names())
 
 
 @pytest.mark.parametrize(
@@ -68,32 +58,30 @@ def test_where_nothing_is_registered_the_line_says_how_to_reinstall(monkeypatch:
         registry.SYSTEMS.load("naive")
 
 
-def test_a_name_that_two_packages_register_is_refused_and_hurts_no_other(
-    register: Register, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        (
+            *("kg", "theirs.kg:SPEC"),
+            r"two packages register the system 'kg' \(.*systems\.kg\.system:SPEC and theirs\.kg:SPEC\): uninstall",
+        ),
+        # Its runs would have the other's ids.
+        (
+            *("theirs", "systems.naive.system:SPEC"),
+            r"system 'theirs' \(systems\.naive\.system:SPEC\) calls itself 'naive': register it under that name",
+        ),
+        # As after an editable install beside a wheel of the same package.
+        ("naive", "systems.naive.system:SPEC", None),
+    ],
+)
+def test_a_name_that_is_also_anothers_is_refused_and_hurts_no_other(
+    register: Register, name: str, value: str, said: str | None
 ) -> None:
-    register("rag_harness.systems", "kg", "theirs.kg:SPEC")
+    register("rag_harness.systems", name, value)
     assert registry.SYSTEMS.load("naive").name == "naive"
-    with pytest.raises(ConfigError) as caught:
-        registry.SYSTEMS.load("kg")
-    said = str(caught.value)
-    assert said.startswith("two packages register the system 'kg' (")
-    assert said.endswith("systems.kg.system:SPEC and theirs.kg:SPEC): uninstall one of them")
-
-
-def test_the_same_entry_point_seen_twice_is_no_conflict(register: Register) -> None:
-    """As after an editable install beside a wheel of the same package."""
-    register("rag_harness.systems", "naive", "systems.naive.system:SPEC")
-    assert registry.SYSTEMS.load("naive").name == "naive"
-
-
-def test_a_plug_in_that_calls_itself_as_another_does_is_refused(register: Register) -> None:
-    """Its runs would have the other's ids."""
-    register("rag_harness.systems", "theirs", "systems.naive.system:SPEC")
-    with pytest.raises(ConfigError) as caught:
-        registry.SYSTEMS.load("theirs")
-    assert str(caught.value) == (
-        "system 'theirs' (systems.naive.system:SPEC) calls itself 'naive': register it under that name"
-    )
+    if said:
+        with pytest.raises(ConfigError, match=said):
+            registry.SYSTEMS.load(name)
 
 
 FAULTS = {
@@ -137,9 +125,6 @@ def test_a_plug_in_may_name_systems_by_what_stands_behind_a_colon(plug_in: PlugI
     plug_in("rag_harness.systems", "cupboard", code)
     assert registry.SYSTEMS.load("cupboard:Tea:green").name == "cupboard:tea:green"
     assert registry.SYSTEMS.load("cupboard").at is not None
-
-
-def test_a_system_that_stands_for_itself_takes_nothing_behind_a_colon() -> None:
     with pytest.raises(ConfigError, match="'naive' stands for itself: write naive, without a colon"):
         registry.SYSTEMS.load("naive:tea")
 
@@ -147,16 +132,12 @@ def test_a_system_that_stands_for_itself_takes_nothing_behind_a_colon() -> None:
 # An extension that is missing or cannot be imported costs one line; everything else works.
 
 
-MISSING, ERROR = "import no_such_package\n", "SPEC = 1 / 0\n"
-EXITS, NO_SPEC = "raise SystemExit('bye')\n", "SPEC = 'no command'\n"
-
-
 @pytest.fixture
 def here(tmp_path: Path) -> CommandLineHere:
     return CommandLineHere(tmp_path)
 
 
-@pytest.mark.parametrize("code", [MISSING, EXITS])
+@pytest.mark.parametrize("code", ["import no_such_package\n", "raise SystemExit('bye')\n"])
 def test_a_broken_command_is_one_line_and_the_others_are_listed(
     tmp_path: Path, plug_in: PlugIn, code: str
 ) -> None:
@@ -169,12 +150,9 @@ def test_a_broken_command_is_one_line_and_the_others_are_listed(
     assert all(f" {name} " in shown.stdout for name in ("run", "ask", "review"))
     assert "'lame'" in here.refused("lame")
     assert here.call("plan", "-c", str(SMOKE)).stderr == ""
-
-
-def test_a_command_that_is_not_installed_is_named_with_the_nearest(here: CommandLineHere) -> None:
-    done = here.call("anotate")
-    assert done.returncode == 2
-    assert "annotate" in done.stderr
+    misspelt = here.call("anotate")
+    assert misspelt.returncode == 2
+    assert "annotate" in misspelt.stderr
 
 
 @pytest.mark.usefixtures("workers_here")
@@ -186,7 +164,7 @@ def test_an_unknown_executor_is_one_line_with_the_nearest(here: CommandLineHere,
     assert "'ray'" in line
 
 
-@pytest.mark.parametrize("code", [ERROR, NO_SPEC])
+@pytest.mark.parametrize("code", ["SPEC = 1 / 0\n", "SPEC = 'no executor'\n"])
 def test_a_broken_executor_is_one_line_where_it_is_asked_for(
     here: CommandLineHere, plug_in: PlugIn, code: str
 ) -> None:

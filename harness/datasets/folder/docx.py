@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 300_000_000
 """Largest unpacked size, as declared by the file; zipfile never unpacks more than declared."""
-_MOST_STYLES = 50
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _AWAY = {f"{_W}moveFrom", f"{_W}del", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 """Text that was moved or deleted with change tracking, and copies of text boxes for old programs."""
@@ -37,24 +36,20 @@ _MARKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphe
 
 def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     """All text except comments, page headers and footers, and what is deleted or hidden. A footnote follows its
-    paragraph. A Word file has no page breaks, because it is paginated on output.
-
-    NoDocument: not a Word file, protected by a password, or too large when unpacked.
+    paragraph. NoDocument: not a Word file, protected by a password, or too large when unpacked.
     """
     import docx
 
     check_packed(file, "Word", ".docx")
     at_work()
     document = docx.Document(file)
-    levels = _heading_levels(document)
-    reading = _Reading(levels, _notes(document))
+    reading = _Reading(_heading_levels(document), _notes(document))
     blocks = list(reading.blocks(document.element.body))
     titled = next((text for level, text in blocks if level == 0), "") or (document.core_properties.title or "")
     first = next((text for level, text in blocks if level), "")
     texts = [text if level is None else heading(max(level, 1), text) for level, text in blocks]
-    return ReadText(
-        "\n\n".join(texts), title=titled.strip() or first, left_out=_left_out(document, reading.hidden)
-    )
+    left_out = _left_out(document, reading.hidden)
+    return ReadText("\n\n".join(texts), title=titled.strip() or first, left_out=left_out)
 
 
 def _notes(document: WordDocument) -> dict[str, Any]:
@@ -113,7 +108,7 @@ def _heading_levels(document: WordDocument) -> dict[str, int]:
     levels: dict[str, int] = {}
     for style in document.styles:
         base: Any = style
-        for _ in range(_MOST_STYLES):
+        for _ in range(50):
             name = (base.name or "").lower()
             number = name.removeprefix("heading ")
             if name == "title" or (number != name and number.isdigit()):

@@ -20,10 +20,6 @@ from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_headin
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _MOST_BYTES = 100_000_000
 _MOST_ATTACHMENTS = 100
-_DEEPEST = 3
-"""Messages attached to messages."""
-_NOT_READ = "attachments of messages that are not read"
-_MESSAGE = ".eml"
 _TEXTS = ("text/plain", "text/html")
 
 ReadAttachment = Callable[[str, bytes], Sequence[ReadText]]
@@ -40,7 +36,7 @@ def read_message(file: BinaryIO, at_work: Callable[[], None], read_attachment: R
         raise NoDocument("damaged message file")
     reading = _Reading(at_work, read_attachment)
     first, *others = reading.documents(message, "", 0)
-    unread = {_NOT_READ: reading.unread} if reading.unread else {}
+    unread = {"attachments of messages that are not read": reading.unread} if reading.unread else {}
     return [replace(first, left_out={**first.left_out, **unread}), *others]
 
 
@@ -63,10 +59,10 @@ class _Reading:
         for said in read:
             left_out.update(said.left_out)
         lines = [f"{name}: {text}" for name, text in headers.items()]
-        listed = [f"Attachments: {', '.join(names[:_MOST_ATTACHMENTS])}"] if names else []
+        lines += [f"Attachments: {', '.join(names[:_MOST_ATTACHMENTS])}"] if names else []
         subject = headers.get("Subject", "")
         yield ReadText(
-            "\n".join([*map(no_heading, [*lines, *listed]), "", body.strip(), ""]),
+            "\n".join([*map(no_heading, lines), "", body.strip(), ""]),
             title=subject,
             part=part,
             metadata={name.lower(): text for name, text in headers.items() if name != "Subject"},
@@ -81,12 +77,12 @@ class _Reading:
     def _attachment(self, attached: MIMEPart, name: str, part: str, depth: int) -> Iterator[ReadText]:
         self._left -= 1
         try:
-            if self._left < 0 or depth == _DEEPEST or IgnoreRules.including(()).why_not(name, is_folder=False):
+            if self._left < 0 or depth == 3 or IgnoreRules.including(()).why_not(name, is_folder=False):
                 raise NoDocument("not read")
             content, kind = attached.get_content(), PurePosixPath(name).suffix.lower()
             if not isinstance(content, bytes | EmailMessage):
                 content = str(content).encode()
-            if kind == _MESSAGE and isinstance(content, bytes):
+            if kind == ".eml" and isinstance(content, bytes):
                 content = email.message_from_bytes(content, policy=email.policy.default)
             if isinstance(content, EmailMessage):
                 yield from self.documents(content, part, depth + 1)
@@ -113,7 +109,7 @@ def _name(attached: MIMEPart) -> str:
     try:
         name = attached.get_filename() or ""
         if not name and attached.get_content_type() == "message/rfc822":
-            name = f"{_header(attached.get_content(), 'Subject') or 'message'}{_MESSAGE}"
+            name = f"{_header(attached.get_content(), 'Subject') or 'message'}.eml"
     except Exception:
         name = ""
     return shown_text(one_line(name).replace("\\", "/").rpartition("/")[2]) or "attachment"

@@ -7,9 +7,9 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,17 +31,12 @@ _SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
     *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", "*.jks", "*.keystore", "kubeconfig*", "*.kubeconfig"),
 )
-_PRIVATE_KEY = re.compile(
+PRIVATE_KEY = re.compile(
     r"^-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----\s+(?:[\w-]+: [^\n]*\n\s*){0,4}[A-Za-z0-9+/=]{40}",
     re.MULTILINE,
 )
-_MOST_BYTES = 1_000_000
 _MOST_STARS = 6
 """Most stars in a pattern; each one multiplies the matching time of a long name."""
-
-
-def holds_private_key(text: str) -> bool:
-    return _PRIVATE_KEY.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class IgnoreRules:
             raise ConfigError(
                 f"{wrong[0]!r} is not a file name pattern", "write it as in .gitignore: --include '*.pem'"
             )
-        return cls(_spec(patterns))
+        return cls(_spec(tuple(patterns)))
 
     def within(self, folder: Path, inside: str, names: Collection[str]) -> IgnoreRules:
         found = [(inside, _read(folder / name)) for name in _IGNORE_FILES if name in names]
@@ -69,7 +64,7 @@ class IgnoreRules:
     def why_not(self, name: str, *, is_folder: bool) -> str:
         """Why a file or folder is skipped; empty if it is not."""
         last = name.rsplit("/", 1)[-1]
-        if not is_folder and _secrets().match_file(last.casefold()):
+        if not is_folder and _spec(_SECRETS).match_file(last.casefold()):
             return SECRET
         if last.startswith("."):
             return HIDDEN
@@ -82,34 +77,30 @@ class IgnoreRules:
         return ""
 
 
-@cache
-def _secrets() -> GitIgnoreSpec:
-    return _spec(_SECRETS)
-
-
 def _read(path: Path) -> GitIgnoreSpec:
     """Read an ignore file. DataError if that fails, because ignored files would be read otherwise."""
     try:
         # The target of a link may lie outside the folder.
-        content = b"" if path.is_symlink() else read_plain(path, _MOST_BYTES)
+        content = b"" if path.is_symlink() else read_plain(path, 1_000_000)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})", "correct or delete it") from error
     lines = unicodedata.normalize("NFC", content.decode("utf-8-sig", "replace")).splitlines()
     for number, line in enumerate(lines, start=1):
         if len(re.findall(r"\*+", line)) > _MOST_STARS and not line.startswith("#"):
             raise DataError(f"{path} line {number} has more than {_MOST_STARS} stars", "write a simpler pattern")
-    return _spec(line for line in lines if _is_pattern(line))
+    return _spec(tuple(line for line in lines if _is_pattern(line)))
 
 
 def _is_pattern(line: str) -> bool:
     try:
-        _spec([line])
+        _spec((line,))
     except ValueError:
         return False
     return True
 
 
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+@lru_cache(maxsize=64)
+def _spec(lines: tuple[str, ...]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
     return GitIgnoreSpec.from_lines(lines)
@@ -139,10 +130,9 @@ class Listing:
 
 
 def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
-    """All files under the folder, sorted by name, except those excluded by `IgnoreRules`. Files that match a
-    pattern of `include` are listed anyway. Links are not followed.
-
-    DataError: the folder does not exist, is a file, or cannot be listed. ConfigError: invalid pattern.
+    """All files under the folder, sorted by name, except those excluded by `IgnoreRules` unless a pattern of
+    `include` matches. Links are not followed. DataError: no folder, or it cannot be listed. ConfigError: no
+    pattern.
     """
     check_folder(folder)
     rules = IgnoreRules.including(include)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from typing import Any, BinaryIO
 
 from harness.datasets.folder.plain_text import decoded_page
@@ -29,16 +29,10 @@ _MENUS = (
 _BANNER = re.compile(
     r"(?:^|[-_\s])(?:cookies?|consent|gdpr|onetrust|cookiebot|didomi|usercentrics)(?:[-_\s]|$)", re.I
 )
-_LONGEST_BANNER = 3000
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all)", re.I)
 _FOR_SCREEN_READERS = re.compile(r"(?:^|[-_\s])(?:sr-only|visually-?hidden|screen-?reader|off-?screen)", re.I)
 _OPENED = "//@aria-controls | //@data-target | //@data-bs-target | //@href[starts-with(., '#')]"
 """Names of the hidden elements that controls show."""
-_LONGEST_ICON = 40
-_LONGEST_SPAN = 6
-"""Digits of a number of rows or columns."""
-_OF_OTHERS = frozenset({"a", "label"})
-"""Link texts and labels do not count as content of the page itself."""
 _TITLES = ("h1", "h2", "h3", "h4", "h5", "h6")
 _APART = frozenset(
     {"article", "aside", "blockquote", "dialog", "div", "dl", "fieldset", "figure", "form", "hgroup", "menu", "ol"}
@@ -51,7 +45,6 @@ _LINES = frozenset(
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 """Texts of link anchors behind headings."""
 _AROUND = "menus, footers, forms and other parts around the content of HTML pages"
-_HIDDEN = "hidden parts of HTML pages"
 _HEADING = re.compile(r"^h([1-6])$")
 _LEADS_ON = re.compile(r"^\s*[\d.]+\s*[;,\s]\s*[^\s;,]")
 """Matches a `<meta http-equiv=refresh>` that leads to another page; without a URL it only reloads this page."""
@@ -61,6 +54,7 @@ _COPIES = (
     "//*[@aria-hidden='true']"
     "[contains(@class, 'katex-html') or starts-with(@class, 'mjx') or starts-with(name(), 'mjx-')]"
 )
+_BESIDE = "ancestor-or-self::*/preceding-sibling::* | ancestor-or-self::*/following-sibling::*"
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -80,14 +74,15 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     _begin_body(root)
     named = " ".join((root.findtext(".//title") or "").split())
     _drop(list(root.iter("noscript", "noframes")))  # For other browsers; not visible to users.
-    leads_on = _leads_on(root)
+    refreshing = root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']")
+    leads_on = any(_LEADS_ON.match(one.get("content", "")[:_LITTLE]) for one in refreshing)
     left_out = _drop_what_is_not_said(root)
     main = _main(root)
     first = next((_line(one).lstrip("#").strip() for one in main.iter("h1", "h2")), "")
     text = _joined(main)
     if leads_on and len(text) < _LITTLE:
         raise NoDocument("a page that only leads to another")
-    left_out[_AROUND] += main is not root and any(one.text_content().strip() for one in _around(main))
+    left_out[_AROUND] += any(one.text_content().strip() for one in main.xpath(_BESIDE))
     return ReadText(text, title=first or named, left_out={what: n for what, n in left_out.items() if n})
 
 
@@ -104,21 +99,18 @@ def _begin_body(root: Any) -> None:
         body[:0] = outside
 
 
-def _leads_on(root: Any) -> bool:
-    asked = root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']")
-    return any(_LEADS_ON.match(one.get("content", "")[:_LITTLE]) for one in asked)
-
-
 def _drop_what_is_not_said(root: Any) -> Counter[str]:
-    """Drop scripts, menus, controls, forms, banners and what is hidden. Returns how many parts with text were left
-    out, by kind. Forms stay if they contain the page: some pages are one form.
+    """Drop scripts, menus, controls, forms (unless they are the page), banners and what is hidden. Returns how
+    many parts with text were left out, by kind.
     """
     left_out: Counter[str] = Counter()
     _keep_formulas(root)
     _mark_superscripts(root)
     _drop(list(root.iter(*_NOT_TEXT)))
     _drop([one for one in root.xpath("//*[@class]") if _is_said_beside(one)])
-    left_out[_HIDDEN] += _drop(_hidden(root))
+    opened = {str(name).lstrip("#") for name in root.xpath(_OPENED)}
+    hidden = [one for one in root.xpath("//*[@hidden or @style] | //dialog[not(@open)]") if _is_hidden(one)]
+    left_out["hidden parts of HTML pages"] += _drop([one for one in hidden if not _can_be_shown(one, opened)])
     _drop([one for one in root.xpath("//*[@aria-hidden='true']") if _is_icon(one)])
     left_out[_AROUND] += _drop(root.xpath(_MENUS))
     _keep_openers(root)
@@ -151,15 +143,6 @@ def _is_said_beside(element: Any) -> bool:
     return any(one is not None and one.get("aria-hidden") == "true" and not _is_icon(one) for one in beside)
 
 
-def _hidden(root: Any) -> list[Any]:
-    """The elements that no reader sees: hidden, and no control of the page shows them as those of tabs and
-    accordions do.
-    """
-    opened = {str(name).lstrip("#") for name in root.xpath(_OPENED)}
-    found = [one for one in root.xpath("//*[@hidden or @style] | //dialog[not(@open)]") if _is_hidden(one)]
-    return [one for one in found if not _can_be_shown(one, opened)]
-
-
 def _is_hidden(element: Any) -> bool:
     if element.tag in {"html", "body"} or next(element.iter("main", "article", "h1"), None) is not None:
         return False  # A script shows the page when it is complete.
@@ -169,6 +152,7 @@ def _is_hidden(element: Any) -> bool:
 
 
 def _can_be_shown(element: Any, opened: Set[str]) -> bool:
+    """Whether a control of the page shows it, as those of tabs and accordions do."""
     before = element.getprevious()
     is_below_opener = before is not None and (
         before.tag in {"button", "dt"} or before.get("role") == "button" or before.find(".//button") is not None
@@ -179,7 +163,7 @@ def _can_be_shown(element: Any, opened: Set[str]) -> bool:
 def _is_icon(element: Any) -> bool:
     """Whether an element that is hidden from screen readers only is no text: a sign, or the name of an icon."""
     if element.tag == "i" or "icon" in element.get("class", ""):
-        return len("".join(element.itertext())) < _LONGEST_ICON
+        return len("".join(element.itertext())) < 40
     return not any(char.isalnum() for text in element.itertext() for char in text)
 
 
@@ -212,16 +196,9 @@ def _is_banner(element: Any) -> bool:
         and next(element.iter("button", "input"), None) is not None
         and next(element.iter("main", "article", "h1"), None) is None
         and next(element.iterancestors("main", "article"), None) is None
-        and len(text := "".join(element.itertext())) < _LONGEST_BANNER
+        and len(text := "".join(element.itertext())) < 3000
         and "cookie" in text.casefold()
     )
-
-
-def _around(main: Any) -> Iterator[Any]:
-    inner = main
-    for outer in main.iterancestors():
-        yield from (one for one in outer if one is not inner and isinstance(one.tag, str))
-        inner = outer
 
 
 def _are_the_page(root: Any) -> bool:
@@ -233,7 +210,7 @@ def _are_the_page(root: Any) -> bool:
         begins = event == "start"
         step = 1 if begins else -1
         forms += step * (element.tag == "form")
-        others += step * (element.tag in _OF_OTHERS)
+        others += step * (element.tag in {"a", "label"})
         said = 0 if others else len("".join(((element.text if begins else element.tail) or "").split()))
         whole += said
         inside += said if forms else 0
@@ -350,7 +327,7 @@ def _table(table: Any) -> str:
 
 def _span(cell: Any, name: str) -> int:
     given = cell.get(name, "1").strip()
-    return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) < _LONGEST_SPAN else 1
+    return max(1, int(given)) if re.fullmatch(r"[0-9]{1,5}", given) else 1
 
 
 def _keep_formulas(root: Any) -> None:
@@ -369,9 +346,7 @@ def _keep_formulas(root: Any) -> None:
             outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
         _set_text(formula, text)
         formula.tag = "span"
-    for copy in root.xpath(_COPIES):
-        if copy.getparent() is not None:
-            copy.drop_tree()
+    _drop(root.xpath(_COPIES))
 
 
 def _set_text(element: Any, text: str) -> None:

@@ -4,7 +4,6 @@ caches the results by a hash of the bytes, so that a report of a thousand pages 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -20,23 +19,20 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, cast
 
-from harness.core.bounded_files import open_plain
 from harness.core.current_process import usable_cores
 from harness.core.errors import DataError
-from harness.core.hashing import text_digest
+from harness.core.hashing import file_digest, text_digest
 from harness.core.process_environment import python_command, python_environment
 from harness.datasets.folder.parser_process import FILE_S, MOST_BYTES, MOST_MEMORY
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 from harness.models.weights import cache_dir
 
-_MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
 _TOO_SLOW = "takes too long to read"
 TOO_MUCH = {_TOO_LARGE, _TOO_SLOW}
 """Reasons that depend on this machine, not only on the file."""
 _PATIENCE_S = 2 * FILE_S
 """Wall time limit of a file; CPU time is limited within the process."""
-_LAST_WORDS_S = 5
 
 Parsed = Sequence[ReadText] | NoDocument
 """The documents of a file, or the reason why there are none."""
@@ -48,7 +44,7 @@ def parse_all(
     """Yield the parse result of each file when it is ready. `files`: path and kind by name. `most_memory`: bytes
     per process.
     """
-    n = max(1, min(_MOST_PROCESSES, usable_cores(), len(files)))
+    n = max(1, min(4, usable_cores(), len(files)))
     processes = [_Process(most_memory) for _ in range(n)]
     idle: SimpleQueue[_Process] = SimpleQueue()
     for process in processes:
@@ -88,7 +84,7 @@ class _Process:
         answer = self._ask(path, kind)
         if answer == {"why": _TOO_LARGE} and not was_fresh and not self._has_ended:
             answer = self._ask(path, kind)
-        return NoDocument(answer["why"]) if "why" in answer else [ReadText(**one) for one in answer["documents"]]
+        return _parsed(answer)
 
     def end(self) -> None:
         self._has_ended = True
@@ -96,9 +92,7 @@ class _Process:
             running.kill()
 
     def _ask(self, path: Path, kind: str) -> dict[str, Any]:
-        if self._running is None:
-            self._running = _started(self._most_memory)
-        running = self._running
+        running = self._running = self._running or _started(self._most_memory)
         watch = threading.Timer(_PATIENCE_S, running.send_signal, [signal.SIGALRM])
         watch.daemon = True
         watch.start()
@@ -124,7 +118,7 @@ class _Process:
         with suppress(OSError):  # No kill yet: it would hide the exit code of a limit.
             cast(IO[str], running.stdin).close()
         try:
-            running.wait(_LAST_WORDS_S)
+            running.wait(5)
         except subprocess.TimeoutExpired:
             running.kill()
         cast(IO[str], running.stdout).close()
@@ -148,8 +142,6 @@ def _started(most_memory: int) -> subprocess.Popen[str]:
 
 _VERSION = 7
 """Increase this when the same bytes give another text."""
-_BLOCK = 1 << 20
-_LIBRARIES = ("lxml", "openpyxl", "pypdf", "python-docx")
 
 
 def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
@@ -158,7 +150,7 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
     """
     if not files:
         return
-    by_whom = json.dumps([_VERSION, *(version(name) for name in _LIBRARIES)])
+    by_whom = json.dumps([_VERSION, *map(version, ("lxml", "openpyxl", "pypdf", "python-docx"))])
     keys: dict[str, str] = {}
     for name, (path, kind) in files.items():
         keys[name] = _key(path, f"{by_whom}{kind}")
@@ -174,17 +166,11 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
 
 
 def _key(path: Path, how: str) -> str:
-    """Hash of the file's bytes and the parser version; empty if the file cannot be read."""
+    """Hash of the file's bytes and the parser version; empty if it cannot be read or is too large to be parsed."""
     try:
-        with open_plain(path) as file:
-            if os.fstat(file.fileno()).st_size > MOST_BYTES:  # Too large to be parsed.
-                return ""
-            content = hashlib.sha256()
-            while block := file.read(_BLOCK):
-                content.update(block)
+        return "" if path.stat().st_size > MOST_BYTES else text_digest(f"{how}{file_digest(path)}")
     except OSError:
         return ""
-    return text_digest(f"{how}{content.hexdigest()}")
 
 
 def _place(key: str) -> Path:
@@ -196,17 +182,22 @@ def _recalled(key: str) -> Parsed | None:
         seal, _, text = _place(key).read_text(encoding="utf-8").partition("\n")
         if not key or seal != text_digest(text):
             return None
-        kept: dict[str, Any] = json.loads(text)
+        return _parsed(json.loads(text))
     except (OSError, ValueError):
         return None
-    return NoDocument(kept["why"]) if "why" in kept else [ReadText(**one) for one in kept["documents"]]
+
+
+def _parsed(answer: Mapping[str, Any]) -> Parsed:
+    return NoDocument(answer["why"]) if "why" in answer else [ReadText(**one) for one in answer["documents"]]
 
 
 def _keep(key: str, parsed: Parsed) -> None:
-    if isinstance(parsed, NoDocument) and str(parsed) in TOO_MUCH:
-        return  # Reading it may succeed later or on another machine.
-    documents = [] if isinstance(parsed, NoDocument) else [asdict(one) for one in parsed]
-    text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else {"documents": documents})
+    if isinstance(parsed, NoDocument):
+        if str(parsed) in TOO_MUCH:
+            return  # Reading it may succeed later or on another machine.
+        text = json.dumps({"why": str(parsed)})
+    else:
+        text = json.dumps({"documents": list(map(asdict, parsed))})
     place = _place(key)
     with suppress(OSError):  # Full disk or no permission: the file is parsed again.
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +27,7 @@ from harness.datasets.folder.html import read_html
 from harness.datasets.folder.pdf import read_pdf
 from harness.datasets.folder.plain_text import PLAIN
 from harness.datasets.folder.pptx import read_slides
-from harness.datasets.folder.spreadsheets import read_delimited, read_tabbed, read_workbook
+from harness.datasets.folder.spreadsheets import read_delimited, read_workbook
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 
 Reader = Callable[[BinaryIO, Callable[[], None]], ReadText | Sequence[ReadText]]
@@ -54,7 +55,7 @@ READERS: dict[str, tuple[str, Reader]] = {
     ".xlsx": ("Excel", read_workbook),
     ".xlsm": ("Excel", read_workbook),
     ".csv": ("CSV", read_delimited),
-    ".tsv": ("TSV", read_tabbed),
+    ".tsv": ("TSV", partial(read_delimited, delimiter="\t")),
     ".eml": ("message", _read_message),
     ".html": ("HTML", read_html),
     ".htm": ("HTML", read_html),
@@ -66,8 +67,6 @@ MOST_MEMORY = 1_000_000_000
 STEP_S, FILE_S = 60, 900
 """CPU seconds for one step, such as a page, and for a whole file."""
 MOST_BYTES = 500_000_000
-_MOST_DEEP = 3000
-"""Recursion limit, for nested objects of a PDF."""
 _DIED = {"died": True}
 
 
@@ -75,13 +74,13 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Discard what libraries print.
     logging.disable()
-    sys.setrecursionlimit(_MOST_DEEP)
+    sys.setrecursionlimit(3000)  # For nested objects of a PDF.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_DATA, int(sys.argv[1]))
     for line in sys.stdin:
         wanted = json.loads(line)
-        answer = json.dumps(_answer(Path(os.fsdecode(wanted["path"].encode("latin-1"))), wanted["kind"]))
-        answers.write(answer + "\n")
+        answer = _answer(Path(os.fsdecode(wanted["path"].encode("latin-1"))), wanted["kind"])
+        answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
 

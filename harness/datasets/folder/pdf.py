@@ -21,7 +21,6 @@ from harness.datasets.folder.text_cleanup import (
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-_MOST_CHARACTERS = 50_000_000
 _OF_A_PROGRAM = re.compile(
     r"^\(anonymous\)$|\.(docx?|pdf|dvi|tex|indd|qxd|rtf|odt|pptx?|xlsx?|fm)$|^microsoft |^untitled|^unknown", re.I
 )
@@ -36,15 +35,11 @@ _HIDDEN, _NO_VIEW = 1 << 1, 1 << 5
 """Flags of an annotation."""
 _PASSWORD, _RADIO, _PUSH_BUTTON = 1 << 13, 1 << 15, 1 << 16
 """Flags of a field."""
-_MOST_PARENTS = 32
 _BAD_PAGES = "pages of PDF files that could not be read"
 
 
 def read_pdf(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
-    """The text of all pages; `at_work` is called before each page.
-
-    NoDocument: a password is needed, no page has text, or it is not a PDF.
-    """
+    """The text of all pages. NoDocument: a password is needed, no page has text, or it is not a PDF."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, WrongPasswordError
 
@@ -78,7 +73,7 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
             values = _form_values(page)
         pages.append(f"{text.rstrip()}\n\n{no_heading(values)}\n".lstrip() if values else text)
         length += len(pages[-1])
-        if length > _MOST_CHARACTERS:
+        if length > 50_000_000:
             raise NoDocument("too large when unpacked")
     failed = problems[_BAD_PAGES]
     empty = sum(not text.strip() for text in pages) - failed
@@ -124,9 +119,7 @@ def _text(page: Any) -> tuple[str, int]:
 
 
 def _form_values(page: Any) -> str:
-    """A line for each filled-in field: `name: value`, or `[x] name` for a checked box; typed notes as they are.
-    Passwords and hidden fields are left out.
-    """
+    """A line for each filled-in field that is no password and not hidden, and typed notes."""
     lines: dict[str, None] = {}
     for reference in page.get("/Annots") or ():
         widget = reference.get_object()
@@ -140,8 +133,9 @@ def _form_values(page: Any) -> str:
 
 
 def _form_line(widget: Any) -> str:
+    """`name: value`, or `[x] name` for a checked box."""
     chain = [widget]
-    while len(chain) < _MOST_PARENTS and (parent := chain[-1].get("/Parent")) is not None:
+    while len(chain) < 32 and (parent := chain[-1].get("/Parent")) is not None:
         chain.append(parent.get_object())
 
     def inherited(key: str) -> Any:
@@ -203,10 +197,7 @@ def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
 
 def _flat(items: Iterable[Any], level: int) -> Iterator[tuple[int, Any]]:
     for item in items:
-        if isinstance(item, list):
-            yield from _flat(item, level + 1)
-        else:
-            yield level, item
+        yield from _flat(item, level + 1) if isinstance(item, list) else [(level, item)]
 
 
 def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
@@ -237,16 +228,13 @@ _LONGEST = 100
 """Characters of each part; longer ones are no words."""
 _AND = {"and", "or", "und", "oder", "bzw"}
 """Words that follow a first part such as `Vor-` in `Vor- und Nachteile`."""
-_ENOUGH = 2
-"""Compounds at line ends, more than hyphenated words, of a document that does not hyphenate."""
 
 
 def without_broken_words(pages: Sequence[str]) -> list[str]:
     """The pages with each broken word in one piece, on its first line.
 
-    What the document writes elsewhere decides whether the hyphen stays: `harbour` joins `har-` and `bour`,
-    `well-known` keeps its hyphen. A word that is nowhere else keeps it if both parts are words of the document
-    (`well`, `known`), or if most line ends with a hyphen are known compounds, as in documents without hyphenation.
+    What the document writes elsewhere decides whether the hyphen stays. A word that is nowhere else keeps it if
+    both parts are words of the document (`well-known`), or if most line ends with a hyphen are known compounds.
     """
     lines = [page.split("\n") for page in pages]
     breaks = [pair for own in lines for pair in map(_break, own, own[1:]) if pair]
@@ -257,7 +245,7 @@ def without_broken_words(pages: Sequence[str]) -> list[str]:
         words.update(_WORD.findall(page.casefold().replace("\u2010", "-")))
     words.subtract(part.casefold() for pair in breaks for part in pair)  # Parts of broken words are no words.
     kept = Counter(_keeps_hyphen(left, right, words) for left, right in breaks if right[0].islower())
-    hyphenates = kept[True] < _ENOUGH or kept[True] <= kept[False]
+    hyphenates = kept[True] < 2 or kept[True] <= kept[False]
     return ["\n".join(_joined(own, words, hyphenates=hyphenates)) for own in lines]
 
 

@@ -27,9 +27,9 @@ _FRONT_MATTER = re.compile(
 )
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
-_LONGEST_FRONT_MATTER = 50_000
+_RULE = re.compile(r"(?=[^|]*\|)(?=[^-]*-)[|:\- \t]*")
+"""Below the header of a table."""
 NOT_UTF8 = "not UTF-8: save it as UTF-8"
-_SCALARS = (str, int, float, date)
 
 
 def read_text(content: bytes) -> ReadText:
@@ -37,9 +37,7 @@ def read_text(content: bytes) -> ReadText:
 
 
 def read_markdown(content: bytes) -> ReadText:
-    """Read Markdown; its headings stay, because they describe the passages. The title is that of the front matter,
-    else the first heading. The other fields of the front matter are metadata.
-    """
+    """The title is that of the front matter, whose other fields are metadata, else the first heading."""
     fields, text = _front_matter(decoded(content))
     titled = fields.pop("title", "")
     first = next(headings(text), None)
@@ -47,10 +45,10 @@ def read_markdown(content: bytes) -> ReadText:
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The texts, numbers and dates in the front matter of a file, and the text below. A block that is not valid
-    stays text.
+    """The texts, numbers and dates in the front matter, and the text below. A block that is not valid stays
+    text.
     """
-    block = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
+    block = _FRONT_MATTER.match(text[:50_000])
     if block is None:
         return {}, text
     try:
@@ -61,7 +59,9 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
             fields = yaml.load(block["yaml"], Loader=yaml.BaseLoader) or {}  # noqa: S506
         if not isinstance(fields, Mapping):
             return {}, text
-        said = {str(name): str(value) for name, value in fields.items() if isinstance(value, _SCALARS)}
+        said = {
+            str(name): str(value) for name, value in fields.items() if isinstance(value, str | int | float | date)
+        }
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}, text
     return said, text[block.end() :].lstrip("\r\n")
@@ -79,7 +79,7 @@ def _with_repeated_headers(text: str) -> str:
         fence = fence_after(line.lstrip(), fence)
         written.append(line)
         number += 1
-        if fence or "|" not in line or number == len(lines) or not _is_rule(lines[number]):
+        if fence or "|" not in line or number == len(lines) or not _RULE.fullmatch(lines[number]):
             continue
         end = number + 1
         while end < len(lines) and "|" in lines[end]:
@@ -87,10 +87,6 @@ def _with_repeated_headers(text: str) -> str:
         written += [lines[number], *rows_below((line, lines[number]), lines[number + 1 : end])]
         number = end
     return "\n".join(written)
-
-
-def _is_rule(line: str) -> bool:
-    return "-" in line and "|" in line and not line.strip("|:- \t")
 
 
 PLAIN: dict[str, Callable[[bytes], ReadText]] = {
@@ -186,17 +182,13 @@ def codec_of(label: str) -> str:
 ReadRow = ReadText | NoDocument
 PlacedRow = tuple[str, ReadRow]
 """Location of a row, and the document or the reason why it is none."""
-_OWN = ("id", "_id")
-"""Id fields of a row without `doc_id`, in order of preference."""
 _BY_LINE = "rows identified by file and line, because ids in their file are not unique"
 
 
 def read_rows_of(name: str, content: bytes) -> Iterator[PlacedRow]:
     """Yield (location, document or reason why it is none) for each row. `doc_id` is the id, otherwise file name
-    and line (see `named_by_ids`). `title` is the title. All other texts, numbers and booleans, also those in
-    `metadata`, become metadata.
-
-    NoDocument: no row has a text.
+    and line (see `named_by_ids`), `title` the title. All other texts, numbers and booleans, also those in
+    `metadata`, become metadata. NoDocument: no row has a text.
     """
     if values_of_json(content) > most_values(len(content)):
         raise NoDocument("contains too many values to be data")
@@ -229,9 +221,7 @@ def named_by_ids(found: Mapping[str, Sequence[PlacedRow]]) -> Iterator[tuple[str
 def _called(one: ReadRow, *, by_id: bool) -> ReadRow:
     if isinstance(one, NoDocument) or not one.row_id:
         return one
-    if by_id:
-        return replace(one, doc_id=one.row_id)
-    return replace(one, remarks={**one.remarks, _BY_LINE: 1})
+    return replace(one, doc_id=one.row_id) if by_id else replace(one, remarks={**one.remarks, _BY_LINE: 1})
 
 
 def _row(name: str, number: int, line: str) -> ReadRow:
@@ -246,7 +236,7 @@ def _row(name: str, number: int, line: str) -> ReadRow:
         return NoDocument("a row without `text`")
     nested = fields.get("metadata")
     own = _named(doc_id)
-    row_id = "" if own else next(filter(None, (_named(fields.get(key)) for key in _OWN)), "")
+    row_id = "" if own else next(filter(None, (_named(fields.get(key)) for key in ("id", "_id"))), "")
     return ReadText(
         text,
         title=title if isinstance(title, str) else own or row_id or f"{PurePosixPath(name).stem} {number}",

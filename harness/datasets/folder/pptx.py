@@ -22,16 +22,11 @@ _TITLES = {"title", "ctrTitle"}
 _NO_CONTENT = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
 """Placeholders of dates, footers, headers, numbers, and the picture of a slide above its notes."""
 _NO_TITLES = {"", "powerpoint presentation", "powerpoint-präsentation", "présentation powerpoint"}
-_COPIES = "Fallback"
-_ON = {"1", "true"}
-_CHARTS = "charts of PowerPoint files"
-_HIDDEN = "hidden slides, which are read"
 
 
 def read_slides(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
-    """Each slide is a page: its title, texts, tables and diagrams as they are stored, and its notes.
-
-    NoDocument: not a presentation, protected by a password, or too large when unpacked.
+    """Each slide is a page: its title, texts, tables and diagrams as they are stored, and its notes. NoDocument:
+    not a presentation, protected by a password, or too large when unpacked.
     """
     names = set(check_packed(file, "PowerPoint", ".pptx"))
     with zipfile.ZipFile(file) as packed:
@@ -52,8 +47,8 @@ def read_slides(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     return ReadText(
         f"\n{PAGE_BREAK}".join(f"{page}\n" for page in pages),
         title=deck.first if titled.casefold() in _NO_TITLES else titled,
-        remarks={_HIDDEN: deck.hidden} if deck.hidden else {},
-        left_out={_CHARTS: deck.charts} if deck.charts else {},
+        remarks={"hidden slides, which are read": deck.hidden} if deck.hidden else {},
+        left_out={"charts of PowerPoint files": deck.charts} if deck.charts else {},
     )
 
 
@@ -109,7 +104,7 @@ class _Deck:
         for table in frame.iter("{*}tbl"):
             rows = [[_text(cell) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr")]
             look = table.find("{*}tblPr")
-            return table_text(rows, is_headed=look is not None and look.get("firstRow") in _ON)
+            return table_text(rows, is_headed=look is not None and look.get("firstRow") in {"1", "true"})
         for ids in frame.iter("{*}relIds"):
             part = diagrams.get(_relation(ids, "dm"))
             return no_heading(_text(self.root(part))) if part else ""
@@ -120,7 +115,7 @@ class _Deck:
 def _shapes(root: Any) -> Iterator[Any]:
     """Shapes and frames in their order, also those in groups."""
     for one in root.iter("{*}sp", "{*}graphicFrame"):
-        if not any(_name(outer) == _COPIES for outer in one.iterancestors()):
+        if next(one.iterancestors("{*}Fallback"), None) is None:
             yield one
 
 

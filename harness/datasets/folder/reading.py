@@ -14,10 +14,10 @@ from harness.core.records import Document
 from harness.datasets.folder.file_listing import (
     IGNORED,
     NO_DOCUMENTS,
+    PRIVATE_KEY,
     SECRET,
     Listing,
     Skipped,
-    holds_private_key,
     list_files,
 )
 from harness.datasets.folder.parse_cache import parse_or_recall
@@ -73,9 +73,7 @@ def read_folder(
 ) -> FolderCorpus:
     """Read all documents under the folder, in an order that is the same on every machine. A file that matches a
     pattern of `include` is read although it is hidden, ignored or secret, and as text if its kind is unknown.
-    `questions`: a file in the folder that is no document, because it contains the answers.
-
-    DataError: the folder does not exist, or nothing in it can be read.
+    `questions`: a file in the folder that is no document. DataError: nothing can be read.
     """
     listing = list_files(path, include)
     for name, own in list(listing.files.items()):
@@ -153,7 +151,7 @@ class _Gathered:
             remarks[_UNREADABLE] = unknown
         if not text.strip():
             self.skipped.append(Skipped(where, "without text"))
-        elif name not in self.included and holds_private_key(text):
+        elif name not in self.included and PRIVATE_KEY.search(text):
             self.skipped.append(Skipped(where, SECRET))
         elif doc_id in self.documents:
             self.skipped.append(Skipped(where, "same doc_id as another document"))
@@ -178,17 +176,13 @@ class _Gathered:
         return FolderCorpus(ordered, skipped, incomplete, notes, self._kinds(), languages)
 
     def _kinds(self) -> dict[str, KindCount]:
-        own: dict[str, list[set[str]]] = {}
+        own: dict[str, list[int]] = {}
         for name, ids in self.files.items():
-            own.setdefault(PurePosixPath(name).suffix.lower(), []).append(ids)
-        return {
-            kind: KindCount(
-                files=len(own[kind]),
-                documents=sum(map(len, own[kind])),
-                characters=sum(len(self.documents[doc_id].text) for ids in own[kind] for doc_id in ids),
-            )
-            for kind in sorted(own)
-        }
+            counts = own.setdefault(PurePosixPath(name).suffix.lower(), [0, 0, 0])
+            counts[0] += 1
+            counts[1] += len(ids)
+            counts[2] += sum(len(self.documents[doc_id].text) for doc_id in ids)
+        return {kind: KindCount(*own[kind]) for kind in sorted(own)}
 
     def way_to_include(self) -> str:
         """A hint how to read the files that a rule excluded, if there are any."""
@@ -199,12 +193,10 @@ class _Gathered:
         yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
         if set(languages) != {UNKNOWN_LANGUAGE}:
             yield f"languages of the documents: {_counted(languages)}"
-        listed = [one for one in self.skipped if one.why not in NO_DOCUMENTS]
-        if listed:
+        if listed := [one for one in self.skipped if one.why not in NO_DOCUMENTS]:
             skipped = f"{_reasons(listed)}{self.way_to_include()}"
             yield f"files or rows skipped ({len(listed):,}{LISTED_BY_PLAN}): {skipped}"
-        if len(listed) < len(self.skipped):
-            apart = [one for one in self.skipped if one.why in NO_DOCUMENTS]
+        if apart := [one for one in self.skipped if one.why in NO_DOCUMENTS]:
             yield f"not searched for documents: {_reasons(apart)}"
         yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
         if self.left_out:
@@ -213,8 +205,7 @@ class _Gathered:
         texts: dict[str, list[str]] = {}
         for doc_id, document in self.documents.items():
             texts.setdefault(document.text, []).append(doc_id)
-        alike = [" = ".join(ids) for ids in texts.values() if len(ids) > 1]
-        if alike:
+        if alike := [" = ".join(ids) for ids in texts.values() if len(ids) > 1]:
             more = f" and {len(alike) - _MOST_ALIKE:,} more" if len(alike) > _MOST_ALIKE else ""
             yield (
                 f"documents with the same text as another: {', '.join(alike[:_MOST_ALIKE])}{more}; "

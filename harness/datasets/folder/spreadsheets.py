@@ -25,24 +25,19 @@ from harness.datasets.folder.text_cleanup import (
     row_text,
 )
 
-_ROWS_OF_A_DOCUMENT = 50
 _MOST_ROWS = 200_000
 """Of a file."""
 _MOST_CELLS = 20_000_000
 _MOST_SHEETS = 1000
-_MOST_MERGED = 100_000
 _MOST_BYTES = 100_000_000
 _LONGEST_CELL = 1_000_000
 _FIRST_ROWS = 20
 """The header is looked for within these."""
 _STEP = 1000
 """Rows between two signs of life."""
-_DELIMITERS = ",;\t|"
-_TOO_MANY = f"a table of more than {_MOST_ROWS:,} rows: keep the rows that questions are about"
 _NUMBER = re.compile(r"[-+(]?\s?[€$£¥]?\s?\d[\d.,'\s]*\)?\s?[%€$£¥]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _UNKNOWN = "formulas without a stored value (open the file in a spreadsheet program and save it)"
-_HIDDEN = "hidden sheets, which are read"
 
 Row = tuple[int, list[str]]
 """The number of a row in its file, and its cells."""
@@ -68,7 +63,7 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
             first[0], delimiter = "\n", named[1]
         rows = csv.reader(chain(first, lines), delimiter=delimiter or _delimiter(first))
         numbered = ((number, [_cell(cell) for cell in cells]) for number, cells in enumerate(rows, start=1))
-        return _documents(_bounded(numbered, at_work, _Bounds(_MOST_ROWS, _MOST_CELLS)))
+        return _documents(_Bounds().rows_of(numbered, at_work))
     except UnicodeDecodeError as error:
         raise NoDocument(NOT_UTF8) from error
     except csv.Error as error:
@@ -76,10 +71,6 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
     finally:
         csv.field_size_limit(usual)
         lines.detach()
-
-
-def read_tabbed(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]:
-    return read_delimited(file, at_work, "\t")
 
 
 def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]:
@@ -93,7 +84,7 @@ def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]
     if sum(name.startswith("xl/worksheets/") for name in names) > _MOST_SHEETS:
         raise NoDocument(f"more than {_MOST_SHEETS:,} sheets: split it")
     at_work()
-    bounds, unknown = _Bounds(_MOST_ROWS, _MOST_CELLS), 0
+    bounds, unknown = _Bounds(), 0
     found: list[list[ReadText]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # About parts that are not read.
@@ -105,34 +96,37 @@ def read_workbook(file: BinaryIO, at_work: Callable[[], None]) -> list[ReadText]
             unknown += marks.unknown
             sheet.reset_dimensions()  # The file may claim a million columns.
             rows = marks.repeated(enumerate(sheet.iter_rows(), start=1))
-            found.append(_documents(_bounded(rows, at_work, bounds), sheet.title if len(sheets) > 1 else ""))
+            found.append(_documents(bounds.rows_of(rows, at_work), sheet.title if len(sheets) > 1 else ""))
     hidden = sum(sheet.sheet_state != "visible" and bool(own) for sheet, own in zip(sheets, found, strict=True))
-    remarks = {what: count for what, count in ((_UNKNOWN, unknown), (_HIDDEN, hidden)) if count}
+    remarks = {
+        what: count for what, count in ((_UNKNOWN, unknown), ("hidden sheets, which are read", hidden)) if count
+    }
     documents = [document for own in found for document in own]
     if not documents:
         raise NoDocument(_UNKNOWN if unknown else "without text")
     return [replace(documents[0], remarks=remarks), *documents[1:]]
 
 
-@dataclass
 class _Bounds:
-    """What is left of the rows and cells that a file may have."""
+    """Counts the rows and cells of a file, of which there may not be too many."""
 
-    rows: int
-    cells: int
+    def __init__(self) -> None:
+        self._rows = self._cells = 0
 
-
-def _bounded(rows: Iterable[Row], at_work: Callable[[], None], bounds: _Bounds) -> Iterator[Row]:
-    """The rows with text, as long as there are not too many."""
-    for number, cells in rows:
-        bounds.cells -= len(cells)
-        bounds.rows -= any(cells)
-        if bounds.rows < 0 or bounds.cells < 0:
-            raise NoDocument(_TOO_MANY if bounds.rows < 0 else f"more than {_MOST_CELLS:,} cells: split it")
-        if number % _STEP == 0:
-            at_work()
-        if any(cells):
-            yield number, cells
+    def rows_of(self, rows: Iterable[Row], at_work: Callable[[], None]) -> Iterator[Row]:
+        """The rows with text."""
+        for number, cells in rows:
+            self._cells += len(cells)
+            self._rows += any(cells)
+            if self._rows > _MOST_ROWS:
+                what = f"a table of more than {_MOST_ROWS:,} rows"
+                raise NoDocument(f"{what}: keep the rows that questions are about")
+            if self._cells > _MOST_CELLS:
+                raise NoDocument(f"more than {_MOST_CELLS:,} cells: split it")
+            if number % _STEP == 0:
+                at_work()
+            if any(cells):
+                yield number, cells
 
 
 def _documents(rows: Iterator[Row], sheet: str = "") -> list[ReadText]:
@@ -146,7 +140,7 @@ def _documents(rows: Iterator[Row], sheet: str = "") -> list[ReadText]:
     above = [" | ".join(filter(None, cells)) for _, cells in first[: max(begin - 1, 0)]]
     below = chain(first[begin:], rows)
     title = [heading(2, sheet)] if sheet else []
-    blocks = list(iter(lambda: list(islice(below, _ROWS_OF_A_DOCUMENT)), []))
+    blocks = list(iter(lambda: list(islice(below, 50)), []))
     if not blocks:  # Nothing but a header.
         blocks, names = [first[at:]] if at is not None else [], []
     documents = []
@@ -177,7 +171,7 @@ def _delimiter(lines: Sequence[str]) -> str:
         widths = Counter(len(cells) for cells in csv.reader(begun, delimiter=mark) if len(cells) > 1)
         return max(((count, width) for width, count in widths.items()), default=(0, 0))
 
-    return max(_DELIMITERS, key=fit)
+    return max(",;\t|", key=fit)
 
 
 def _cell(text: str) -> str:
@@ -206,7 +200,7 @@ class _Marks:
                     at_work()
                 if one.tag.endswith("}row"):
                     marks.unknown += sum(not _is_stored(formula) for formula in one.iterfind("{*}c/{*}f"))
-                elif len(marks.tall) < _MOST_MERGED:
+                elif len(marks.tall) < 100_000:
                     column, row, _, last = range_boundaries(one.get("ref"))
                     marks.tall[row, column] = last
                 one.clear()

@@ -33,7 +33,6 @@ UNREADABLE = re.compile(r"\ufffd|\(cid:\d+\)")
 _LIKE_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
 _EXPONENT = re.compile(r"[-+\N{MINUS SIGN}]?[0-9]{1,4}[-+\N{MINUS SIGN}]?|[-+\N{MINUS SIGN}]")
 _SUPERSCRIPTS = str.maketrans("0123456789+-\N{MINUS SIGN}", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
-_LONGEST_TITLE = 200
 _LONGEST_TABLE = 1000
 """Characters of a header and the rows below it; less than the usual size of a chunk."""
 LONGEST_CELL = 1000
@@ -94,7 +93,7 @@ def _letters(shape: re.Match[str]) -> str:
 
 def one_line(text: str) -> str:
     """A text as a title: one line of bounded length."""
-    return " ".join(plain(text).split())[:_LONGEST_TITLE].strip()
+    return " ".join(plain(text).split())[:200].strip()
 
 
 def no_heading(text: str) -> str:

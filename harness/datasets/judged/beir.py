@@ -30,7 +30,12 @@ class BeirParams(CollectionParams):
 def load(subset: str, params: BeirParams, _progress: ReadingProgress) -> RawDataset:
     """Load the queries judged in qrels/`subset`.tsv, with the whole corpus or a part of it."""
     check_folder(params.path)
-    judgements = list(_judgements(_judged_file(params.path, subset)))
+    qrels = find_in(params.path, f"qrels/{subset}.tsv")
+    if qrels is None:
+        there = [name for name in SPEC.subsets if find_in(params.path, f"qrels/{name}.tsv")]
+        fix = f"choose --set dataset.subset={there[0]}" if there else _SHAPE
+        raise DataError(f"{params.path} has no qrels/{subset}.tsv", fix)
+    judgements = list(_judgements(qrels))
     judged = {one.query_id for one in judgements}
     asked = ((entry.identifier("_id"), entry) for entry in map(_parsed, _lines(_file(params.path, QUERIES))))
     texts = {query_id: entry.text("text", blank=True) for query_id, entry in asked if query_id in judged}
@@ -49,15 +54,6 @@ def _file(folder: Path, name: str) -> Path:
     return path
 
 
-def _judged_file(folder: Path, subset: str) -> Path:
-    path = find_in(folder, f"qrels/{subset}.tsv")
-    if path is not None:
-        return path
-    there = [name for name in SPEC.subsets if find_in(folder, f"qrels/{name}.tsv")]
-    fix = f"choose --set dataset.subset={there[0]}" if there else _SHAPE
-    raise DataError(f"{folder} has no qrels/{subset}.tsv", fix)
-
-
 def _judgements(path: Path) -> Iterator[JudgedPair]:
     for number, (where, line) in enumerate(_lines(path)):
         cells = line.rstrip("\r\n").split("\t")
@@ -65,9 +61,8 @@ def _judgements(path: Path) -> Iterator[JudgedPair]:
         if score.lstrip("-").isdecimal():
             yield JudgedPair(cells[0], cells[1], int(score))
         elif number or len(cells) != 3:
-            raise DataError(
-                f"{where} is not a judgement", "write query id, document id and a whole number, separated by tabs"
-            )
+            fix = "write query id, document id and a whole number, separated by tabs"
+            raise DataError(f"{where} is not a judgement", fix)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:

@@ -11,10 +11,6 @@ from harness.core.records import Document
 from harness.datasets.judged.collection import PRIMARY_MEASURE, CollectionParams, JudgedPair, build
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
-_PARTS = ("docs", "queries", "qrels")
-_EVERY = 1000
-_SHOWN = 5
-
 
 class NamedParams(CollectionParams):
     """The collection, and the number of distractors."""
@@ -46,33 +42,27 @@ def _find(name: str) -> Any:
     try:
         found = ir_datasets.load(name)
     except KeyError as error:
-        raise DataError(f"ir_datasets has no data set '{name[:200]}'", nearest(name[:200], _near(name))) from error
+        names = list(ir_datasets.registry)
+        family = [one for one in names if one.partition("/")[0] == name.partition("/")[0]]
+        known = family or [one for one in names if "/" not in one]
+        raise DataError(f"ir_datasets has no data set '{name[:200]}'", nearest(name[:200], known)) from error
     missing = _lacking(found)
     if missing:
         parts = (one for one in sorted(ir_datasets.registry) if one.startswith(f"{name}/"))
-        whole = list(islice((one for one in parts if not _lacking(ir_datasets.load(one))), _SHOWN))
+        whole = list(islice((one for one in parts if not _lacking(ir_datasets.load(one))), 5))
         fix = f"choose a part that has them: {', '.join(whole)}" if whole else "choose another"
         raise DataError(f"{name} of ir_datasets has no {' and no '.join(missing)}", fix)
     return found
 
 
 def _lacking(found: Any) -> list[str]:
-    return [part for part in _PARTS if not getattr(found, f"has_{part}")()]
-
-
-def _near(name: str) -> list[str]:
-    """Names of the same family; without any, the families."""
-    import ir_datasets
-
-    names = list(ir_datasets.registry)
-    family = [one for one in names if one.partition("/")[0] == name.partition("/")[0]]
-    return family or [one for one in names if "/" not in one]
+    return [part for part in ("docs", "queries", "qrels") if not getattr(found, f"has_{part}")()]
 
 
 def _documents(found: Any, progress: ReadingProgress) -> Iterator[Document]:
     total = found.docs_count() or 0
     for number, one in enumerate(found.docs_iter()):
-        if total and not number % _EVERY:
+        if total and not number % 1000:
             progress(number, total, "documents")
         text, title = getattr(one, "text", None), getattr(one, "title", None)
         body = text if isinstance(text, str) and text.strip() else one.default_text()

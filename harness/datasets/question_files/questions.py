@@ -29,10 +29,6 @@ from harness.protocols import DatasetRow
 _MODEL = "model:"
 """Prefix of `made_by` for questions written by a model."""
 _LIST_BEGINS = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(]|\[[^\]]+,""")
-_SHORTEST_ANSWER = 4
-"""Characters; shorter answers are not looked for in contexts."""
-_MOST_WORDS = 5
-"""Longest answer in words that systems can be expected to give literally."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +57,26 @@ def read_questions(
     fields: Mapping[str, str] = MappingProxyType({}),
 ) -> QuestionSet:
     """Read the questions in file order. `skipped`: files that are not documents, and why. `fields`: field ->
-    column of the file. Raises DataError for anything that cannot be asked or scored; docs/question-files.md lists
-    errors and notes.
+    column of the file. DataError: something cannot be asked or scored (docs/question-files.md).
     """
     table = read_table(path).asked_once().without_formula_guards().with_whole_numbers()
     asked, about_columns = parse_rows(path, table, fields)
     ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
-    _refuse_foreign_names(path, asked, finder)
+    named = {item.document: item for question in asked for item in question.evidence if item.document}
+    if len(named) > 1 and not any(finder.knows(name) for name in named):
+        first, item = next(iter(named.items()))
+        what = f"{path}: none of the {len(named):,} documents named in '{item.column}' is there, the first is "
+        what += f"'{shortened(first, 120)}', so the questions seem to be about other documents"
+        raise DataError(what, finder.what_else(first))
     held = [_hold(question, finder) for question in asked]
-    _refuse_foreign(path, asked, held)
+    quoting = [
+        one for question, one in zip(asked, held, strict=True) if any(item.quote for item in question.evidence)
+    ]
+    if quoting and all(one.lost for one in quoting):
+        what = f"{path}: no quote of the {len(quoting):,} questions with quotes was found, the first is "
+        fix = "use the documents that the quotes were copied from"
+        raise DataError(f"{what}'{shortened(quoting[0].lost)}'", fix)
     rows = tuple(
         dataset_row(query_id, plain(one.text), one.query_type, one.answers, found.evidence, found.doc_ids)
         for one, query_id, found in zip(asked, ids, held, strict=True)
@@ -84,7 +90,7 @@ def read_questions(
 
 def _are_sentences(asked: Sequence[AskedQuestion]) -> bool:
     worded = [question.answers for question in asked if question.answers and not is_settled(question.answers)]
-    long = sum(min(map(word_count, answers)) > _MOST_WORDS for answers in worded)
+    long = sum(min(map(word_count, answers)) > 5 for answers in worded)
     return 2 * long > len(worded)
 
 
@@ -99,10 +105,8 @@ def _ids(asked: Sequence[AskedQuestion]) -> list[str]:
     ids = [question.query_id or f"q-{number:04d}" for number, question in enumerate(asked, start=1)]
     for question, query_id in zip(asked, ids, strict=True):
         if not question.query_id and query_id in given:
-            what = (
-                f"{given[query_id].where} has the id '{query_id}', which is the generated id of another question"
-            )
-            raise DataError(what, "give every question an id, or none")
+            what = f"has the id '{query_id}', which is the generated id of another question"
+            raise DataError(f"{given[query_id].where} {what}", "give every question an id, or none")
     return ids
 
 
@@ -132,32 +136,6 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
     return _Held(tuple(dict.fromkeys(evidence)), doc_ids, lost)
 
 
-def _refuse_foreign_names(path: Path, asked: Sequence[AskedQuestion], finder: QuoteFinder) -> None:
-    """Reject a file of which several documents are named and none exists."""
-    named = {item.document: item for question in asked for item in question.evidence if item.document}
-    if len(named) > 1 and not any(finder.knows(name) for name in named):
-        first, item = next(iter(named.items()))
-        raise DataError(
-            f"{path}: none of the {len(named):,} documents named in '{item.column}' is there, the first is "
-            f"'{shortened(first, 120)}', so the questions seem to be about other documents",
-            finder.what_else(first),
-        )
-
-
-def _refuse_foreign(path: Path, asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> None:
-    """Reject a file none of whose quotes is in the documents: it belongs to other documents."""
-    quoting = [
-        one for question, one in zip(asked, held, strict=True) if any(item.quote for item in question.evidence)
-    ]
-    if quoting and all(one.lost for one in quoting):
-        what = f"{path}: no quote of the {len(quoting):,} questions with quotes was found"
-        first = next(one.lost for one in quoting)
-        raise DataError(
-            f"{what}, the first is '{shortened(first)}'",
-            "use the documents that the quotes were copied from",
-        )
-
-
 def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
     whole = len(asked)
     if silent := sum(not question.answers for question in asked):
@@ -173,11 +151,8 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
         ignored = sum(bool(question.ignored_answers) for question in barred)
         more = f"; the answers of {ignored:,} of them are ignored" if ignored else ""
         yield f"{_of(len(barred), whole)} are marked as unanswerable, so abstaining is correct{more}"
-    bare = sum(
-        not question.evidence and not question.has_alternatives and not say_that_there_is_none(question.answers)
-        for question in asked
-    )
-    if bare:
+    unquoted = [question for question in asked if not question.evidence and not question.has_alternatives]
+    if bare := sum(not say_that_there_is_none(question.answers) for question in unquoted):
         yield (
             f"{_of(bare, whole)} without evidence: retrieval is scored by whether the context contains the "
             "expected answer; to score it exactly, add a column `quote` with the sentence that contains the answer"
@@ -204,21 +179,16 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
         worded = sum(bool(question.answers) and not is_settled(question.answers) for question in asked)
         # A sentence is never literally in a document.
         if len(nowhere) == worded and not _are_sentences(asked):
-            yield (
-                f"warning: none of the {worded:,} expected answers is in a document {first}: the questions seem "
-                "to be about other documents"
-            )
+            what = f"warning: none of the {worded:,} expected answers is in a document"
+            yield f"{what} {first}: the questions seem to be about other documents"
         else:
-            yield (
-                f"{_of(len(nowhere), len(asked))} with no answer literally in a document {first}: the answer is "
-                "derived, or from other documents"
-            )
-    listed = [
-        question
-        for question in asked
-        if any(answer[-1:] in {"]", ")", "}"} and _LIST_BEGINS.match(answer[:200]) for answer in question.answers)
-    ]
-    if listed:
+            what = f"{_of(len(nowhere), len(asked))} with no answer literally in a document"
+            yield f"{what} {first}: the answer is derived, or from other documents"
+
+    def is_like_a_list(answer: str) -> bool:
+        return answer[-1:] in {"]", ")", "}"} and _LIST_BEGINS.match(answer[:200]) is not None
+
+    if listed := [question for question in asked if any(map(is_like_a_list, question.answers))]:
         what = f"with an answer that looks like a list and is read as a text (first: {_place(listed[0])})"
         yield f"{_of(len(listed), len(asked))} {what}; if it is a list, write it as JSON"
     asked_often = Counter(" ".join(question.text.split()).casefold() for question in asked)
@@ -227,15 +197,14 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
 
 
 def _echoing(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
-    """A note on questions that state the facts, or without evidence the expected answers, by which retrieval is
-    scored.
-    """
+    """A note on questions that state the facts, or without evidence the answers, by which retrieval is scored."""
     echoing = []
     for question, one in zip(asked, held, strict=True):
         searched = [item.fact for item in one.evidence if item.fact]
         if not question.evidence and not is_settled(question.answers):
-            searched = [answer for answer in question.answers if len(answer) >= _SHORTEST_ANSWER]
-        echoing += [question] if any(contains_words(question.text, text) for text in searched) else []
+            searched = [answer for answer in question.answers if len(answer) >= 4]
+        if any(contains_words(question.text, text) for text in searched):
+            echoing.append(question)
     if echoing:
         where = f"(first: {_place(echoing[0])}), so a context that repeats the question counts as evidence found"
         level = "warning: " if 2 * len(echoing) > len(asked) else ""
@@ -247,15 +216,13 @@ def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:
     if not any(question.made_by or question.seen_by for question in asked):
         return
     whole = len(asked)
-    by_model = [question for question in asked if question.made_by.startswith(_MODEL)]
-    if by_model:
+    if by_model := [question for question in asked if question.made_by.startswith(_MODEL)]:
         models = Counter(question.made_by.removeprefix(_MODEL) for question in by_model)
         unseen = sum(not question.seen_by for question in by_model)
         by = listed_names([name for name, _ in models.most_common()])
         yield f"{_of(len(by_model), whole)} written by a model ({by}); {unseen:,} of these without human review"
-    people = Counter(question.made_by for question in asked if question.made_by)
-    people = Counter({name: count for name, count in people.items() if not name.startswith(_MODEL)})
-    if people:
+    writers = (question.made_by for question in asked)
+    if people := Counter(name for name in writers if name and not name.startswith(_MODEL)):
         yield f"{_of(people.total(), whole)} written by {listed_names([name for name, _ in people.most_common()])}"
     seen = sum(bool(question.seen_by) for question in asked)
     yield f"{_of(seen, whole)} reviewed and accepted by a person"

@@ -23,13 +23,9 @@ _WORD = re.compile("[^\\s\u200b\u00ad\u2010-\u2014\u2212-]+")
 """Without hyphens and dashes: a document and a copied quote break words at different line ends."""
 _SHAPES = str.maketrans("\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033", "'''''\"\"\"\"\"")
 """Typographic quotation marks, each mapped to its ASCII form."""
-_KEPT = 4096
-"""Number of documents whose words are cached, at about three times their size."""
 
 
 class QuoteFinder:
-    """Looks up documents by name, and quotes in them."""
-
     def __init__(self, documents: Sequence[Document], skipped: Mapping[str, str]) -> None:
         self._skipped = {_plain(name): why for name, why in skipped.items()}
         self._texts = {document.doc_id: document.text for document in documents}
@@ -42,11 +38,11 @@ class QuoteFinder:
             file, is_part, _ = _plain(doc_id).partition("#")
             for name in {file, file.rpartition("/")[2]} if is_part else ():
                 self._parts.setdefault(name, []).append(doc_id)
-        self._words = lru_cache(maxsize=_KEPT)(lambda doc_id: _Squeezed.of(self._texts[doc_id]))
+        self._words = lru_cache(maxsize=4096)(lambda doc_id: _Squeezed.of(self._texts[doc_id]))
 
     def document(self, name: str, quote: str = "") -> str | None:
-        """The id of a document by its id or by a unique file name at the end of an id; None if there is none. Of a
-        file that is read in parts, it is the first part that contains the quote.
+        """The id of a document by its id or by a unique file name at the end of an id, of a file that is read in
+        parts the first part that contains the quote; None if there is none.
         """
         if name in self._texts:
             return name
@@ -77,8 +73,8 @@ class QuoteFinder:
         return any(_plain(name) in known for known in (self._called, self._parts, self._skipped))
 
     def verbatim(self, doc_id: str, quote: str) -> str | None:
-        """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the
-        shapes of quotation marks may differ. A quote inside a longer word or number is not found.
+        """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the shapes
+        of quotation marks may differ. A quote inside a longer word or number is not found.
         """
         text = self._texts[doc_id]
         if _states(text, quote):
@@ -162,8 +158,8 @@ _SAID_OF_DOCUMENTS = {*YES_NO, _NO_ANSWER}
 
 
 def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
-    """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
-    among them.
+    """The answers, other than verdicts and abstentions, that no document contains, ignoring case and
+    punctuation.
     """
     looked_for = {answer: _form(plain(answer)) for answer in answers}
     left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
@@ -172,14 +168,10 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
             break
         text = f" {_form(f'{document.title} {document.text}')} "
         words = set(text.split())
-        # A missing word is quick to detect, and rules out most documents.
-        found = [
-            form
-            for form, parts in left.items()
-            if (words.issuperset(parts) and f" {form} " in text) or (_UNSPACED.search(form) and form in text)
-        ]
-        for form in found:
-            del left[form]
+        for form, parts in list(left.items()):
+            # A missing word is quick to detect, and rules out most documents.
+            if (words.issuperset(parts) and f" {form} " in text) or (_UNSPACED.search(form) and form in text):
+                del left[form]
     return {answer for answer, form in looked_for.items() if form in left}
 
 

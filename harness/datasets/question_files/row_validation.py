@@ -18,8 +18,6 @@ _FORMAT = "docs/question-files.md describes the format"
 _FIELDS = ("question", "id", "answers", "answer", "evidence", "type", "made_by", "seen_by", "quote", "document")
 _PASSED_OVER = ("checks", "notes")
 _NUMBERED = re.compile(r"(quote|document)(?:_([1-9]\d?))?")
-_ASKED = ("questions", "text", "instruction")
-"""Names that may mean the question."""
 _QUOTE_KEYS, _DOCUMENT_KEYS = ("quote", "fact", "text"), ("doc_id", "url", "title")
 """Keys of evidence: MultiHop-RAG has `fact`, `url` and `title`."""
 _LONGEST_NAME = 200
@@ -67,12 +65,12 @@ def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tupl
     """
     columns = _without_system_answers(find_columns(path, table, QUESTION_FILE, fields), path, table, fields)
     if "question" not in columns.roles:
-        near = next((name for name in _ASKED if name in table.names), "")
+        near = next((name for name in ("questions", "text", "instruction") if name in table.names), "")
         fix = f"rename '{near}' to 'question'" if near else "name the column of questions: --field question=NAME"
         what = f"{path} has no column 'question', its columns are {listed_names(table.names)}"
         raise DataError(what, f"{fix}; {_FORMAT}")
     own = [name for name in table.names if _NUMBERED.fullmatch(name)]
-    _refuse_misspelled(path, table.names, {name for names in columns.roles.values() for name in names})
+    _refuse_misspelled(path, table.names, {*own, *(name for names in columns.roles.values() for name in names)})
     written = [row for row in table.rows if not _is_unwritten(row, columns)]
     if table.rows and not written:
         fix = "write a question and its answer beside a quote; rows without a question are skipped"
@@ -105,12 +103,9 @@ def _without_system_answers(columns: Columns, path: Path, table: FieldTable, fie
 
 def answers_of(row: FieldRow) -> tuple[str, ...]:
     """All answers of a row from its own answer fields, without duplicates. DataError: a value is not a text."""
-    cells = [
-        gold_answers(row.where, name, row.fields[name], is_csv=row.is_csv)
-        for name in ("answers", "answer")
-        if name in row.fields
-    ]
-    return tuple(dict.fromkeys(answer for cell in cells for answer in cell.answers))
+    cells = {name: row.fields[name] for name in ("answers", "answer") if name in row.fields}
+    found = [gold_answers(row.where, name, cell, is_csv=row.is_csv).answers for name, cell in cells.items()]
+    return tuple(dict.fromkeys(answer for answers in found for answer in answers))
 
 
 def evidence_of(row: FieldRow) -> tuple[AskedQuote, ...]:
@@ -136,7 +131,7 @@ def _refuse_misspelled(path: Path, names: Sequence[str], used: set[str]) -> None
     tiers = [tier for roles in (QUESTION_FILE, ANSWER_FILE) for tiers in roles.values() for tier in tiers]
     known = {plain_name(name) for tier in (*tiers, UNREAD) for name in tier}
     for name in names:
-        if name in (*used, *_FIELDS, *_PASSED_OVER) or _NUMBERED.fullmatch(name) or plain_name(name) in known:
+        if name in (*used, *_FIELDS, *_PASSED_OVER) or plain_name(name) in known:
             continue
         near = difflib.get_close_matches(name[:_LONGEST_NAME], _FIELDS, n=1, cutoff=0.8)
         if near and near[0] not in names:
@@ -152,7 +147,10 @@ def _parse(row: FieldRow, columns: Columns) -> AskedQuestion:
     aliases_in, aliases = columns.roles.get("aliases", ("",))[0], columns.value(row, "aliases")
     others = gold_answers(row.where, aliases_in, aliases, is_csv=row.is_csv).answers if gold.answers else ()
     answers = tuple(dict.fromkeys((*gold.answers, *others)))
-    is_unanswerable = gold.is_unanswerable or _is_unanswerable(row, columns)
+    can, cannot = (as_bool(row.where, role, columns.value(row, role)) for role in ("answerable", "unanswerable"))
+    if can is not None and can == cannot:
+        raise DataError(f"{row.where}: the question is both answerable and unanswerable", "correct one of them")
+    is_unanswerable = gold.is_unanswerable or can is False or cannot is True
     cited, has_alternatives = _cited(row, columns)
     evidence_in = columns.roles.get("evidence", ("evidence",))[0]
     listed = (replace(one, column=evidence_in) for one in _evidence(row.where, columns.value(row, "evidence")))
@@ -171,13 +169,6 @@ def _parse(row: FieldRow, columns: Columns) -> AskedQuestion:
         ignored_answers=answers if is_unanswerable else (),
         has_alternatives=has_alternatives,
     )
-
-
-def _is_unanswerable(row: FieldRow, columns: Columns) -> bool:
-    can, cannot = (as_bool(row.where, role, columns.value(row, role)) for role in ("answerable", "unanswerable"))
-    if can is not None and can == cannot:
-        raise DataError(f"{row.where}: the question is both answerable and unanswerable", "correct one of them")
-    return can is False or cannot is True
 
 
 def _name(row: FieldRow, columns: Columns, role: str) -> str:
@@ -199,9 +190,8 @@ def _evidence(where: str, value: object) -> Iterator[AskedQuote]:
     """The quotes in a value: a text is a quote, a list or object also in a cell."""
     found = None if is_missing(value) else parsed_cell(value, where)
     if isinstance(found, str) and re.match(r"""\s*\[?\s*\{\s*["']""", found):
-        raise DataError(
-            f"{where}: 'evidence' is not a JSON list of quotes", f"use columns quote, document; {_FORMAT}"
-        )
+        fix = f"use columns quote, document; {_FORMAT}"
+        raise DataError(f"{where}: 'evidence' is not a JSON list of quotes", fix)
     for one in found if isinstance(found, list) else [] if found is None else [found]:
         quote = _quote(where, one)
         if quote.quote or quote.document or quote.maybe:
@@ -236,11 +226,10 @@ def _columns(row: FieldRow) -> Iterator[AskedQuote]:
             pair = pairs.setdefault(int(found[2] or 1), {})
             pair[found[1]] = as_text(row.where, name, value).strip()
             pair[f"{found[1]} in"] = name
-    quotes = (
-        AskedQuote(pair.get("quote", ""), pair.get("document", ""), column=pair.get("document in", ""))
-        for _, pair in sorted(pairs.items())
-    )
-    return (one for one in quotes if one.quote or one.document)
+    for _, pair in sorted(pairs.items()):
+        if pair.get("quote") or pair.get("document"):
+            column = pair.get("document in", "")
+            yield AskedQuote(pair.get("quote", ""), pair.get("document", ""), column=column)
 
 
 def _cited(row: FieldRow, columns: Columns) -> tuple[list[AskedQuote], bool]:

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from harness.config import BenchConfig, SampleConfig, expand, load_config
+from harness.config import SampleConfig, expand, load_config
 from harness.core.errors import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -43,60 +41,31 @@ def refusal(path: Path | None, *settings: str) -> str:
 # What is shipped
 
 
-@pytest.mark.parametrize("name", SHIPPED, ids=str)
-def test_every_shipped_config_spans_a_cell_and_comes_back_from_its_dump(name: Path, write: Write) -> None:
-    config = load_config(CONFIGS / name)
-    assert expand(config)
-    assert load_config(write(yaml.safe_dump(config.model_dump(mode="json")))) == config
-
-
-def test_there_are_shipped_configs() -> None:
+def test_every_shipped_config_spans_a_cell_and_comes_back_from_its_dump(write: Write) -> None:
     assert Path("bench/smoke.yaml") in SHIPPED
-
-
-def test_no_file_and_no_setting_give_every_default() -> None:
-    assert load_config(None) == BenchConfig()
+    for name in SHIPPED:
+        config = load_config(CONFIGS / name)
+        assert expand(config)
+        assert load_config(write(yaml.safe_dump(config.model_dump(mode="json")))) == config, name
 
 
 # Unknown keys and wrong values
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "key", "nearest"),
     [
-        ("sytems: [naive]", "unknown key 'sytems': did you mean 'systems'?"),
-        ("dataset: {nme: demo}", "unknown key 'dataset.nme': did you mean 'name'?"),
-        ("dataset: {sample: {per_typ: 3}}", "unknown key 'dataset.sample.per_typ': did you mean 'per_type'?"),
-        (
-            "models: {generatr: {}}",
-            "unknown key 'models.generatr': did you mean 'generator'?",
-        ),
-        (
-            "models: {generator: {temprature: 1}}",
-            "unknown key 'models.generator.temprature': did you mean 'temperature'?",
-        ),
-        (
-            "models: {embedder: {batchsize: 1}}",
-            "unknown key 'models.embedder.batchsize': did you mean 'batch_size'?",
-        ),
-        (
-            "per_system: {naive: {anwser: {}}}",
-            "unknown key 'per_system.naive.anwser': did you mean 'answer'?",
-        ),
-        ("limits: {concurency: 2}", "unknown key 'limits.concurency': did you mean 'concurrency'?"),
-        (
-            "runner: {zzz: 2}",
-            "unknown key 'runner.zzz': known: executor, failure_tolerance, ray_address, resources_interval_s, "
-            "workers",
-        ),
+        ("sytems: [naive]", "sytems", "systems"),
+        ("dataset: {sample: {per_typ: 3}}", "dataset.sample.per_typ", "per_type"),
+        ("models: {generatr: {}}", "models.generatr", "generator"),
+        ("models: {embedder: {batchsize: 1}}", "models.embedder.batchsize", "batch_size"),
+        ("per_system: {naive: {anwser: {}}}", "per_system.naive.anwser", "answer"),
+        # Before other mistakes that it may explain.
+        ("dataset: {sample: 3, corpsu: full}", "dataset.corpsu", "corpus"),
     ],
 )
-def test_an_unknown_key_at_any_depth_is_refused_with_the_nearest_one(write: Write, text: str, line: str) -> None:
-    assert refusal(write(text)) == line
-
-
-def test_an_unknown_key_is_named_before_other_mistakes_that_it_may_explain(write: Write) -> None:
-    assert refusal(write("dataset: {sample: 3, corpsu: full}")).startswith("unknown key 'dataset.corpsu'")
+def test_an_unknown_key_is_refused_with_the_nearest_one(write: Write, text: str, key: str, nearest: str) -> None:
+    assert refusal(write(text)) == f"unknown key '{key}': did you mean '{nearest}'?"
 
 
 @pytest.mark.parametrize(
@@ -104,39 +73,21 @@ def test_an_unknown_key_is_named_before_other_mistakes_that_it_may_explain(write
     [
         ("systems: naive", ["systems: input should be a valid tuple", "'naive'"]),
         ("repeats: 0", ["repeats: input should be greater than or equal to 1", "'0'"]),
-        ("repeats: many", ["repeats: input should be a valid integer", "'many'"]),
         ("seed: 1.5", ["seed: ", "fractional part", "'1.5'"]),
-        ("dataset: demo", ["dataset: input should be", "'demo'"]),
         ("dataset: ", ["dataset: input should be", "'None'"]),
         ("dataset: {corpus: cite}", ["dataset.corpus: input should be 'full' or 'cited'", "'cite'"]),
-        ("models: {generator: {temperature: -1}}", ["models.generator.temperature: ", "'-1'"]),
-        ("models: {generator: {temperature: .nan}}", ["models.generator.temperature: ", "64 bits"]),
-        ("models: {generator: {timeout_s: .inf}}", ["models.generator.timeout_s: ", "64 bits"]),
         ("models: {generator: {provider: no}}", ["models.generator.provider: ", "string", "'False'"]),
-        ("answer_style: long", ["answer_style: input should be 'short' or 'sentence'", "'long'"]),
-        ("limits: {concurrency: 0}", ["limits.concurrency: ", "'0'"]),
         ("runner: {failure_tolerance: 1.5}", ["runner.failure_tolerance: ", "'1.5'"]),
         ("matrix: {answer.top_k: 5}", ["matrix.answer.top_k: input should be a valid tuple", "'5'"]),
         ("exclude: {system: naive}", ["exclude: "]),
-        ("1: 2", ["1: ", "not a text"]),
+        ("dataset: {sample: half}", ["dataset.sample", "full"]),
+        ("dataset: {sample: 50}", ["dataset.sample", "full"]),
+        ("dataset: {sample: {per_type: 0}}", ["dataset.sample", "greater than or equal to 1"]),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key_and_what_was_given(write: Write, text: str, parts: list[str]) -> None:
     line = refusal(write(text))
-    for part in parts:
-        assert part in line
-
-
-@pytest.mark.parametrize("sample", ["half", "50", "[1]", "{per_type: 0}"])
-def test_a_sample_that_is_none_says_how_to_write_one(write: Write, sample: str) -> None:
-    line = refusal(write(f"dataset: {{sample: {sample}}}"))
-    assert line.startswith("dataset.sample")
-    assert "full" in line or "greater than or equal to 1" in line
-
-
-def test_a_config_cannot_be_changed() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        load_config(None).seed = 1  # type: ignore[misc]
+    assert [part for part in parts if part not in line] == []
 
 
 # --set
@@ -153,15 +104,14 @@ def test_a_setting_wins_over_the_file_and_leaves_the_rest_of_its_section(write: 
     ("settings", "sample"),
     [
         ([], SampleConfig(per_type=50, seed=42)),
-        (["dataset.sample=full"], "full"),
-        (["dataset.sample.per_type=3"], SampleConfig(per_type=3)),
         (["dataset.sample=full", "dataset.sample.per_type=3"], SampleConfig(per_type=3)),
         (["dataset.sample.per_type=3", "dataset.sample=full"], "full"),
         (["dataset.sample={per_type: 2, seed: 7}"], SampleConfig(per_type=2, seed=7)),
-        (["dataset.sample.per_type=3", "dataset.sample.seed=1"], SampleConfig(per_type=3, seed=1)),
+        (["dataset.questions=asked.csv"], "full"),
+        (["dataset.questions=asked.csv", "dataset.sample.per_type=5"], SampleConfig(per_type=5)),
     ],
 )
-def test_a_sample_is_full_or_stratified_whichever_was_said_last(
+def test_the_last_setting_of_a_sample_counts_and_all_questions_of_a_file_are_asked_without_one(
     settings: list[str], sample: SampleConfig | str
 ) -> None:
     assert load_config(None, settings).dataset.sample == sample
@@ -180,23 +130,10 @@ def test_the_last_value_counts_and_is_read_as_yaml(settings: list[str], answer: 
     assert load_config(None, settings).answer == answer
 
 
-def test_an_axis_of_the_matrix_keeps_its_dots() -> None:
-    config = load_config(None, ["matrix.answer.top_k=[1, 5]", "matrix.index.chunk_size=[64]"])
-    assert config.matrix == {"answer.top_k": (1, 5), "index.chunk_size": (64,)}
-
-
-@pytest.mark.parametrize(
-    ("matrix", "kept"),
-    [
-        *(("matrix:", {}), ("matrix: {}", {}), ("matrix: {answer.top_k: [1]}", {}), ("matrix: [1]", {})),
-        ("matrix: {seed: [1, 2]}", {"seed": (1, 2)}),
-    ],
-)
-def test_an_axis_can_be_set_over_whatever_the_file_says_and_leaves_the_others(
-    write: Write, matrix: str, kept: dict[str, object]
-) -> None:
+@pytest.mark.parametrize("matrix", ["matrix:", "matrix: {answer.top_k: [1], seed: [1, 2]}", "matrix: [1]"])
+def test_an_axis_can_be_set_over_the_file_and_leaves_the_others(write: Write, matrix: str) -> None:
     config = load_config(write(matrix), ["matrix.answer.top_k=[2]"])
-    assert config.matrix == {**kept, "answer.top_k": (2,)}
+    assert config.matrix == {**({"seed": (1, 2)} if "seed" in matrix else {}), "answer.top_k": (2,)}
 
 
 NO_SETTINGS = {
@@ -209,17 +146,6 @@ NO_SETTINGS = {
 @pytest.mark.parametrize(("setting", "said"), NO_SETTINGS.items())
 def test_a_setting_that_is_none_says_how_to_write_one(setting: str, said: str) -> None:
     assert said in refusal(None, setting)
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    st.dictionaries(
-        st.sampled_from("abcde"), st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.text("xyz", min_size=1)
-    )
-)
-def test_settings_say_the_same_as_the_file_they_could_stand_in(values: dict[str, object]) -> None:
-    written = [f"answer.{key}={yaml.safe_dump(value, default_flow_style=True)}" for key, value in values.items()]
-    assert load_config(None, written).answer == values
 
 
 # Files that cannot be read
@@ -248,20 +174,12 @@ def test_a_file_that_is_not_there_names_the_nearest_and_a_folder_is_none(write: 
     assert "Is a directory" in refusal(there.parent)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [
-        ("2026-13-45", "month must be in 1..12"),
-        ("!!int x", "invalid literal"),
-        ("!!timestamp x", "an impossible value"),
-        ("[" * 3000, "nested too deeply"),
-    ],
+    [("!!int x", "invalid literal"), ("!!timestamp x", "an impossible value"), ("[" * 3000, "nested too deeply")],
 )
-def test_a_value_that_yaml_cannot_make_is_one_line(write: Write, value: str, reason: str) -> None:
-    for line in (refusal(write(f"seed: {value}")), refusal(None, f"seed={value}")):
-        assert reason in line
-        assert "\n" not in line
+def test_a_value_that_yaml_cannot_make_is_one_line(value: str, reason: str) -> None:
+    assert reason in refusal(None, f"seed={value}")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +187,6 @@ def test_a_value_that_yaml_cannot_make_is_one_line(write: Write, value: str, rea
     [
         "!!python/object/apply:os.system ['touch {marker}']",
         "!!python/object/new:os.system ['touch {marker}']",
-        "!!python/name:os.system",
     ],
 )
 def test_a_tag_that_would_run_code_is_refused_and_runs_nothing(write: Write, tmp_path: Path, value: str) -> None:
@@ -290,20 +207,10 @@ def test_a_key_where_its_variable_should_be_named_is_refused_without_repeating_i
     assert "hunter2" not in line
 
 
-def test_every_question_of_a_file_is_asked_unless_a_sample_is_named() -> None:
-    assert BenchConfig.model_validate({"dataset": {"questions": "asked.csv"}}).dataset.sample == "full"
-    sampled = {"questions": "asked.csv", "sample": {"per_type": 5}}
-    assert BenchConfig.model_validate({"dataset": sampled}).dataset.sample == SampleConfig(per_type=5)
-    assert BenchConfig().dataset.sample == SampleConfig()
-
-
 def test_a_key_in_quotes_may_hold_dots_and_signs_of_equality() -> None:
     name = "http://127.0.0.1:8000/a=b"
     config = load_config(None, [f'per_system."{name}".answer.version=2024-05'])
     assert config.per_system[name].answer == {"version": "2024-05"}
-
-
-def test_a_quotation_mark_that_is_missing_is_told() -> None:
     with pytest.raises(ConfigError, match="write it as key=value"):
         load_config(None, ['per_system."http://h.answer.version=1'])
     with pytest.raises(ConfigError, match="a quotation mark is missing"):

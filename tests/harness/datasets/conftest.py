@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from harness.datasets import hub_rows, local_files
+from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetSpec, RawDataset
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
+
+
+def file_entries(*rows: Mapping[str, object]) -> list[FileEntry]:
+    return [FileEntry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
 
 
 def _refuse(table: hub_rows.HubTable) -> Sequence[Mapping[str, object]]:

@@ -19,12 +19,8 @@ def make_raw(types: list[str]) -> RawDataset:
     documents = tuple(Document(doc_id=f"d{n}", text=f"text {n}") for n in range(len(types) + 3))
     rows = []
     for n, query_type in enumerate(types):
-        reference = Reference(
-            query_id=f"q{n}",
-            query_type=query_type,
-            answers=("a",),
-            evidence=(Evidence(doc_id=f"d{n}", fact="text"),),
-        )
+        evidence = (Evidence(doc_id=f"d{n}", fact="text"),)
+        reference = Reference(query_id=f"q{n}", query_type=query_type, answers=("a",), evidence=evidence)
         rows.append(DatasetRow(Query(query_id=f"q{n}", text=f"question {n}"), reference, (f"d{n}",)))
     return RawDataset(documents, tuple(rows), ("a note of the loader",))
 
@@ -44,7 +40,9 @@ EXAMPLES = settings(max_examples=50, deadline=None)
 
 @EXAMPLES
 @given(TYPES, st.integers(1, 12), SEEDS)
-def test_a_sample_is_stratified_in_data_set_order_and_repeatable(types: list[str], size: int, seed: int) -> None:
+def test_a_sample_is_stratified_repeatable_in_order_and_a_part_of_a_larger_one(
+    types: list[str], size: int, seed: int
+) -> None:
     raw = make_raw(types)
     got = draw(raw, QuerySample(size, seed))
     everything = Counter(types)
@@ -56,6 +54,10 @@ def test_a_sample_is_stratified_in_data_set_order_and_repeatable(types: list[str
     assert [query.query_id for query in got.queries] == [reference.query_id for reference in got.references]
     assert got.type_mix == everything
     assert got == draw(raw, QuerySample(size, seed))
+    assert {*got.queries} <= {*draw(raw, QuerySample(size + 1, seed)).queries}
+    cited = draw(raw, QuerySample(size, seed), cited=True)
+    assert [document.doc_id for document in cited.documents] == [f"d{query.query_id[1:]}" for query in got.queries]
+    assert got.documents == raw.documents
 
 
 @EXAMPLES
@@ -78,15 +80,6 @@ def test_queries_are_asked_or_held_out_and_a_larger_sample_holds_out_the_same(
 
 @EXAMPLES
 @given(TYPES, st.integers(1, 12), SEEDS)
-def test_a_larger_sample_keeps_what_a_smaller_one_drew(types: list[str], size: int, seed: int) -> None:
-    raw = make_raw(types)
-    small = {query.query_id for query in draw(raw, QuerySample(size, seed)).queries}
-    large = {query.query_id for query in draw(raw, QuerySample(size + 1, seed)).queries}
-    assert small <= large
-
-
-@EXAMPLES
-@given(TYPES, st.integers(1, 12), SEEDS)
 def test_a_further_type_leaves_the_draws_of_the_others_alone(types: list[str], size: int, seed: int) -> None:
     with_more = make_raw(types + ["aa", "z"] * 5)
     before = draw(make_raw(types), QuerySample(size, seed)).queries
@@ -99,37 +92,20 @@ def test_a_further_type_leaves_the_draws_of_the_others_alone(types: list[str], s
     assert kept == before
 
 
-@EXAMPLES
-@given(TYPES, st.integers(1, 12), SEEDS)
-def test_cited_documents_are_those_of_the_sampled_rows_in_order(types: list[str], size: int, seed: int) -> None:
-    raw = make_raw(types)
-    got = draw(raw, QuerySample(size, seed), cited=True)
-    assert [document.doc_id for document in got.documents] == [f"d{query.query_id[1:]}" for query in got.queries]
-    assert draw(raw, QuerySample(size, seed)).documents == raw.documents
-
-
-def test_another_seed_draws_other_queries() -> None:
-    raw = make_raw(["a"] * 200)
-    draws = {draw(raw, QuerySample(10, seed)).queries for seed in range(20)}
-    assert len(draws) == 20
-
-
-def test_the_draw_is_the_same_on_every_machine_and_python() -> None:
+def test_the_draw_is_the_same_on_every_machine_and_another_one_for_another_seed() -> None:
     got = draw(make_raw(["a", "b"] * 20), QuerySample(3, 42))
     assert [query.query_id for query in got.queries] == ["q4", "q6", "q13", "q27", "q30", "q37"]
+    raw = make_raw(["a"] * 200)
+    assert len({draw(raw, QuerySample(10, seed)).queries for seed in range(20)}) == 20
 
 
-def test_without_a_sample_every_query_is_taken() -> None:
+def test_all_queries_are_taken_without_a_sample_and_of_a_type_with_too_few() -> None:
     raw = make_raw(["a", "b", "a"])
     got = draw(raw, None)
     assert got.queries == tuple(row.query for row in raw.rows)
     assert got.references == tuple(row.reference for row in raw.rows)
-    assert got.documents == raw.documents
-    assert got.notes == raw.notes
+    assert (got.documents, got.notes) == (raw.documents, raw.notes)
     assert (got.name, got.subset) == ("toy", "small")
-
-
-def test_too_few_queries_of_a_type_are_all_taken_with_a_note() -> None:
     got = draw(make_raw(["a"] * 5 + ["b"] * 2), QuerySample(3, 1))
     assert [note.rpartition(": ")[2] for note in got.notes if "type" in note] == ["2 b"]
     assert got.notes[0] == "a note of the loader"
@@ -153,17 +129,13 @@ def test_the_first_subset_is_the_default_and_an_unknown_one_is_refused_before_an
         select(spec, make_raw(["a"]), subset="larg", sample=None, corpus="full")
 
 
-def test_a_data_set_without_queries_or_documents_is_a_data_error() -> None:
-    empty = dataclasses.replace(make_raw(["a"]), rows=())
+def test_a_data_set_that_is_empty_or_contradicts_itself_is_refused() -> None:
     with pytest.raises(DataError, match="leaves no query"):
-        draw(empty, None)
+        draw(dataclasses.replace(make_raw(["a"]), rows=()), None)
     null = Reference(query_id="q0", query_type="null", answers=("x",))
     rows = (DatasetRow(Query(query_id="q0", text="?"), null, ()),)
     with pytest.raises(DataError, match="leaves no document"):
         draw(RawDataset(make_raw(["a"]).documents, rows), None, cited=True)
-
-
-def test_a_data_set_that_contradicts_itself_is_refused() -> None:
     raw = make_raw(["a", "b"])
     first, second = raw.rows
     other = first.reference.model_copy(update={"query_id": "q9"})
@@ -217,10 +189,6 @@ def test_queries_are_selected_by_id_in_data_set_order_over_every_document() -> N
     assert (chosen.documents, chosen.type_mix) == (whole.documents, whole.type_mix)
     assert chosen.digest not in {whole.digest, select_queries(whole, ["q0"]).digest}
     assert select_queries(whole, ["q0", "q1", "q2"]) == whole
-
-
-def test_a_selection_of_nothing_or_of_what_is_not_there_is_refused() -> None:
-    whole = draw(make_raw(["a"]), None)
     with pytest.raises(DataError, match="has no query 'q9'"):
         select_queries(whole, ["q0", "q9"])
     with pytest.raises(DataError, match="without a query"):

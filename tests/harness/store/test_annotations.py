@@ -15,13 +15,10 @@ def run(tmp_path: Path) -> RunDir:
     return labelled_run(tmp_path, n=4)
 
 
-def test_the_last_of_what_was_said_of_the_same_counts(run: RunDir) -> None:
+def test_the_last_label_of_the_same_answer_counts_and_an_annotator_works_once_at_a_time(run: RunDir) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 1, "q001": 2})
     keep_labels(run, "ada", "faithfulness", {"q000": 5})
     assert [(one.query_id, one.label) for one in read_annotations(run)] == [("q000", 5), ("q001", 2)]
-
-
-def test_the_same_annotator_is_at_work_once(run: RunDir) -> None:
     with (
         opened_annotations(run, "ada"),
         pytest.raises(StoreError, match="another process"),
@@ -30,7 +27,7 @@ def test_the_same_annotator_is_at_work_once(run: RunDir) -> None:
         pass
 
 
-def test_a_line_that_a_kill_tore_is_passed_over_and_cut_by_the_next_writer(run: RunDir) -> None:
+def test_a_torn_line_is_ignored_and_cut_by_the_next_writer(run: RunDir) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 1, "q001": 2})
     path = run.path / "annotations" / "ada.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
@@ -39,11 +36,8 @@ def test_a_line_that_a_kill_tore_is_passed_over_and_cut_by_the_next_writer(run: 
     assert [one.query_id for one in read_annotations(run)] == ["q000", "q002"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [('"label":1', '"label":5'), ('"label":1', '"label":9'), ('"q000"', '"q003"'), (',"check"', ',"x"')],
-)
-def test_a_line_that_was_changed_is_told_with_its_number(run: RunDir, old: str, new: str) -> None:
+@pytest.mark.parametrize(("old", "new"), [('"label":1', '"label":5'), (',"check"', ',"x"')])
+def test_a_changed_line_is_reported_with_its_number(run: RunDir, old: str, new: str) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 1})
     path = run.path / "annotations" / "ada.jsonl"
     path.write_text(path.read_text().replace(old, new))
@@ -61,15 +55,12 @@ def test_labels_of_another_run_are_not_taken_for_those_of_this_one(run: RunDir, 
         read_annotations(run)
 
 
-def test_nothing_is_written_through_a_link(run: RunDir, tmp_path: Path) -> None:
+def test_labels_are_not_written_through_a_link_or_under_an_invalid_name(run: RunDir, tmp_path: Path) -> None:
+    for name in ("", "../ada", ".ada", "a b", "a" * 61):
+        with pytest.raises(ConfigError, match="--annotator"), opened_annotations(run, name):
+            pass
     (tmp_path / "elsewhere").mkdir()
     (run.path / "annotations").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="is a link"):
         keep_labels(run, "ada", "faithfulness", {"q000": 1})
     assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["", "../ada", ".ada", "a b", "a" * 61, "a/b"])
-def test_a_name_that_is_no_file_name_is_one_line(run: RunDir, name: str) -> None:
-    with pytest.raises(ConfigError, match="--annotator"), opened_annotations(run, name):
-        pass

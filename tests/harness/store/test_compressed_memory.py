@@ -1,6 +1,7 @@
 """Records that are held by the hundred thousand, and what they say afterwards."""
 
 import pytest
+from records import run_record
 
 from harness.core.records import Cost, Evidence, Prediction, Query, Reference, RunRecord, Usage
 from harness.store import CompressedByKey, SampleRow
@@ -15,10 +16,7 @@ def _kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 def _record(query_id: str, attempt: int = 1) -> RunRecord:
     cost = Cost(wall_s=1 / 3, usage={"generator": Usage(calls=1, input_tokens=10**15)}, stages_s={"retrieve": 0.5})
-    said = Prediction(answer="Yes")
-    return RunRecord(
-        query_id=query_id, repeat=0, status="ok", prediction=said, cost=cost, attempt=attempt, started_at=""
-    )
+    return run_record(query_id, Prediction(answer="Yes"), attempt=attempt, cost=cost)
 
 
 def _row(query_id: str) -> SampleRow:
@@ -27,8 +25,8 @@ def _row(query_id: str) -> SampleRow:
     return SampleRow(query=Query(query_id=query_id, text="Is it so?"), reference=reference)
 
 
-def test_what_comes_out_of_a_pack_is_what_went_in() -> None:
-    for n in (0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 3):
+def test_compressed_records_are_read_back_as_they_were() -> None:
+    for n in (0, 1, BLOCK, 2 * BLOCK + 3):
         records = [_record(f"q{number}") for number in range(n)]
         rows = [_row(f"q{number}") for number in range(n)]
         for kind, listed in ((RunRecord, records), (SampleRow, rows)):
@@ -51,11 +49,10 @@ def test_of_two_records_under_one_key_the_later_counts_at_its_own_place() -> Non
     assert [record.query_id for record in records.values()] == list(records)
     assert [records["q0"].attempt, records["q1"].attempt] == [2, 1]
     assert "q2" in records
-    assert "x" not in records
     assert records.get("x") is None
 
 
-def test_packs_of_the_same_are_the_same() -> None:
+def test_equal_records_are_the_same_in_any_order() -> None:
     def packed(ids: list[str]) -> CompressedByKey[str, SampleRow]:
         rows: CompressedByKey[str, SampleRow] = CompressedByKey(SampleRow)
         for query_id in ids:

@@ -11,9 +11,9 @@ from records import index_record
 from scoring import evaluation
 
 from harness.core.records import Score
-from harness.store import Done, RunDir, SampleRow, atomic_files
+from harness.store import Done, RunDir, SampleRow, atomic_files, checksums
 
-from .conftest import MakeManifest, MakeRecord, refusal
+from .conftest import MakeRecord, refusal
 
 QUERIES = tuple(f"q{number}" for number in range(1, 6))
 AGAIN = "run the same command again"
@@ -25,33 +25,15 @@ def queries() -> tuple[str, ...]:
 
 
 @pytest.fixture
-def make_run(
-    tmp_path: Path,
-    make_manifest: MakeManifest,
-    make_record: MakeRecord,
-    sample: list[SampleRow],
-) -> Callable[..., RunDir]:
-    """make_run(name): a finished and scored run of five queries."""
-
-    def make(name: str = "demo--naive--0123456789ab") -> RunDir:
-        manifest = make_manifest(name).model_copy(update={"dataset": {"n_queries": len(QUERIES)}})
-        run = RunDir.create(tmp_path / "results", manifest, sample)
-        run.write_index(index_record(built_by=name))
-        for query in QUERIES:
-            run.append_record(make_record(query, answer=f"{query} of {name}"))
-        run.append_resources("time,rss_bytes", "1,2")
-        for evaluator in ("answer", "retrieval"):
-            measured = evaluation(evaluator).model_copy(update={"measures": (f"{evaluator}_m",)})
-            run.write_scores(measured, scores(f"{evaluator}_m"))
-        close(run)
-        return run
-
-    return make
-
-
-@pytest.fixture
-def run(make_run: Callable[..., RunDir]) -> RunDir:
-    return make_run()
+def run(run: RunDir, make_record: MakeRecord) -> RunDir:
+    """A finished and scored run of five queries."""
+    run.write_index(index_record(built_by=run.run_id))
+    run.append_records(make_record(query, answer=f"{query} of {run.run_id}") for query in QUERIES)
+    run.append_resources("time,rss_bytes", "1,2")
+    for evaluator in ("answer", "retrieval"):
+        run.write_scores(evaluation(evaluator), scores(f"{evaluator}_m"))
+    close(run)
+    return run
 
 
 def scores(measure: str) -> list[Score]:
@@ -96,13 +78,10 @@ def damage(path: Path, how: str) -> None:
 # What closes what
 
 
-@pytest.mark.parametrize("how", ["emptied", "torn", "a line twice"])
-def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_again(
-    run: RunDir, sample: Sequence[SampleRow], how: str
-) -> None:
+def test_a_damaged_sample_is_refused_and_written_again(run: RunDir, sample: Sequence[SampleRow]) -> None:
     path = run.path / "sample.jsonl"
     whole = path.read_bytes()
-    damage(path, how)
+    damage(path, "a line twice")
     line = refusal(RunDir(run.path).sample)
     assert str(path) in line
     assert AGAIN in line
@@ -115,15 +94,12 @@ def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_ag
     [
         ("answer.jsonl", "torn"),
         ("answer.jsonl", "gone"),
-        ("answer.json", "emptied"),
         ("answer.json", "another letter"),
         ("answer.json", "another checksum"),
         ("answer.json", "gone"),
     ],
 )
-def test_scores_that_are_not_what_made_them_closed_are_refused_and_made_again(
-    run: RunDir, name: str, how: str
-) -> None:
+def test_damaged_scores_are_refused_and_made_again(run: RunDir, name: str, how: str) -> None:
     path = run.path / "scores" / name
     if how == "gone":
         path.unlink()
@@ -173,20 +149,15 @@ def test_a_json_file_that_was_changed_by_hand_is_one_line_with_the_cheapest_way_
     line = refusal(lambda: read(RunDir(run.path)))
     assert str(run.path) in line
     assert way_out in line or "has schema" in line
-
-
-def test_the_index_record_of_another_run_is_refused(run: RunDir) -> None:
-    index = run.index()
-    assert index is not None
-    run.write_index(index.model_copy(update={"index_id": "1" * 12}))
-    assert "belongs to another index" in refusal(run.index)
+    run.write_index(index_record(index_id="1" * 12))
+    assert name == "manifest.json" or "belongs to another index" in refusal(run.index)
 
 
 # Records
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_answered_again(
+def test_damaged_records_are_refused_and_missing_ones_answered_again(
     run: RunDir, make_record: MakeRecord, how: str
 ) -> None:
     path = run.path / "records.jsonl"
@@ -211,7 +182,7 @@ def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_ans
 
 
 @pytest.mark.parametrize(("how", "lost"), [("a line twice", 0), ("another letter", 1), ("torn", 1)])
-def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_aside(
+def test_an_unfinished_run_loses_the_damaged_record_alone_and_keeps_it_aside(
     run: RunDir, how: str, lost: int
 ) -> None:
     run.reopen()
@@ -233,7 +204,7 @@ def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_asid
     ("name", "how"),
     [("done.json", "torn"), ("done.json", "gone"), ("index.json", "emptied"), ("index.json", "gone")],
 )
-def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, name: str, how: str) -> None:
+def test_a_damaged_completion_marker_or_index_record_is_made_again(run: RunDir, name: str, how: str) -> None:
     path = run.path / name
     if how == "gone":
         path.unlink()
@@ -246,15 +217,11 @@ def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, 
     assert len(again.records()) == 5
 
 
-def test_a_reader_sees_a_run_that_is_reopened_meanwhile_as_not_done(
+def test_a_run_that_is_reopened_while_it_is_checked_is_not_done(
     run: RunDir, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = RunDir(run.path)
     run.append_record(make_record("q1", attempt=2))
-    checked = RunDir.intact_statuses
-
-    from harness.store import checksums
-
     check = checksums.check_closed
 
     def reopened_before(*given: object) -> None:
@@ -263,7 +230,7 @@ def test_a_reader_sees_a_run_that_is_reopened_meanwhile_as_not_done(
 
     monkeypatch.setattr(checksums, "check_closed", reopened_before)
     assert reader.done() is None
-    assert len(checked(reader)) == 5
+    assert len(reader.intact_statuses()) == 5
 
 
 # Without checksums
@@ -282,11 +249,9 @@ def unsealed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "read"),
     [
-        ("manifest.json", RunDir.manifest),
         ("manifest.json", RunDir.sample),
         ("index.json", RunDir.index),
         ("done.json", RunDir.done),
-        ("scores/answer.json", RunDir.evaluations),
         ("scores/answer.json", RunDir.scores),
     ],
 )
@@ -314,15 +279,9 @@ def test_records_without_checksums_are_refused_and_answered_again(run: RunDir) -
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("identity", {"dataset": 3}),
         ("identity", {"dataset": {"name": []}}),
-        ("identity", {"system": "naive"}),
         ("identity", {"models": {"generator": "gpt"}}),
-        ("identity", {"repeats": "many"}),
-        ("dataset", {"digest": 3}),
-        ("dataset", {"type_mix": [1]}),
         ("dataset", {"n_queries": True}),
-        ("dataset", {"notes": "a"}),
         ("config", []),
     ],
 )

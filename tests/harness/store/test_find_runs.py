@@ -1,13 +1,12 @@
 """Which runs a name on the command line means."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import ConfigError
-from harness.store import Done, Manifest, RunDir, find_runs
+from harness.store import Done, RunDir, find_runs
 
 from .conftest import MakeManifest
 
@@ -34,29 +33,27 @@ def refusal(results: Path, name: str) -> str:
     return str(caught.value)
 
 
-def test_no_name_means_every_run_in_order_and_nothing_that_is_none(results: Path) -> None:
+def test_a_run_is_found_by_a_unique_part_of_its_id_and_without_a_name_all_are(
+    results: Path, make_manifest: MakeManifest
+) -> None:
     assert found(results) == [KG, NAIVE, OTHER]
+    names = {KG: KG, "demo--k": KG, "aaaa": KG, "ms_": OTHER, "bbbbbbbbbbbc": OTHER, "bbbb": NAIVE}
+    assert {name: found(results, name) for name in names} == {name: [run] for name, run in names.items()}
+    # A system means the run of that system, not of one whose name contains it.
+    RunDir.create(results, make_manifest("demo--my-kg--cccccccccccc"), [])
+    assert found(results, "kg") == [KG]
 
 
-@pytest.mark.parametrize(
-    ("name", "run"),
-    [(KG, KG), ("demo--k", KG), ("aaaa", KG), ("ms_", OTHER), ("bbbbbbbbbbbc", OTHER), ("bbbb", NAIVE)],
-)
-def test_a_run_is_found_by_its_id_or_the_unique_beginning_or_end_of_it(results: Path, name: str, run: str) -> None:
-    assert found(results, name) == [run]
-
-
-@pytest.mark.parametrize("shape", ["{}", "{}/", "./{}"])
-def test_a_run_is_found_by_its_path_wherever_it_lies(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str
+def test_a_run_is_found_by_its_path_in_any_folder(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(results)
-    (run,) = find_runs(tmp_path / "elsewhere", [shape.format(KG)])
-    assert run.path == results / KG
-    assert run.run_id == KG
+    for name in (KG, f"./{KG}/"):
+        (run,) = find_runs(tmp_path / "elsewhere", [name])
+        assert (run.path, run.run_id) == (results / KG, KG)
 
 
-def test_a_name_that_fits_several_runs_is_refused_with_what_tells_them_apart(
+def test_a_name_that_matches_several_runs_is_refused_with_how_they_differ(
     results: Path, make_manifest: MakeManifest
 ) -> None:
     assert all(f"{run[-12:]} {run.split('--')[1]}" in refusal(results, "demo--") for run in (KG, NAIVE))
@@ -80,7 +77,7 @@ def test_a_name_that_fits_several_runs_is_refused_with_what_tells_them_apart(
     assert "top_k" not in line and "plain" not in " ".join(listed.values())
 
 
-def test_of_many_runs_that_a_name_fits_the_first_are_listed_and_the_command_that_lists_all(
+def test_the_first_of_many_matching_runs_are_listed_damaged_ones_by_their_ids(
     results: Path, make_manifest: MakeManifest
 ) -> None:
     for number in range(7):
@@ -88,19 +85,16 @@ def test_of_many_runs_that_a_name_fits_the_first_are_listed_and_the_command_that
     line = refusal(results, "many")
     assert line.count("0000000000") == 5
     assert f"runs list --results {results}" in line
-
-
-def test_a_damaged_run_among_those_that_a_name_fits_is_listed_by_its_id(results: Path) -> None:
-    (results / KG / "manifest.json").write_text("[")
-    assert KG[-12:] in refusal(results, "demo--")
-
-
-def test_an_unknown_name_is_refused_with_the_nearest_one(results: Path) -> None:
+    (results / "demo--many--000000000000" / "manifest.json").write_text("[")
+    assert "000000000000" in refusal(results, "many")
     wrong = "demo--kg--aaaaaaaaaaab"
     assert refusal(results, wrong) == f"no run '{wrong}' under {results}: did you mean '{KG}'?"
 
 
-def test_a_copy_is_no_second_run(results: Path) -> None:
+def test_a_copy_is_not_a_second_run(results: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(results / KG)
+    assert [run.path.resolve() for run in find_runs(results, [KG, KG, str(link)])] == [results / KG] * 3
     copy = results / "zz-kept"
     shutil.copytree(results / KG, copy)
     assert found(results) == [KG, NAIVE, OTHER]
@@ -112,34 +106,15 @@ def test_a_copy_is_no_second_run(results: Path) -> None:
     )
 
 
-def test_a_run_named_twice_or_by_a_link_is_no_copy(results: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(results / KG)
-    assert [run.path.resolve() for run in find_runs(results, [KG, KG, str(link)])] == [results / KG] * 3
-
-
-def test_the_name_of_a_run_or_a_unique_part_of_it_means_that_run(results: Path) -> None:
+def test_a_run_is_found_by_its_name_also_if_it_was_finished_before(results: Path) -> None:
+    finished = RunDir(results / OTHER)
+    finished.mark_done(Done(n_expected=0, n_ok=0, n_error=0, finished_at="2026-11-20"))
     RunDir(results / NAIVE).rename("trial1")
     RunDir(results / OTHER).rename("kg")
     assert found(results, "trial1", "rial") == [NAIVE, NAIVE]
     assert found(results, "kg") == [OTHER]  # A whole name means more than a part of an id.
+    assert RunDir(results / OTHER).done() == finished.done() is not None
     RunDir(results / KG).rename("trial2")
     line = refusal(results, "trial")
     assert "trial1 naive" in line
     assert "trial2 kg" in line
-
-
-def test_a_system_means_the_run_of_that_system_and_not_of_one_whose_name_contains_it(
-    results: Path, make_manifest: Callable[..., Manifest]
-) -> None:
-    RunDir.create(results, make_manifest("demo--my-kg--cccccccccccc"), [])
-    assert found(results, "kg") == [KG]
-
-
-def test_a_finished_run_that_is_renamed_is_still_finished(results: Path) -> None:
-    run = RunDir(results / KG)
-    run.mark_done(Done(n_expected=0, n_ok=0, n_error=0, finished_at="2026-11-20"))
-    run.rename("trial1")
-    again = RunDir(results / KG)
-    assert again.manifest().name == "trial1"
-    assert again.done() == run.done() is not None

@@ -139,7 +139,7 @@ def full_disk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.mark.parametrize("what", ["records", "atomic", "scores"])
-def test_a_full_disk_is_one_line_and_every_file_is_as_good_as_before(full_disk: dict[str, Any], what: str) -> None:
+def test_a_full_disk_is_one_line_and_every_file_is_as_before(full_disk: dict[str, Any], what: str) -> None:
     found = full_disk[what]
     assert full_disk["reason"] in found["line"]
     assert "then run the same command again, it resumes" in found["line"]

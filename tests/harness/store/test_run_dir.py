@@ -4,9 +4,9 @@ import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
+from records import known
 from scoring import evaluation
 
 from harness.core.errors import StoreError
@@ -16,21 +16,10 @@ from harness.store import SCHEMA_VERSION, Dialect, Dialects, Done, RunDir, Sampl
 from .conftest import MakeManifest, MakeRecord, refusal
 
 
-def test_a_new_run_has_its_manifest_and_its_sample(
-    run: RunDir, make_manifest: MakeManifest, sample: list[SampleRow]
-) -> None:
-    assert run.run_id == "demo--naive--0123456789ab"
-    assert run.manifest() == make_manifest()
-    assert run.sample() == sample
-    assert run.records() == {}
-    assert run.index() is None
-    assert run.done() is None
-
-
-def test_the_manifest_is_written_after_the_sample(
+def test_a_new_run_has_its_sample_and_then_its_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_manifest: MakeManifest, sample: list[SampleRow]
 ) -> None:
-    """Where a manifest stands, the sample is complete."""
+    """If there is a manifest, the sample is complete."""
     order = []
     replace = Path.replace
 
@@ -39,11 +28,13 @@ def test_the_manifest_is_written_after_the_sample(
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", watched)
-    RunDir.create(tmp_path, make_manifest(), sample)
+    run = RunDir.create(tmp_path, make_manifest(), sample)
     assert order == ["sample.jsonl", "manifest.json"]
+    assert (run.run_id, run.manifest(), run.sample()) == ("demo--naive--0123456789ab", make_manifest(), sample)
+    assert (run.records(), run.index(), run.done()) == ({}, None, None)
 
 
-def test_a_run_that_is_there_is_opened_and_left_as_it_is(
+def test_an_existing_run_is_opened_unchanged_unless_its_identity_is_another(
     run: RunDir, make_manifest: MakeManifest, make_record: MakeRecord
 ) -> None:
     run.append_record(make_record("q1"))
@@ -52,31 +43,23 @@ def test_a_run_that_is_there_is_opened_and_left_as_it_is(
     again = RunDir.create(run.path.parent, later, [])
     assert {path.name: path.read_bytes() for path in again.path.iterdir()} == before
     assert list(again.records()) == [("q1", 0)]
-
-
-def test_the_same_id_with_another_identity_is_refused(run: RunDir, make_manifest: MakeManifest) -> None:
     line = refusal(lambda: RunDir.create(run.path.parent, make_manifest(seed=1), []))
     assert line == f"{run.path} contains another run with the same id: move it away or use another --results"
 
 
-@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1, "5"])
-def test_another_schema_is_refused_in_one_line(run: RunDir, version: object) -> None:
+def test_another_schema_or_no_manifest_or_folder_is_refused_in_one_line(
+    run: RunDir, tmp_path: Path, make_record: MakeRecord
+) -> None:
     path = run.path / "manifest.json"
     manifest = json.loads(path.read_text())
-    path.write_text(json.dumps({**manifest, "schema_version": version}))
-    line = refusal(run.manifest)
-    assert f"schema {version}," in line
-
-
-def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
+    for version in (SCHEMA_VERSION - 1, SCHEMA_VERSION + 1, "5"):
+        path.write_text(json.dumps({**manifest, "schema_version": version}))
+        assert f"schema {version}," in refusal(RunDir(run.path).manifest)
     assert "is not a run directory (no manifest.json)" in refusal(RunDir(tmp_path).manifest)
-
-
-def test_a_record_that_cannot_be_appended_is_one_line(tmp_path: Path, make_record: MakeRecord) -> None:
     assert "cannot append to" in refusal(lambda: RunDir(tmp_path / "gone").append_record(make_record("q1")))
 
 
-def test_the_record_of_the_highest_attempt_counts_wherever_it_stands(run: RunDir, make_record: MakeRecord) -> None:
+def test_the_record_of_the_highest_attempt_counts(run: RunDir, make_record: MakeRecord) -> None:
     written = [
         make_record("q1", attempt=1, ok=False),
         make_record("q2", attempt=3),
@@ -84,8 +67,7 @@ def test_the_record_of_the_highest_attempt_counts_wherever_it_stands(run: RunDir
         make_record("q1", repeat=1, attempt=1, ok=False),
         make_record("q2", attempt=2, ok=False),
     ]
-    for record in written:
-        run.append_record(record)
+    run.append_records(written)
     assert list(run.iter_records()) == written
     assert run.records() == {("q1", 0): written[2], ("q2", 0): written[1], ("q1", 1): written[3]}
 
@@ -141,34 +123,22 @@ PARTIAL = Done(n_expected=1, n_ok=1, n_error=0, finished_at="2026-01-01T00:00:00
 
 
 @pytest.fixture
-def answered_run(
-    tmp_path: Path, make_manifest: MakeManifest, make_record: MakeRecord, sample: list[SampleRow]
-) -> RunDir:
-    made = RunDir.create(tmp_path, make_manifest(), sample)
-    for row in sample:
-        made.append_record(make_record(row.query.query_id))
-    return made
-
-
-@pytest.fixture
-def partial(answered_run: RunDir, sample: list[SampleRow]) -> RunDir:
+def partial(run: RunDir, make_record: MakeRecord) -> RunDir:
     """Two answered queries, closed over the second."""
-    answered_run.mark_done(PARTIAL, [sample[1].query.query_id], "the time is over")
-    return answered_run
+    run.append_records([make_record("q1"), make_record("q2")])
+    run.mark_done(PARTIAL, ["q2"], "the time is over")
+    return run
 
 
-def shown(partial: RunDir) -> list[Any]:
+def shown(partial: RunDir) -> list[list[str]]:
     return [
         [row.query.query_id for row in partial.sample()],
         [record.query_id for record in partial.iter_records()],
     ]
 
 
-def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(
-    partial: RunDir, sample: list[SampleRow]
-) -> None:
-    own = sample[1].query.query_id
-    for named in (["to another run"], [own, "to another run"]):
+def test_queries_of_another_run_in_reach_json_are_one_line(partial: RunDir) -> None:
+    for named in (["to another run"], ["q2", "to another run"]):
         partial.reopen()
         partial.mark_done(PARTIAL, named, "the time is over")
         with pytest.raises(StoreError, match=r"reach\.json names queries that sample\.jsonl lacks: run the same"):
@@ -178,40 +148,25 @@ def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(
         assert len(partial.sample()) == 2
 
 
-def test_it_shows_those_alone_and_says_why(partial: RunDir, sample: list[SampleRow]) -> None:
-    (_, second) = [row.query.query_id for row in sample]
-    assert shown(partial) == [[second], [second]]
+def test_a_run_closed_early_shows_its_queries_alone_and_remembers_earlier_looks(partial: RunDir) -> None:
+    assert shown(partial) == [["q2"], ["q2"]]
     assert len(partial.intact_statuses()) == 2
-    reach = partial.reach()
-    assert reach is not None
+    reach = known(partial.reach())
     assert (reach.why, reach.looks) == ("the time is over", ())
-
-
-def test_open_again_it_shows_all_and_closed_over_all_it_remembers_the_look(
-    partial: RunDir, sample: list[SampleRow]
-) -> None:
-    ids = [row.query.query_id for row in sample]
     partial.reopen()
-    assert (shown(partial), partial.reach()) == ([ids, ids], None)
+    partial.mark_done(PARTIAL, ["q2"], "the time is over")
+    assert known(partial.reach()).looks == ()
+    partial.reopen()
+    both = ["q1", "q2"]
+    assert (shown(partial), partial.reach()) == ([both, both], None)
     partial.mark_done(PARTIAL)
-    reach = partial.reach()
-    assert reach is not None
-    assert (shown(partial), reach.query_ids, reach.why, reach.looks) == ([ids, ids], (), "", (1,))
+    reach = known(partial.reach())
+    assert (shown(partial), reach.query_ids, reach.why, reach.looks) == ([both, both], (), "", (1,))
 
 
-def test_closed_again_over_the_same_queries_is_no_other_look(partial: RunDir, sample: list[SampleRow]) -> None:
-    partial.reopen()
-    partial.mark_done(PARTIAL, [sample[1].query.query_id], "the time is over")
-    reach = partial.reach()
-    assert reach is not None
-    assert reach.looks == ()
-
-
-def test_damage_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(
-    partial: RunDir, sample: list[SampleRow]
-) -> None:
+def test_a_damaged_reach_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(partial: RunDir) -> None:
     path = partial.path / "reach.json"
-    path.write_text(path.read_text().replace(sample[1].query.query_id, sample[0].query.query_id))
+    path.write_text(path.read_text().replace("q2", "q1"))
     with pytest.raises(StoreError, match=r"reach\.json does not match its checksum"):
         partial.sample()
     assert any("reach.json" in line for line in partial.remove_damaged())
@@ -225,20 +180,11 @@ def test_damage_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(
 ALL = Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-01-01T00:00:00+00:00")
 
 
-def test_the_most_workers_that_ever_answered_at_once_are_kept(answered_run: RunDir) -> None:
-    assert answered_run.cluster_info() is None
+def test_the_largest_number_of_parallel_workers_is_kept(run: RunDir) -> None:
+    assert run.cluster_info() is None
     for n_workers in (3, 8, 2):
-        answered_run.keep_cluster_info(n_workers)
-    found = answered_run.cluster_info()
-    assert found is not None
-    assert found.n_workers == 8
-
-
-def test_one_that_is_damaged_is_not_read_as_of_one_machine(answered_run: RunDir) -> None:
-    answered_run.keep_cluster_info(3)
-    (answered_run.path / "spread.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StoreError, match=r"spread\.json"):
-        answered_run.cluster_info()
+        run.keep_cluster_info(n_workers)
+    assert known(run.cluster_info()).n_workers == 8
 
 
 # What servers refuse, kept for every process of a folder of results, and with the run that it is part of.
@@ -247,16 +193,20 @@ def test_one_that_is_damaged_is_not_read_as_of_one_machine(answered_run: RunDir)
 DIALECT = Dialect(sent_as={"temperature=0.0": None})
 
 
-def test_what_one_process_learns_the_next_knows(tmp_path: Path) -> None:
+def test_dialects_are_shared_by_processes_and_damage_is_one_line(tmp_path: Path) -> None:
     one, other = Dialects.under(tmp_path), Dialects.under(tmp_path)
     one.learn("m at u", lambda dialect: dialect.sending("temperature=0.0", None))
     other.learn("m at u", lambda dialect: dialect.taking(["seed"]))
     other.learn("n at u", lambda dialect: dialect.taking(["seed"]))
     assert Dialects.under(tmp_path).of("m at u") == Dialect(sent_as={"temperature=0.0": None}, taken=("seed",))
     assert one.of("n at u") == Dialect(taken=("seed",))
+    path = tmp_path / "dialects.json"
+    path.write_text(path.read_text().replace('seed"', 'sead"'))
+    line = refusal(lambda: Dialects.under(tmp_path).of("m at u"))
+    assert "dialects.json does not match its checksum" in line and "delete it: rejected parameters" in line
 
 
-def test_nothing_is_lost_where_many_learn_at_once(tmp_path: Path) -> None:
+def test_no_dialect_is_lost_if_many_are_learnt_at_once(tmp_path: Path) -> None:
     def learn(number: int) -> None:
         Dialects.under(tmp_path).learn("m at u", lambda dialect: dialect.taking([f"p{number:02}"]))
 
@@ -265,18 +215,8 @@ def test_nothing_is_lost_where_many_learn_at_once(tmp_path: Path) -> None:
     assert Dialects.under(tmp_path).of("m at u").taken == tuple(f"p{number:02}" for number in range(24))
 
 
-def test_a_damaged_file_is_one_line_that_says_the_way_out(tmp_path: Path) -> None:
-    Dialects.under(tmp_path).learn("m at u", lambda dialect: dialect.taking(["seed"]))
-    path = tmp_path / "dialects.json"
-    path.write_text(path.read_text().replace('seed"', 'sead"'))
-    with pytest.raises(
-        StoreError, match=r"dialects\.json does not match its checksum.*: delete it: rejected parameters"
-    ):
-        Dialects.under(tmp_path).of("m at u")
-
-
 @pytest.mark.parametrize("name", ["dialects.json", "spread.json"])
-def test_a_closed_run_is_closed_over_what_it_says_of_its_models_and_workers(run: RunDir, name: str) -> None:
+def test_a_closed_run_is_damaged_without_its_files_on_models_and_workers(run: RunDir, name: str) -> None:
     run.keep_dialect("generator", DIALECT)
     run.keep_cluster_info(3)
     run.mark_done(ALL)

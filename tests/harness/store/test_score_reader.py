@@ -7,7 +7,7 @@ import pytest
 from harness.core.errors import StoreError
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.store import RunDir
-from harness.store.score_files import ScoreLines, ScoreWriter
+from harness.store.score_files import ScoreLines
 
 MADE = EvaluationRecord(evaluator="made", version="1", measures=("m",), cost=Cost(wall_s=1.0))
 
@@ -25,9 +25,7 @@ def read(lines: ScoreLines) -> dict[int, Score]:
     return {place: one for batch in lines.batches() for place, one in zip(*batch, strict=True)}
 
 
-def test_every_score_is_found_again_by_its_place_whichever_are_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_score_is_found_again_by_its_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.store.score_files._BATCH_BYTES", 300)
     named = [[score(f"{name}{at}", "ü}\n{" * at) for at in range(7)] for name in ("a", "b")]
     paths = [written(tmp_path / f"{at}.jsonl", *own) for at, own in enumerate(named)]
@@ -47,9 +45,7 @@ def test_every_score_is_found_again_by_its_place_whichever_are_asked_for(
         (f"{score('x').model_dump_json()},{score('y').model_dump_json()}", "line 2 is damaged"),
     ],
 )
-def test_a_damaged_line_is_named_also_among_many_that_are_read_at_once(
-    tmp_path: Path, text: str, what: str
-) -> None:
+def test_a_damaged_line_is_named_among_many_that_are_read_at_once(tmp_path: Path, text: str, what: str) -> None:
     path = written(tmp_path / "m.jsonl", score("a"), score("b"))
     first, last = path.read_text().splitlines()
     path.write_text(f"{first}\n{text}\n{last}\n")
@@ -59,36 +55,25 @@ def test_a_damaged_line_is_named_also_among_many_that_are_read_at_once(
     assert "make them again" in str(caught.value)
 
 
-def test_scores_that_come_in_parts_are_there_at_the_end_and_as_if_they_had_come_at_once(tmp_path: Path) -> None:
+def test_scores_in_parts_appear_when_they_are_closed_and_as_if_written_at_once(tmp_path: Path) -> None:
     run, other = RunDir(tmp_path / "run"), RunDir(tmp_path / "other")
     other.write_scores(MADE, [score("b"), score("a")])
     with run.scores_to_write("made") as writer:
         writer.add([score("a")])
         assert run.scores() == []
         writer.add([score("b")])
+        with pytest.raises(ValueError, match="is not after"):
+            writer.add([score("a")])
         writer.close(MADE)
+    with pytest.raises(KeyboardInterrupt), run.scores_to_write("made") as writer:
+        writer.add([score("c")])
+        raise KeyboardInterrupt
+    assert sorted(path.name for path in (run.path / "scores").iterdir()) == ["made.json", "made.jsonl"]
     for name in ("made.jsonl", "made.json"):
         assert (run.path / "scores" / name).read_bytes() == (other.path / "scores" / name).read_bytes()
 
 
-def test_parts_that_were_not_closed_leave_what_was_there(tmp_path: Path) -> None:
-    run = RunDir(tmp_path / "run")
-    run.write_scores(MADE, [score("a")])
-    with pytest.raises(KeyboardInterrupt), run.scores_to_write("made") as writer:
-        writer.add([score("b")])
-        raise KeyboardInterrupt
-    assert [one.query_id for one in run.scores()] == ["a"]
-    assert sorted(path.name for path in (run.path / "scores").iterdir()) == ["made.json", "made.jsonl"]
-
-
-def test_parts_out_of_order_are_refused(tmp_path: Path) -> None:
-    with ScoreWriter(tmp_path / "scores", "made") as writer:
-        writer.add([score("b")])
-        with pytest.raises(ValueError, match="is not after"):
-            writer.add([score("a")])
-
-
-def test_places_of_a_file_that_was_changed_meanwhile_are_refused(tmp_path: Path) -> None:
+def test_offsets_in_a_file_that_was_changed_meanwhile_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "m.jsonl", score("a"), score("b"))
     lines = ScoreLines((path,), "fix")
     places = list(read(lines))

@@ -37,17 +37,12 @@ def test_a_last_line_torn_at_any_byte_is_refused_and_cut(tmp_path: Path, make_re
     assert path.read_bytes() == whole + last
 
 
-@pytest.mark.parametrize(
-    ("kept", "torn"),
-    [(b"", 65536), (b"", 200_000), (b"x\n", 1), (b"x\n", 65535), (b"x\n", 65537), (b"x" * 65536 + b"\n", 131072)],
-)
-def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(
-    tmp_path: Path, kept: bytes, torn: int
-) -> None:
+def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    path.write_bytes(kept + b"y" * torn)
-    assert atomic_files.repair_tail(path) is True
-    assert path.read_bytes() == kept
+    for kept, torn in ((b"", 65536), (b"", 200_000), (b"x\n", 65537), (b"x" * 65536 + b"\n", 131072)):
+        path.write_bytes(kept + b"y" * torn)
+        assert atomic_files.repair_tail(path) is True
+        assert path.read_bytes() == kept
 
 
 # Damage
@@ -57,9 +52,7 @@ def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(
     ("damage", "number"),
     [(b"{", 1), (b"", 3), (b'{"query_id": "q", "text": "t", "x": 1}', 1), (b"\xff\xfe", 3), (b"\x00" * 9, 1)],
 )
-def test_a_damaged_line_that_is_not_the_torn_last_one_is_named_by_its_number(
-    tmp_path: Path, damage: bytes, number: int
-) -> None:
+def test_a_damaged_line_before_the_last_is_named_by_its_number(tmp_path: Path, damage: bytes, number: int) -> None:
     path = tmp_path / "sample.jsonl"
     good = [Query(query_id=f"q{n}", text="?").model_dump_json().encode() for n in range(3)]
     path.write_bytes(b"\n".join([*good[: number - 1], damage, *good[number - 1 :]]) + b"\n")
@@ -93,25 +86,25 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(
     assert path.read_text() == "new\n"
 
 
-def test_the_text_is_on_the_disk_before_it_takes_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = []
-    fsync, replace = os.fsync, Path.replace
-
-    def told_fsync(descriptor: int) -> None:
-        steps.append("fsync")
-        fsync(descriptor)
+def test_a_text_is_on_the_disk_before_it_takes_the_name_and_a_line_when_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[object] = []
+    replace = Path.replace
 
     def told_replace(self: Path, target: Path) -> Path:
         steps.append("replace")
         return replace(self, target)
 
-    monkeypatch.setattr(os, "fsync", told_fsync)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append(os.fstat(descriptor).st_size))
     monkeypatch.setattr(Path, "replace", told_replace)
     atomic_files.write_atomic(tmp_path / "done.json", "new\n")
-    assert steps == ["fsync", "replace"]
+    for line in ("å\n", "b\n"):
+        atomic_files.append_bytes(tmp_path / "records.jsonl", line.encode())
+    assert steps == [4, "replace", 3, 5]
 
 
-def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path) -> None:
+def test_files_of_killed_writers_are_removed_and_those_of_a_working_writer_are_not(tmp_path: Path) -> None:
     path = tmp_path / "done.json"
     code = (
         "import os, signal, sys; from pathlib import Path; from harness.store import atomic_files as files\n"
@@ -122,8 +115,15 @@ def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert killed.returncode == -9
     assert path.read_text() == "old"
-    atomic_files.write_atomic(path, "newer")
-    assert path.read_text() == "newer"
+    (tmp_path / ".manifest.json.killed.partial").write_text("of another file")
+    with atomic_files.open_partial(path) as at_work:
+        at_work.write(b"whole")
+        atomic_files.write_atomic(path, "first")
+        assert {one.name for one in tmp_path.glob(".done*")} == {Path(at_work.name).name}
+        assert path.read_text() == "first"
+        Path(at_work.name).replace(path)
+    assert path.read_text() == "whole"
+    assert [one.name for one in tmp_path.glob(".*")] == [".manifest.json.killed.partial"]
 
 
 def test_two_processes_that_write_one_file_never_mix_their_texts(tmp_path: Path) -> None:
@@ -149,33 +149,6 @@ def test_two_processes_that_write_one_file_never_mix_their_texts(tmp_path: Path)
     assert [writer.wait() for writer in writers] == [0, 0]
     assert {*seen, path.read_text()} <= {"a" * 300_000, "b" * 300_000}
     assert [found.name for found in tmp_path.iterdir()] == ["corpus.jsonl"]
-
-
-def test_an_appended_line_is_on_the_disk_when_the_call_returns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, sizes = tmp_path / "records.jsonl", []
-    monkeypatch.setattr(os, "fsync", lambda fd: sizes.append(os.fstat(fd).st_size))
-    atomic_files.append_bytes(path, "å\n".encode())
-    atomic_files.append_bytes(path, b"b\n")
-    assert sizes == [3, 5]
-
-
-# Folders that cannot be written
-
-
-def test_what_killed_writers_left_is_removed_and_nothing_of_a_writer_at_work(tmp_path: Path) -> None:
-    path = tmp_path / "done.json"
-    (tmp_path / ".done.json.killed.partial").write_text("half")
-    (tmp_path / ".manifest.json.killed.partial").write_text("of another file")
-    with atomic_files.open_partial(path) as at_work:
-        at_work.write(b"whole")
-        atomic_files.write_atomic(path, "first")
-        assert {one.name for one in tmp_path.glob(".done*")} == {Path(at_work.name).name}
-        assert path.read_text() == "first"
-        Path(at_work.name).replace(path)
-    assert path.read_text() == "whole"
-    assert [one.name for one in tmp_path.glob(".*")] == [".manifest.json.killed.partial"]
 
 
 # One writer per directory, also across processes and after kill -9.
@@ -217,16 +190,13 @@ def test_the_lock_of_a_run_is_held_by_one_process_at_a_time(run: RunDir) -> None
         line = other_process(lock)
         assert line == f"another process is working in {run.path}: wait for it or stop it, then run again"
     assert other_process(lock) == "mine"
-
-
-def test_the_lock_is_free_again_after_an_exception(run: RunDir) -> None:
     with pytest.raises(KeyError), run.exclusive():
         raise KeyError
     with run.exclusive(wait_s=0):
         pass
 
 
-def test_who_waits_gets_the_lock_when_it_is_free(run: RunDir) -> None:
+def test_a_waiting_process_gets_the_lock_when_it_is_free(run: RunDir) -> None:
     held = subprocess.Popen([sys.executable, "-c", HOLD, str(run.path / ".lock")], stdout=subprocess.PIPE)
     with held:
         assert held.stdout

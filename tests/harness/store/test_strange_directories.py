@@ -105,9 +105,9 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "strange"),
-    [(name, STRANGE[(at + step) % 5]) for at, name in enumerate(FILES) for step in (0, 2)],
+    [(name, STRANGE[at % 5]) for at, name in enumerate([*FILES, *list(FILES)[:4]])],
 )
-def test_what_is_no_file_of_a_run_is_one_line_at_once(
+def test_a_file_of_a_run_that_is_no_regular_file_is_one_line_at_once(
     finished: RunDir, name: str, strange: Callable[[Path], None]
 ) -> None:
     path = finished.path / name
@@ -125,14 +125,12 @@ def test_what_is_no_file_of_a_run_is_one_line_at_once(
 @pytest.mark.parametrize(
     ("name", "strange"),
     [
-        ("sample.jsonl", a_pipe),
         ("sample.jsonl", endless),
         ("index.json", a_device),
         ("done.json", a_socket),
-        ("done.json", endless),
     ],
 )
-def test_what_a_run_can_make_again_replaces_what_is_no_file(
+def test_a_file_that_can_be_made_again_replaces_what_is_no_regular_file(
     finished: RunDir, name: str, strange: Callable[[Path], None]
 ) -> None:
     path, manifest, sample = finished.path / name, finished.manifest(), finished.sample()
@@ -147,58 +145,49 @@ def test_what_a_run_can_make_again_replaces_what_is_no_file(
     assert (run.sample(), len(run.records())) == (sample, 2)
 
 
-def test_records_that_end_in_an_endless_line_are_refused_by_their_writer(finished: RunDir) -> None:
-    with (finished.path / "records.jsonl").open("ab") as file:
-        file.truncate(1 << 40)
+def test_records_and_samples_of_resources_with_an_endless_line_are_refused(finished: RunDir) -> None:
+    for name in ("records.jsonl", "resources.csv"):
+        with (finished.path / name).open("ab") as file:
+            file.truncate(1 << 40)
     with pytest.raises(StoreError, match="ends with a line longer than 1,048,576 bytes: move it away"):
         finished.remove_damaged()
+    with pytest.raises(StoreError, match="delete it: the report then leaves out CPU and RAM"):
+        load_resources(finished.path / "resources.csv")
 
 
 @pytest.mark.parametrize("strange", STRANGE)
-def test_a_journal_that_is_no_file_is_one_line_for_its_writer_and_empty_for_estimates(
+def test_a_journal_or_log_that_is_no_regular_file_is_one_line_and_empty_for_estimates(
     tmp_path: Path, strange: Callable[[Path], None]
 ) -> None:
-    path = tmp_path / "calls.sqlite"
+    path, log = tmp_path / "calls.sqlite", tmp_path / "worker.log"
     strange(path)
     for shared in (False, True):
         with pytest.raises(StoreError, match=r"calls\.sqlite"):
             Journal(path, shared=shared).find(CallKey("index", "generator", "d", 0))
     assert latest_calls(path) == []
+    if strange is not endless:
+        strange(log)
+        with pytest.raises(StoreError, match=r"cannot write .*worker\.log"):
+            CleanedLog(log)
 
 
-@pytest.mark.parametrize("strange", STRANGE[:-1])
-def test_a_log_that_is_no_file_is_one_line(tmp_path: Path, strange: Callable[[Path], None]) -> None:
-    strange(tmp_path / "worker.log")
-    with pytest.raises(StoreError, match=r"cannot write .*worker\.log"):
-        CleanedLog(tmp_path / "worker.log")
-
-
-def test_samples_of_resources_without_an_end_are_refused(tmp_path: Path) -> None:
-    endless(tmp_path / "resources.csv")
-    with pytest.raises(StoreError, match="delete it: the report then leaves out CPU and RAM"):
-        load_resources(tmp_path / "resources.csv")
-
-
-@pytest.mark.parametrize("name", ["done.json", "tags.json", "scores/answer.json"])
-@pytest.mark.parametrize("strange", STRANGE)
-def test_a_run_with_what_is_no_file_has_no_fingerprint(
-    finished: RunDir, name: str, strange: Callable[[Path], None]
-) -> None:
-    assert finished.fingerprint()
-    (finished.path / name).unlink()
-    strange(finished.path / name)
-    with pytest.raises(StoreError, match=Path(name).name):
-        RunDir(finished.path).fingerprint()
-
-
-@pytest.mark.parametrize("name", ["manifest.json", "done.json"])
-@pytest.mark.parametrize("strange", STRANGE)
-def test_runs_are_found_beside_one_with_what_is_no_file(
+@pytest.mark.parametrize(
+    ("name", "strange"),
+    [
+        *[("done.json", a_socket), ("tags.json", a_folder), ("scores/answer.json", endless)],
+        *[("manifest.json", a_pipe), ("manifest.json", a_device)],
+    ],
+)
+def test_a_run_with_a_strange_file_has_no_fingerprint_and_is_found_beside_others(
     finished: RunDir, name: str, strange: Callable[[Path], None]
 ) -> None:
     other = write_run(finished.path.parent, ScoredRun(scores={}, name="demo--b--2"))
+    assert finished.fingerprint()
     (finished.path / name).unlink()
     strange(finished.path / name)
+    if name != "manifest.json":
+        with pytest.raises(StoreError, match=Path(name).name):
+            RunDir(finished.path).fingerprint()
     assert [run.run_id for run in find_runs(other.path.parent, [])] == [finished.run_id, other.run_id]
 
 
@@ -236,19 +225,16 @@ def test_nothing_is_written_through_a_link(
     (run.path / name).symlink_to(outside / ("mine.txt" if there else "new.txt"))
     with pytest.raises(StoreError, match=r"is a link.*: put the file itself there"):
         WRITERS[name](run, make_record("q1"))
-    assert as_it_was(outside)
-
-
-def test_records_are_not_mended_through_a_link(run: RunDir, outside: Path) -> None:
-    (run.path / RunFile.RECORDS).symlink_to(outside / "mine.txt")
-    with pytest.raises(StoreError, match="it is a link: put the file itself there"):
-        run.remove_damaged()
+    if name == RunFile.RECORDS and there:
+        with pytest.raises(StoreError, match="it is a link: put the file itself there"):
+            run.remove_damaged()
     assert as_it_was(outside)
 
 
 @pytest.mark.parametrize("name", ["sample.jsonl", "index.json", "estimate.json", "load.json", "done.json"])
 def test_a_link_that_is_written_anew_is_replaced(run: RunDir, outside: Path, name: str) -> None:
     sample, manifest = run.sample(), run.manifest()
+    (run.path / ".done.json.planted.partial").symlink_to(outside / "mine.txt")
     (run.path / name).unlink(missing_ok=True)
     (run.path / name).symlink_to(outside / "mine.txt")
     RunDir.create(run.path.parent, manifest, sample).remove_damaged()
@@ -270,14 +256,6 @@ def test_scores_are_not_written_into_a_linked_folder(finished: RunDir, outside: 
         pass
     assert as_it_was(outside)
     assert len(list(kept.iterdir())) == 2
-
-
-def test_a_part_of_a_file_that_was_planted_is_not_written_through(run: RunDir, outside: Path) -> None:
-    planted = run.path / ".done.json.planted.partial"
-    planted.symlink_to(outside / "mine.txt")
-    run.mark_done(Done(n_expected=2, n_ok=0, n_error=0, finished_at="2026-11-20"))
-    assert as_it_was(outside)
-    assert run.done() is not None
 
 
 def test_an_index_is_not_built_in_a_linked_folder(tmp_path: Path, outside: Path) -> None:

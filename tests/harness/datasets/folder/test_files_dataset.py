@@ -32,20 +32,16 @@ def test_a_folder_is_planned_from_python_and_the_same_files_elsewhere_are_the_sa
     here = rag.plan(docs=papers, questions="asked.jsonl", settings=SETTINGS)
     moved = papers.rename(papers.parent / "elsewhere")
     there = rag.plan(docs=str(moved), questions=papers.parent / "asked.jsonl", settings=SETTINGS)
-    assert [name.rpartition("--")[0] for name in (here["run_id"][0], there["run_id"][0])] == [
-        "papers--naive",
-        "elsewhere--naive",
-    ]
-    assert [name.rpartition("--")[2] for name in here["run_id"]] == [
-        name.rpartition("--")[2] for name in there["run_id"]
-    ]
+    names, digests = zip(*(one["run_id"][0].rsplit("--", 1) for one in (here, there)), strict=True)
+    assert names == ("papers--naive", "elsewhere--naive")
+    assert len({*digests}) == 1
     assert list(here["n_documents"]) == [1]
     (moved / "oven.txt").write_text("The oven was built in 1932.")
     changed = rag.plan(docs=moved, questions="asked.jsonl", settings=SETTINGS)
     assert list(changed["run_id"]) != list(here["run_id"])
 
 
-def test_without_questions_nothing_is_read_and_the_way_to_some_is_said(
+def test_without_questions_nothing_is_read_and_the_error_says_how_to_write_some(
     papers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dataset, "read_folder", None)
@@ -99,39 +95,26 @@ def test_questions_in_the_folder_are_no_document_and_a_part_is_found_by_its_quot
         dataset.load("default", dataset.FilesParams(path=papers, questions=asked), no_progress)
 
 
-def test_questions_about_other_documents_are_a_warning(papers: Path) -> None:
-    asked = papers.parent / "other.jsonl"
-    asked.write_text(
-        '{"question": "Capital of Peru?", "answers": ["Lima"]}\n{"question": "Open?", "answers": ["yes"]}\n'
-    )
-    read = dataset.load("default", dataset.FilesParams(path=papers, questions=asked), no_progress)
-    assert any(note.startswith("warning: none of the 1 ") and "Lima" in note for note in read.notes)
+FRENCH = "Le plan de la ville est dans le rapport et il est fini."
 
 
 @pytest.mark.parametrize(
-    ("embedder", "texts", "is_warned"),
+    ("embedder", "text", "is_warned"),
     [
-        (["provider=minilm"], ["Das Lager ist in der Stadt, und der Leiter hat den Plan."], True),
-        (["provider=minilm"], ["\u5009\u5eab\u306f\u5317\u306b\u3042\u308a\u307e\u3059\u3002"], True),
-        (["provider=minilm"], ["The store is in the town, and it has a plan.", "Oak 12"], False),
-        (
-            ["provider=ollama", "model=all-minilm:latest"],
-            ["Le plan de la ville est dans le rapport et il est fini."],
-            True,
-        ),
-        (["provider=ollama", "model=bge-m3"], ["Le plan de la ville est dans le rapport et il est fini."], False),
+        (["provider=minilm"], "\u5009\u5eab\u306f\u5317\u306b\u3042\u308a\u307e\u3059\u3002", True),
+        (["provider=minilm"], "The store is in the town, and it has a plan.", False),
+        (["provider=ollama", "model=all-minilm:latest"], FRENCH, True),
+        (["provider=ollama", "model=bge-m3"], FRENCH, False),
     ],
 )
 def test_an_embedder_for_english_is_one_warning_if_the_documents_are_in_other_languages(
-    papers: Path, embedder: list[str], texts: list[str], is_warned: bool
+    papers: Path, embedder: list[str], text: str, is_warned: bool
 ) -> None:
-    for number, text in enumerate(texts):
-        (papers / f"{number}.txt").write_text(text)
+    (papers / "0.txt").write_text(text)
     settings = [f"models.embedder.{setting}" for setting in embedder]
     choice = DatasetChoice(docs=papers, questions="asked.jsonl")
-    (config,) = bench_configs(
-        systems=["naive"], dataset=choice, settings=[*settings, "models.generator.provider=none"]
-    )
+    settings.append("models.generator.provider=none")
+    (config,) = bench_configs(systems=["naive"], dataset=choice, settings=settings)
     lines = language_lines(plan_cells(config))
     assert len(lines) == is_warned
     assert all("--set models.embedder.provider=sentence-transformers" in line for line in lines)
@@ -151,10 +134,6 @@ def test_a_parser_for_english_is_named_in_the_same_warning_with_the_systems_that
 
 
 def test_plan_says_what_was_skipped_and_why(papers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    configs = bench_configs(
-        dataset=DatasetChoice(docs=papers, questions="asked.jsonl"), settings=as_settings(SETTINGS)
-    )
-    print_plan(configs, Path("results"), as_json=False)
+    choice = DatasetChoice(docs=papers, questions="asked.jsonl")
+    print_plan(bench_configs(dataset=choice, settings=as_settings(SETTINGS)), Path("results"), as_json=False)
     assert "papers: skipped photo.png: unsupported kind: .png" in capsys.readouterr().out
-    print_plan(configs, Path("results"), as_json=True)
-    assert '"files": [' in capsys.readouterr().out

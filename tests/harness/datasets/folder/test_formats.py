@@ -37,8 +37,8 @@ def test_a_pdf_is_its_pages_with_the_headings_of_its_outline() -> None:
     assert not read.remarks
 
 
-@pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "thesis.tex", "untitled", "17", "  "])
-def test_a_title_that_a_program_made_is_none(title: str) -> None:
+@pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "thesis.tex", "17", "  "])
+def test_a_title_that_a_program_made_is_not_used(title: str) -> None:
     assert read_pdf(io.BytesIO(pdf(["text"], title=title)), idle).title == ""
 
 
@@ -46,20 +46,17 @@ def test_pages_without_text_are_counted_and_keep_their_numbers() -> None:
     read = read_pdf(io.BytesIO(pdf(["one", "", "three"])), idle)
     assert read.text.split("\f")[2] == "three\n"
     assert read.remarks == {"pages of PDF files without text (scans need OCR first)": 1}
+    assert "OCR" in refusal(lambda: read_pdf(io.BytesIO(pdf(["", ""])), idle))
 
 
-@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
 def test_a_pdf_with_a_password_is_encrypted_and_one_that_forbids_to_copy_is_read(algorithm: str) -> None:
     locked, restricted = (pdf(["text"], password=word, algorithm=algorithm) for word in ("secret", ""))
     assert refusal(lambda: read_pdf(io.BytesIO(locked), idle)) == "encrypted: save it without a password"
     assert read_pdf(io.BytesIO(restricted), idle).text == "text\n"
 
 
-def test_a_scanned_pdf_says_what_it_needs() -> None:
-    assert "OCR" in refusal(lambda: read_pdf(io.BytesIO(pdf(["", ""])), idle))
-
-
-def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
+def test_a_damaged_page_or_form_costs_that_alone() -> None:
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf(["one", "two"]))))
     writer.pages[1][NameObject("/Contents")] = NameObject("/Nonsense")
     made = io.BytesIO()
@@ -67,17 +64,18 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
     read = read_pdf(made, idle)
     assert read.text.startswith("one\n")
     assert sum(read.remarks.values()) == 1
+    read = read_pdf(io.BytesIO(pdf_form("Form", [{"/FT": "/Tx", "/T": "a", "/V": "b", "/F": "no number"}])), idle)
+    assert read.text == "Form\n"
+    assert sum(read.remarks.values()) == 1
 
 
 @pytest.mark.parametrize(
     ("lines", "read"),
     [
-        ("the har-\nbour of Lowmere", "the harbour\nof Lowmere"),
         ("a harbour, the Har-\nbour, x", "a harbour, the Harbour,\nx"),
         ("a well-known man, a well-\nknown tug", "a well-known man, a well-known\ntug"),
         ("well, it is known, a well-\nknown tug", "well, it is known, a well-known\ntug"),
         ("from 1939-\n1945 in Baden-\nBaden", "from 1939-1945\nin Baden-Baden"),
-        ("state-of-the-\nart pumps", "state-of-the-art\npumps"),
         ("the Vor-\nund Nachteile", "the Vor- und\nNachteile"),
         (
             "far-off, so-so, an off-on, far-\noff, so-\nso, a cup-\nboard",
@@ -89,21 +87,11 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
         ("tele-\ncommuni-\ncation", "telecommunication"),
     ],
     ids=[
-        "nowhere else",
-        "elsewhere",
-        "compound",
-        "its parts",
-        "numbers",
-        "long",
-        "and",
-        "not hyphenated",
-        "a letter",
-        "no prose",
-        "dash",
-        "twice",
+        *("elsewhere", "compound", "its parts", "numbers", "and"),
+        *("not hyphenated", "a letter", "no prose", "dash", "twice"),
     ],
 )
-def test_a_word_that_a_pdf_breaks_at_a_line_end_is_one(lines: str, read: str) -> None:
+def test_a_word_that_a_pdf_breaks_at_a_line_end_is_joined(lines: str, read: str) -> None:
     assert read_pdf(io.BytesIO(pdf([lines])), idle).text == f"{read}\n"
 
 
@@ -130,12 +118,6 @@ def test_values_of_form_fields_are_text_of_their_page_and_secrets_are_not() -> N
     assert read_pdf(io.BytesIO(pdf_form("", [owner])), idle).text.startswith("Owner: Greta Holt")
 
 
-def test_a_form_that_is_damaged_costs_its_values_only() -> None:
-    read = read_pdf(io.BytesIO(pdf_form("Form", [{"/FT": "/Tx", "/T": "a", "/V": "b", "/F": "no number"}])), idle)
-    assert read.text == "Form\n"
-    assert sum(read.remarks.values()) == 1
-
-
 LATIN = {"/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
 LIGATURES = {"/Type": "/Encoding", "/Differences": [1, "/fi", "/fl", "/ffi"]}
 
@@ -146,9 +128,7 @@ def test_ligatures_of_a_pdf_are_letters_and_glyphs_without_a_letter_are_counted(
     assert read.text.startswith("office confirmed")
     assert list(read.remarks.values()) == [2]
     assert "OCR" in next(iter(read.remarks))
-
-
-def test_a_pdf_whose_fonts_do_not_say_their_letters_needs_ocr() -> None:
+    # Fonts that do not say their letters.
     descendant = {"/Type": "/Font", "/Subtype": "/CIDFontType2", "/BaseFont": "/X"}
     font = {"/Subtype": "/Type0", "/BaseFont": "/X", "/Encoding": "/Identity-H", "/DescendantFonts": [descendant]}
     made = pdf_of_glyphs(b"BT /F1 11 Tf 40 800 Td <002B004400550045> Tj ET", font)
@@ -185,7 +165,7 @@ def repacked(file: io.BytesIO, changes: dict[str, Callable[[bytes], bytes]], mor
     return packed
 
 
-def test_changes_that_were_tracked_are_read_as_accepted_and_controls_are_looked_into() -> None:
+def test_tracked_changes_are_read_as_accepted_and_controls_and_text_boxes_are_read() -> None:
     run = "<w:r><w:t>{}</w:t></w:r>"
     body = (
         f"<w:p>{run.format('kept ')}<w:ins>{run.format('new')}</w:ins>"
@@ -193,6 +173,9 @@ def test_changes_that_were_tracked_are_read_as_accepted_and_controls_are_looked_
         f"<w:sdt><w:sdtContent><w:p>{run.format('within')}</w:p></w:sdtContent></w:sdt>"
     )
     assert read_word(changed_word(body), idle).text == "kept new\n\nwithin"
+    box = f"<w:txbxContent><w:p>{run.format('box')}</w:p></w:txbxContent>"
+    body = f"<w:p>{run.format('one')}<w:r>{box}</w:r>{run.format('two')}</w:p>"
+    assert read_word(changed_word(body), idle).text.split() == ["one", "box", "two"]
 
 
 def test_an_exponent_of_a_word_file_is_not_a_digit_of_its_number() -> None:
@@ -209,13 +192,7 @@ def test_an_exponent_of_a_word_file_is_not_a_digit_of_its_number() -> None:
     assert read_word(changed_word(formula), idle).text == "1/2+10\u00b2"
 
 
-def test_a_text_box_within_a_paragraph_is_not_glued_to_its_text() -> None:
-    box = "<w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent>"
-    body = f"<w:p><w:r><w:t>one</w:t></w:r><w:r>{box}</w:r><w:r><w:t>two</w:t></w:r></w:p>"
-    assert read_word(changed_word(body), idle).text.split() == ["one", "box", "two"]
-
-
-def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:
+def test_a_table_within_a_cell_and_cells_in_controls_are_read_once() -> None:
     def cell(*texts: str) -> str:
         return "<w:tc>" + "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in texts) + "</w:tc>"
 
@@ -226,7 +203,7 @@ def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:
     assert read_word(changed_word(body), idle).text == "price list rye 3 | 2024 | old"
 
 
-def test_notes_of_a_word_file_follow_their_paragraph_and_what_is_hidden_is_counted() -> None:
+def test_notes_of_a_word_file_follow_their_paragraph_and_hidden_texts_are_counted() -> None:
     made = docx.Document()
     said = made.add_paragraph("The basin holds 43 tons.")
     made.add_comment(said.runs, text="Is that right?", author="Ada", initials="A")
@@ -258,7 +235,7 @@ def test_notes_of_a_word_file_follow_their_paragraph_and_what_is_hidden_is_count
     assert sorted(read.left_out.values()) == [1, 1, 1]
 
 
-def test_a_merged_cell_of_a_word_file_is_said_in_each_row_and_a_box_is_its_paragraphs() -> None:
+def test_a_merged_cell_of_a_word_file_is_repeated_in_each_row_and_a_box_is_its_paragraphs() -> None:
     made = docx.Document()
     table = made.add_table(3, 2)
     for row, cells in enumerate([["boat", "crew"], ["Selma", "12"], ["", "14"]]):
@@ -278,16 +255,13 @@ def test_a_merged_cell_of_a_word_file_is_said_in_each_row_and_a_box_is_its_parag
     ("made", "reason"),
     [
         (lambda: io.BytesIO(b"hello"), "damaged Word file"),
-        (
-            lambda: io.BytesIO(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-            "encrypted or an old .doc: save it as .docx without",
-        ),
+        (lambda: io.BytesIO(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "encrypted or an old .doc: save it as .docx"),
         # Made by the test alone: it takes seconds.
         (lambda: changed_word(" " * 300_000_001), "too large when unpacked"),
     ],
     ids=["no zip", "password", "zip bomb"],
 )
-def test_what_is_no_word_file_or_a_bomb_is_refused(made: Callable[[], io.BytesIO], reason: str) -> None:
+def test_a_damaged_encrypted_or_huge_word_file_is_refused(made: Callable[[], io.BytesIO], reason: str) -> None:
     assert refusal(lambda: read_word(made(), idle)).startswith(reason)
 
 

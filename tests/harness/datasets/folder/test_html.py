@@ -1,7 +1,6 @@
 """Web pages: what is read, what is left out, and their charsets."""
 
 import io
-from collections.abc import Callable
 
 import pytest
 
@@ -19,13 +18,7 @@ def html(text: str | bytes) -> ReadText:
     return read_html(io.BytesIO(text if isinstance(text, bytes) else text.encode()), idle)
 
 
-def refusal(read: Callable[[], ReadText]) -> str:
-    with pytest.raises(NoDocument) as refused:
-        read()
-    return str(refused.value)
-
-
-def test_a_page_is_what_it_says_without_menus_and_scripts() -> None:
+def test_a_page_is_its_text_without_menus_and_scripts() -> None:
     read = html(
         "<title>T</title><style>x{}</style><script>bad()</script><nav>menu</nav><h1>Breads</h1>"
         "<p>Rye <b>bread</b>\nis dark.<br>Yes<ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>c<td>d</table>"
@@ -46,12 +39,6 @@ def test_a_minified_page_without_a_body_tag_is_read(begin: str) -> None:
     assert (read.title, read.text) == ("Gate", "# Gate\n\nopen\n\nat noon")
 
 
-def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() -> None:
-    read = html("<h1>Set up<a class=headerlink href=#x>\xb6</a></h1><pre># first\nrun</pre><p># second")
-    assert read.text == "# Set up\n\n # first\nrun\n\n # second"
-    assert read.title == "Set up"
-
-
 ON = '<meta http-equiv="refresh" content="{}">'
 MUCH = "The ferry leaves Lowmere at nine. " * 20
 
@@ -62,7 +49,10 @@ MUCH = "The ferry leaves Lowmere at nine. " * 20
         ("<header>top</header><main><p>said</main><div>beside</div>", "said"),
         ("<article>one</article><article>two</article>", "one\n\ntwo"),
         ("<p>It leaves at nine.<form>Find <label>a harbour near <input></label></form>", "It leaves at nine."),
-        (f"{ON.format('300')}<p>On", "On"),
+        (
+            "<h1>Set up<a class=headerlink href=#x>\xb6</a></h1><pre># first\nrun</pre><p># second",
+            "# Set up\n\n # first\nrun\n\n # second",
+        ),
         (f"{ON.format(' 5 ; ')}<p>On", "On"),
         (f"<noscript>{ON.format('0; url=/without-scripts')}</noscript><p>On", "On"),
         (f"{ON.format('0;URL=next')}<p>{MUCH}", MUCH.strip()),
@@ -76,7 +66,6 @@ MUCH = "The ferry leaves Lowmere at nine. " * 20
             "<dl><dt><button aria-expanded=false>Dogs?</button><dd style='display: none'>Free.</dl>",
             "Dogs?\n\nFree.",
         ),
-        ("<p>Press <button>Save</button> to keep it.", "Press Save to keep it."),
         ("<p>10<sup>2</sup> or 10<sup>-6</sup>, the 1<sup>st</sup>", "10\u00b2 or 10\u207b\u2076, the 1st"),
         ("<p>In 1931<sup><a href=#n1>1</a></sup> it burnt.", "In 1931 it burnt."),
         (
@@ -86,15 +75,11 @@ MUCH = "The ferry leaves Lowmere at nine. " * 20
         ("<li>Press <button>A</button><button>B</button> at once", "- Press A B at once"),
         ("<div class=consent><p>Sign within 30 days.<input></div>", "Sign within 30 days."),
         ("<p>x<sup>1/2</sup>, <a href=y>10<sup>2</sup> rules</a>", "x^1/2, 10\u00b2 rules"),
-        (
-            "<mjx-math aria-hidden=true>x</mjx-math><math><msup><mi>x</mi><mn>2</mn></msup></math>",
-            "x\u00b2",
-        ),
+        ("<mjx-math aria-hidden=true>x</mjx-math><math><msup><mi>x</mi><mn>2</mn></msup></math>", "x\u00b2"),
         ("<p>Ca<sup>2+</sup>", "Ca\u00b2\u207a"),
         ("<p><span class=a-offscreen>$40</span><span aria-hidden=true>$40</span>", "$40"),
         ("<p><i class=icon aria-hidden=true>alert</i><span class=sr-only>Hot</span>", "Hot"),
         ("<header><button aria-expanded=false>Menu</button></header><p>On <button>Send</button>", "On"),
-        ("<p>On<details><summary>More</summary>It was built.</details>", "On\nMore\nIt was built."),
         ("<blockquote>On.<footer>Ada</footer></blockquote><footer>imprint</footer>", "On.\nAda"),
         (
             "<div role=tabpanel hidden>Windows</div><a href='#x'>x</a><div id=x hidden>Linux</div>",
@@ -119,13 +104,11 @@ MUCH = "The ferry leaves Lowmere at nine. " * 20
             "<p>So <math style='display:none'><mi>E</mi><annotation encoding=x-tex>E=mc^2</annotation></math>.",
             "So E=mc^2.",
         ),
-        ("<div><label>Linux</label><label>Windows</label></div><p>On", "Linux\nWindows\n\nOn"),
-        ("<p>On<noscript>Switch scripts on.</noscript>", "On"),
         ("<h1>Two<br>lines</h1>", "# Two lines"),
         ("<pre><b># x</b>\n  <i>y</i>\n\nz\n</pre><p>On", " # x\n  y\n\nz\n\nOn"),
     ],
 )
-def test_what_a_reader_of_a_page_can_see_is_read_and_nothing_else(page: str, text: str) -> None:
+def test_visible_text_of_a_page_is_read_and_nothing_else(page: str, text: str) -> None:
     assert html(page).text == text
 
 
@@ -152,34 +135,25 @@ def test_a_row_of_a_table_is_a_line_unless_the_table_is_the_layout(table: str, t
     assert html(f"<table>{table}</table>").text == text
 
 
-def test_the_header_of_a_long_table_is_repeated_so_that_each_chunk_has_it() -> None:
+def test_each_chunk_of_a_long_table_has_its_header_and_spanning_cells_are_repeated_within_bounds() -> None:
     rows = "".join(f"<tr><td>Selma {n}<td>{'crew ' * 8}" for n in range(200))
-    read = html(f"<table><tr><th>boat<th>crew</tr>{rows}</table>").text
-    chunks = list(iter_chunks([Document(doc_id="a", text=read)], ChunkParams()))
+    text = html(f"<table><tr><th>boat<th>crew</tr>{rows}</table>").text
+    chunks = list(iter_chunks([Document(doc_id="a", text=text)], ChunkParams()))
     assert len(chunks) > 5
     assert all(chunk.text.startswith("boat | crew\nSelma") for chunk in chunks)
     assert all(line.endswith("crew") for chunk in chunks for line in chunk.text.strip().split("\n"))
-
-
-def test_a_page_of_cells_that_span_a_million_rows_is_not_repeated_without_end() -> None:
     cells = "<td rowspan=60000>" + "x" * 190
     read = html(f"<table><tr>{cells * 300}{'<tr><td>y' * 30_000}</table>").text
     assert len(read) < 3_000_000
 
 
-MENU = "<div>" + "<a href=x>Where the harbour is</a> " * 50 + "</div>"
-
-
-def test_a_page_that_a_form_is_wrapped_around_is_read_without_its_controls() -> None:
+def test_a_page_within_a_form_is_read_without_its_controls() -> None:
+    links = "<div>" + "<a href=x>Where the harbour is</a> " * 50 + "</div>"
     controls = "<input type=hidden value=state><select><option>one</select><textarea>type here</textarea>"
-    read = html(
-        f"{MENU}<form><h1>Ferry</h1><p>It leaves Lowmere at nine.</p>{controls}<button>Send</button></form>"
-    )
+    page = f"<h1>Ferry</h1><p>It leaves Lowmere at nine.</p>{controls}<button>Send</button>"
+    read = html(f"{links}<form>{page}</form>")
     assert read.title == "Ferry"
     assert read.text.endswith("Where the harbour is\n\n# Ferry\n\nIt leaves Lowmere at nine.")
-
-
-def test_an_article_in_a_form_is_read_however_long_the_menus_around_it_are() -> None:
     menus = f"<div>{'Harbours and boats. ' * 40}</div>"
     said = "It leaves Lowmere at nine."
     assert html(f"{menus}<main><form><p>{said}</p></form></main>").text == said
@@ -196,8 +170,10 @@ def test_an_article_in_a_form_is_read_however_long_the_menus_around_it_are() -> 
         (b" \n", "without text"),
     ],
 )
-def test_a_page_that_says_nothing_or_cannot_be_decoded_is_no_document(page: bytes, reason: str) -> None:
-    assert refusal(lambda: html(page)) == reason
+def test_a_page_that_is_empty_or_cannot_be_decoded_is_no_document(page: bytes, reason: str) -> None:
+    with pytest.raises(NoDocument) as refused:
+        html(page)
+    assert str(refused.value) == reason
 
 
 @pytest.mark.parametrize("named", ['<?xml version="1.0" encoding="utf-16"?>', "<meta charset=UTF-16LE>"])
@@ -211,9 +187,7 @@ def test_a_page_that_says_in_single_bytes_that_it_is_utf_16_is_utf_8(named: str)
     [
         ("iso-8859-1", "caf\xe9", "latin-1"),
         ("GB2312", "\u9555", "gbk"),
-        ("shift_jis", "\u2460\u9ad9", "cp932"),
         ("x-sjis", "\u2460", "cp932"),
-        ("euc-kr", "\ub620", "cp949"),
         ("ks_c_5601-1987", "\ub620", "cp949"),
         ("us-ascii", "\u201ccaf\xe9\u201d", "cp1252"),
         ("iso-8859-9", "\u20ac\u0131", "cp1254"),

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from made_files import pdf, word
 
-from harness.datasets.folder import parse_cache, parser_process
+from harness.datasets.folder import parse_cache
 from harness.datasets.folder.parse_cache import TOO_MUCH, Parsed
-from harness.datasets.folder.reading import KINDS
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 
 
@@ -66,7 +65,14 @@ def test_a_reason_is_kept_unless_it_is_about_the_machine(tmp_path: Path, parsing
     assert len(parsing.asked) == 3
 
 
-def test_what_is_damaged_or_cannot_be_kept_is_parsed_again(tmp_path: Path, parsing: Parsing) -> None:
+def test_a_damaged_or_unwritable_cache_entry_and_a_file_that_changed_are_parsed_again(
+    tmp_path: Path, parsing: Parsing
+) -> None:
+    (tmp_path / "two").write_text("before")
+    parsing.meanwhile = tmp_path / "two", "after!"
+    found(tmp_path / "two")
+    assert not [*Path(os.environ["RAG_HARNESS_CACHE"]).rglob("*.json")]
+    parsing.meanwhile = None
     (tmp_path / "one").write_text("right")
     found(tmp_path / "one")
     cache = Path(os.environ["RAG_HARNESS_CACHE"])
@@ -77,20 +83,11 @@ def test_what_is_damaged_or_cannot_be_kept_is_parsed_again(tmp_path: Path, parsi
     place.parent.rmdir()
     place.parent.write_text("in the way")
     assert found(tmp_path / "one") == read("right")
-    assert len(parsing.asked) == 3
-
-
-def test_a_file_that_changes_while_it_is_parsed_is_not_kept(tmp_path: Path, parsing: Parsing) -> None:
-    (tmp_path / "one").write_text("before")
-    parsing.meanwhile = tmp_path / "one", "after!"
-    found(tmp_path / "one")
-    (tmp_path / "one").write_text("before")
-    found(tmp_path / "one")
-    assert len(parsing.asked) == 2
+    assert len(parsing.asked) == 4
 
 
 @pytest.mark.slow
-def test_a_file_that_is_too_much_for_a_process_is_skipped_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_file_that_exceeds_the_limits_of_a_process_is_skipped_and_the_others_are_read(tmp_path: Path) -> None:
     contents = {
         "a.pdf": pdf(["one"]),
         "bomb.html": b"<p>x" * 1_500_000,  # A few megabytes are a tree of several hundred.
@@ -110,7 +107,3 @@ def test_a_file_that_is_too_much_for_a_process_is_skipped_and_the_others_are_rea
         "d.pdf": "damaged PDF file",
         "e.html": "without text",
     }
-
-
-def test_every_format_that_is_parsed_is_one_that_is_read() -> None:
-    assert set(parser_process.READERS) < set(KINDS)

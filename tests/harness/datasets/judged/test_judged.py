@@ -45,23 +45,20 @@ def cited(found: Dataset) -> dict[str, list[str]]:
     return {one.query_id: [item.doc_id for item in one.evidence] for one in found.references}
 
 
-def test_a_query_has_the_documents_that_are_judged_above_zero(folder: Path) -> None:
+def test_a_query_has_the_documents_that_are_judged_above_zero_and_notes_say_what_differs(folder: Path) -> None:
     found = beir(folder)
     assert cited(found) == {"q2": ["d4"], "q1": ["d1", "d2"], "d5": ["d5"]}
     assert len(found.documents) == N
     assert (found.documents[1].text, found.documents[1].title) == ("T2", "T2")
     assert (found.title, found.primary_measure) == ("toyfact", "nDCG@10")
-
-
-def test_the_notes_say_what_is_left_out_and_what_is_not_as_published(folder: Path) -> None:
-    notes = "\n".join(beir(folder).notes)
+    notes = "\n".join(found.notes)
     assert "no facts and no answers" in notes
     assert "1 of 4 queries left out: they have no relevant document" in notes
     assert "relevance is graded 1 to 2" in notes
     assert "1 queries have the id of a document" in notes
 
 
-def test_what_needs_facts_or_answers_does_not_apply_and_documents_are_scored(folder: Path) -> None:
+def test_metrics_of_facts_do_not_apply_and_those_of_documents_do(folder: Path) -> None:
     reference = beir(folder).references[0]
     params = RetrievalParams()
     evaluator = RetrievalEvaluator(params, None)  # type: ignore[arg-type]
@@ -71,7 +68,7 @@ def test_what_needs_facts_or_answers_does_not_apply_and_documents_are_scored(fol
     assert why["fact_AllHit@4"] == "the evidence states no fact"
 
 
-def test_packed_files_are_read_and_the_same(folder: Path) -> None:
+def test_packed_files_give_the_same_data_set(folder: Path) -> None:
     before = beir(folder)
     for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
         path = folder / name
@@ -108,61 +105,47 @@ def test_a_relevant_document_that_the_corpus_lacks_is_counted(folder: Path) -> N
     assert "1 of 2 relevant documents are not in the corpus" in "\n".join(found.notes)
 
 
-REFUSED = {
-    "qrels/test.tsv": ("q1\td1\n", "is not a judgement"),
-    "queries.jsonl": ('{"_id": "q1"}\n', "field 'text' is missing"),
-    "corpus.jsonl": ('{"_id": "d1", "text": "x"}\n' * 2, "'d1' occurs twice"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_damaged_file_is_one_line(folder: Path, name: str) -> None:
-    text, words = REFUSED[name]
-    (folder / name).write_text(text if name != "qrels/test.tsv" else f"{QRELS}{text}")
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("qrels/test.tsv", f"{QRELS}q1\td1\n", "is not a judgement"),
+        ("queries.jsonl", '{"_id": "q1"}\n', "field 'text' is missing"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n' * 2, "'d1' occurs twice"),
+    ],
+)
+def test_a_damaged_or_missing_file_is_one_line(folder: Path, name: str, text: str, words: str) -> None:
+    (folder / name).write_text(text)
     with pytest.raises(DataError, match=words):
         beir(folder)
-
-
-@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
-def test_a_file_that_is_missing_is_one_line_that_says_what_belongs_there(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(DataError, match=f"has no {name}: a BEIR folder contains corpus.jsonl, queries.jsonl"):
         beir(folder)
 
 
-def test_another_split_is_offered_where_the_default_is_not_there(folder: Path) -> None:
+def test_another_split_or_data_set_is_offered_if_it_is_one(folder: Path) -> None:
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "dev.tsv")
     with pytest.raises(DataError, match=r"has no qrels/test.tsv: choose --set dataset.subset=dev"):
         beir(folder)
-
-
-def test_a_folder_of_beir_given_as_documents_is_told_apart(folder: Path) -> None:
     with pytest.raises(DataError, match="is a data set in BEIR format: add --dataset beir"):
         load_whole(DatasetConfig(name="files", path=str(folder)))
-
-
-@pytest.fixture
-def registered(tmp_path: Path) -> str:
-    """The name of a collection on this machine, in files of TREC's forms."""
-    (tmp_path / "docs.tsv").write_text("".join(f"d{n}\ttext {n}\n" for n in range(1, N + 1)))
-    (tmp_path / "queries.tsv").write_text("q1\twhat of q1?\nq2\twhat of q2?\n")
-    (tmp_path / "qrels").write_text("q1 0 d1 2\nq1 0 d3 0\n")
-    made = ir_datasets.create_dataset(*(str(tmp_path / name) for name in ("docs.tsv", "queries.tsv", "qrels")))
-    name = f"of-this-machine/{tmp_path.name}"
-    ir_datasets.registry.register(name, made)
-    return name
 
 
 def by_name(**options: object) -> Dataset:
     return load_whole(DatasetConfig(name="ir_datasets", options=options))
 
 
-def test_a_collection_by_name_reads_like_a_folder(registered: str) -> None:
-    found = by_name(id=registered)
+def test_a_collection_by_name_reads_like_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "docs.tsv").write_text("".join(f"d{n}\ttext {n}\n" for n in range(1, N + 1)))
+    (tmp_path / "queries.tsv").write_text("q1\twhat of q1?\nq2\twhat of q2?\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 2\nq1 0 d3 0\n")
+    made = ir_datasets.create_dataset(*(str(tmp_path / name) for name in ("docs.tsv", "queries.tsv", "qrels")))
+    name = f"of-this-machine/{tmp_path.name}"
+    ir_datasets.registry.register(name, made)
+    found = by_name(id=name)
     assert cited(found) == {"q1": ["d1"]}
     assert found.queries[0].text == "what of q1?"
-    assert (len(found.documents), found.title) == (N, registered)
-    assert len(by_name(id=registered, distractors=2).documents) == 3
+    assert (len(found.documents), found.title) == (N, name)
+    assert len(by_name(id=name, distractors=2).documents) == 3
 
 
 @pytest.mark.parametrize(
@@ -174,7 +157,7 @@ def test_a_collection_by_name_reads_like_a_folder(registered: str) -> None:
         ({"id": "beir/scifact/test", "distracters": 3}, "did you mean 'distractors'"),
     ],
 )
-def test_what_it_does_not_have_is_one_line(options: dict[str, object], words: str) -> None:
+def test_an_unknown_collection_or_option_is_one_line(options: dict[str, object], words: str) -> None:
     with pytest.raises(HarnessError) as caught:
         by_name(**options)
     assert words in str(caught.value)
