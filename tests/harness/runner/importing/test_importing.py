@@ -371,7 +371,7 @@ def test_like_a_run_the_documents_are_those_that_it_searched(take: Import, resul
     )
     contexts = [{"text": "t", "doc_ids": [document.doc_id for document in DEMO.documents[:3]]}]
     assert take([answer(0, contexts=contexts)], like=like).notes[-1].endswith("and count as wrong: 2.")
-    assert len(take([answer(0, contexts=contexts)], like=other).notes) == 1
+    assert len(take([answer(0, contexts=contexts)], like=other).notes) == 2
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
