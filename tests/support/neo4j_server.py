@@ -17,10 +17,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "neo4j"
 _UNTESTED = "could not test Neo4j"
-# Ends the server when its pipe closes: at the end of the session, and if pytest is killed.
+# Ends the server when it is told to, at the end of the session, or when its pipe closes, if pytest is killed. A closed
+# pipe alone may stay unseen for minutes: processes that pytest forked hold it open.
 _WATCH = """
 import subprocess, sys
-sys.stdin.read()
+sys.stdin.readline()
 sys.exit(subprocess.run([sys.argv[1], "stop", "--remove"]).returncode)
 """
 
@@ -61,7 +62,7 @@ def running_neo4j(state: Path, home: Path | None) -> Iterator[Neo4jServer]:
             pytest.fail(f"scripts/neo4j start: {told.stderr}")
         yield server_of(told.stdout, state)
     finally:
-        watch.communicate(timeout=120)
+        watch.communicate(b"\n", timeout=120)
 
 
 def call_script(
