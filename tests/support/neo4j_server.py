@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "neo4j"
 _UNTESTED = "could not test Neo4j"
-# Ends the server when it is told to, at the end of the session, or when its pipe closes, if pytest is killed. A closed
-# pipe alone may stay unseen for minutes: processes that pytest forked hold it open.
+# Ends the server when told to, at the end of the session, or when its pipe closes, because pytest was killed. A
+# closed pipe alone may stay unseen for minutes: processes that pytest forked hold it open.
 _WATCH = """
 import subprocess, sys
 sys.stdin.readline()

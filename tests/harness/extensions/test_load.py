@@ -198,7 +198,7 @@ def test_a_dying_server_a_budget_and_an_interrupt_end_it_and_finished_levels_are
     answer, last, once = fake.model.respond, fake.model.served["calls"] + 20, threading.Lock()
 
     def respond(path: str, body: bytes) -> Reply:
-        # Several requests are answered at a time: any of them may be the first beyond the last, and one interrupts.
+        # Several requests are answered at a time: any may be the first beyond the last, and one interrupts.
         if then and fake.model.served["calls"] >= last and (then is dies or once.acquire(blocking=False)):
             then()
         return answer(path, body)
