@@ -47,8 +47,8 @@ class Brief(NamedTuple):
 
 
 class Briefs(CompressedByKey[RecordKey, Brief]):
-    """Of the records that count. The methods decompress nothing; access to a `Brief` may decompress a block, and does
-    so each time if queries were asked in random order.
+    """Of the records that count. The methods decompress nothing, whereas each access to a `Brief` decompresses a
+    block if queries were asked in random order.
     """
 
     def __init__(self) -> None:
