@@ -115,10 +115,9 @@ class RunReader:
     def _bits(self, measure: str, labels: Sequence[str]) -> list[int]:
         """Of each query a bit for each label that any of its answers has, the first the lowest."""
         given: dict[str, set[str]] = defaultdict(set)
-        lines = self._columns[measure].lines if measure in self._columns else ()
         # A part at a time: the scores of a large run with their explanations would fill the memory.
-        for start in range(0, len(lines), _AT_ONCE):
-            for score in self._scores_at([lines[start : start + _AT_ONCE]]):
+        for start in range(0, len(self._ids) if measure in self._columns else 0, _AT_ONCE):
+            for score in self._scores_at([self._columns[measure].lines[start : start + _AT_ONCE]]):
                 given[score["query_id"]].add(score.get("label", ""))
         return [sum(1 << n for n, label in enumerate(labels) if label in given[one]) for one in self._ids]
 

@@ -243,7 +243,12 @@ def test_answers_in_random_order_are_decompressed_once(tmp_path: Path, monkeypat
     (group,) = load_groups([write_run(tmp_path, [Asked(name) for name in asked], said)], load_prices())
     kept = group.views[0].briefs.all
     read, blocks = kept._read, list[bytes]()
-    monkeypatch.setattr(kept, "_read", lambda block: blocks.append(block) or read(block))
+
+    def reading(block: bytes) -> object:
+        blocks.append(block)
+        return read(block)
+
+    monkeypatch.setattr(kept, "_read", reading)
     monkeypatch.setattr(explorer_reading, "_AT_ONCE", 7)
     assert opening_group([group]) is group
     (run,) = loaded(build_explorer(group, "g0"), "core")["runs"]
