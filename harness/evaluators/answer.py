@@ -6,8 +6,8 @@ is yes or no, an answer that begins with a yes or no of its own ("No, the articl
 
 A *null query* is one whose reference answers are all abstentions: the corpus does not contain the answer.
 hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries on which the
-answer abstains (`harness.evaluators.abstention`) / answerable queries. An empty answer does not abstain. A failed
-query is no abstention, so it is in neither number of false_abstention_rate.
+answer abstains (`harness.evaluators.abstention`) / answerable queries. An empty answer does not abstain: on a null
+query it counts as answered. A failed query is no abstention, so it is in neither number of false_abstention_rate.
 
 `em`, `token_f1` (SQuAD's), `contains` and `accuracy_multihop_compat` (MultiHop-RAG's) are defined in
 `harness.evaluators.token_overlap`. Like accuracy they apply to null queries too, and take the best of several

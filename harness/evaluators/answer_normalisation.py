@@ -2,25 +2,27 @@
 
 In this order:
 
-0. Of a JSON object with one answer field, its text counts. Citations (`[1]`) go. 1. Unicode NFKC, curly quotes and
-dashes straightened, invisible characters dropped, case folded. An exponent and a fraction stay apart from the
-number before them (`10²` is not `102`). 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning
-of a line marks the answer, and one with a colon also at the beginning of a sentence: the rest of that line, or the
-next line if nothing follows. The last label counts, but `The answer is` without a colon only if no other has its
-answer beside it. Without a label all lines together are one answer. Lines from a new `Question:` on are no part of
-it. 3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
-apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
-digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one, and
-`+` or `#` behind a word (`C++`). `&` is `and`. 4. Currency and percent in words: `$5 million` is `5 million
-dollars`; `24 EUR` and a final `24 Euro` or `24欧元` are `24 euros`; `5 %` and `5 per cent` are `5 percent`. A bare
-`5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`. Groups of digits may be those of India (`15,00,000`),
-stand apart by a no-break space or by points where that can be nothing else (`1.200.000`, `1.200,50`); a bare `3,5`
-is `3.5`. A unit may follow at once (`5km`), and of a bare amount a last zero behind the point goes (`3.50 km`, but
-not of `1.200`, which is 1200 in other countries, nor of a version, section or time). `07:15` is `7:15`; `<5` is
-not `5`, and `5'10` not `510`. 5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`,
-`2021-05-03`, `25/12/2021`); `03/05/2021` is ambiguous (3 May or 5 March) and stays. Yes and no are those of the
-languages in `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9. 6. Articles (a, an, the) in
-front of another word go; white space collapses.
+0. Of a JSON object with one answer field, its text counts. Citations (`[1]`) go.
+1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded. An exponent and
+   a fraction stay apart from the number before them (`10²` is not `102`).
+2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer, and one with
+   a colon also at the beginning of a sentence: the rest of that line, or the next line if nothing follows. The
+   last label counts, but `The answer is` without a colon only if no other has its answer beside it. Without a
+   label all lines together are one answer. Lines from a new `Question:` on are no part of it.
+3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
+   apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
+   digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
+   and `+` or `#` behind a word (`C++`). `&` is `and`.
+4. Currency and percent in words: `$5 million` is `5 million dollars`; `24 EUR` and a final `24 Euro` or `24欧元`
+   are `24 euros`; `5 %` and `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not
+   `$5 billion`. Groups of digits may be those of India (`15,00,000`), stand apart by a no-break space or by points
+   where that can be nothing else (`1.200.000`, `1.200,50`); a bare `3,5` is `3.5`. A unit may follow at once
+   (`5km`), and of a bare amount a last zero behind the point goes (`3.50 km`, but not of `1.200`, which is 1200 in
+   other countries, nor of a version, section or time). `07:15` is `7:15`; `<5` is not `5`, and `5'10` not `510`.
+5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`, `2021-05-03`, `25/12/2021`);
+   `03/05/2021` is ambiguous (3 May or 5 March) and stays. Yes and no are those of the languages in
+   `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9.
+6. Articles (a, an, the) in front of another word go; white space collapses.
 
 Accents, numerals in words, abbreviations and synonyms stay as they are. Punctuation and articles are as in SQuAD's
 evaluation script (Rajpurkar et al. 2016), numbers, hyphens and a final "a" are not: it makes 3.5 equal to 35.

@@ -9,8 +9,8 @@ summary; the query is not read. Each metric has one call with a criterion and ev
 p(s) are the probabilities of the reply's first token, normalised over the five numbers. If the judge's server
 refuses log probabilities, the score is the number that the judge states, as it is for a single reply without them
 and for one that begins otherwise (the five numbers have less than half of the probability). The explanation says
-which it was. G-Eval estimates p(s) from 20 samples where a model has no probabilities, and has its steps written
-by a model; here the steps are fixed.
+which it was; `scores: stated` asks for that number alone. G-Eval estimates p(s) from 20 samples where a model has
+no probabilities, and has its steps written by a model; here the steps are fixed: all runs are judged alike.
 
 Contexts longer than `context_characters` are judged in windows: consistency is the highest score of a window, the
 others are the mean, weighted by length. Not applicable: a run without generator or contexts, an answer that

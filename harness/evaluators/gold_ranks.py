@@ -17,8 +17,8 @@ retrieval at equal prompt size. The text is the contexts in rank order, numbered
 prompt (`harness.llm_utils.answer_contract.numbered_contexts`). Text that a system's other calls read, such as the
 reports of a map step, is not included. The unit is characters, because they are the same for every model.
 
-- A *fact* is within N if all of it is: in the first context that contains it (as `gold_ranks.FactFinder` finds
-  it), it ends before character N. A fact that N cuts is not found.
+- A *fact* is within N if all of it is: in the first context that contains it (as `FactFinder` finds it), it ends
+  before character N. A fact that N cuts is not found.
 - A *document* is within N if a passage or sentence of it begins there: a context of that kind that names this
   document and no other. Contexts that only name documents (a summary, a triplet) do not show their text.
 """

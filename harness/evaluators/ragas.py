@@ -48,8 +48,9 @@ Cases that need no judge:
 | an abstention | 0 in factual correctness if the reference shows that it is wrong; otherwise not applicable |
 | no context, in a run that has them | 0 in metrics that read contexts |
 
-KG-eval used ragas 0.3.3, whose context relevance saw only the first 7,000 characters of the contexts, and whose
-response relevancy was 0 if any (now: if all) of the generated questions had the verdict "evasive answer".
+KG-eval used ragas 0.3.3. Its prompts and formulas are the same, but its context relevance saw only the first 7,000
+characters of the contexts, and its response relevancy was 0 if any (now: if all) of the generated questions had
+the verdict "evasive answer".
 """
 
 from functools import cached_property

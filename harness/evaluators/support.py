@@ -8,7 +8,8 @@
 
 Content words are those of `harness.evaluators.novel_tokens`: without function words and citations. On ClapNQ's
 human labels of faithfulness `support_words` separates faithful answers from others better than the knowledge-graph
-scores (docs/validity.md). It does not see negation.
+scores (docs/validity.md). It does not see negation, and an answer that copies an irrelevant passage is supported
+by it.
 
 Not applicable: an answer that abstains, or has no content word. An empty answer, and no contexts at all, score 0.
 """

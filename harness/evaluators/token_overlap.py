@@ -3,7 +3,8 @@
 `exact_match` and `token_f1` are those of SQuAD (Rajpurkar et al. 2016), with its normalisation, by which published
 numbers are made: lower case, without punctuation (of every script, as in MLQA's script) and a, an and the; so
 `3.5` is `35`, `C++` is `C`, `Bankman-Fried` is `bankmanfried`. Composed and decomposed letters are the same, and
-so are digits of any script and letters of any width. As in SQuAD 2.0 two texts of which nothing is left ("A" and
+so are digits of any script and letters of any width. A citation such as `[1]` is a word, and an abstention in
+other words than the reference's is wrong. As in SQuAD 2.0 two texts of which nothing is left ("A" and
 "The") are equal; but an answer that is empty as written earns nothing.
 
 In scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) `token_f1` and `contains` take each

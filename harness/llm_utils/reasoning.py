@@ -1,5 +1,6 @@
 """Separates the reasoning of a model from its answer, in replies that contain both: servers without a parser for
-the tags of a reasoning model leave them in the text.
+the tags of a reasoning model leave them in the text. Chat templates often add the opening tag to the prompt, so
+that only the closing one is in the reply.
 """
 
 import re

@@ -286,7 +286,7 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -
         if column.facts.shares_read:
             shares.setdefault(owner.get(measure, measure), []).extend(column.facts.shares_read)
     for evaluator, read in sorted(shares.items()):
-        # From there on 100 % is shown.
+        # Larger shares are shown as 100 %.
         part = [share for share in read if share < 0.9995]
         if part:
             yield (

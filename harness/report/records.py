@@ -3,6 +3,7 @@ its place in the file; counts of failures, retries and tokens; samples, which ru
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,20 +47,32 @@ class Brief(NamedTuple):
 
 
 class Briefs(CompressedByKey[RecordKey, Brief]):
-    """Of the records that count."""
+    """Of the records that count. The methods decompress nothing, whereas each access to a `Brief` decompresses a
+    block if queries were asked in random order.
+    """
 
     def __init__(self) -> None:
         super().__init__(Brief)
-        self._statuses: dict[RecordKey, int] = {}
+        self._places, self._statuses, self._have_answers = array("q"), array("B"), array("B")
 
     def put(self, key: RecordKey, record: Brief, *, counts: bool = True) -> None:
         super().put(key, record, counts=counts)
-        if counts:
-            self._statuses[key] = record.status
+        self._places.append(record.place)
+        self._statuses.append(record.status)
+        self._have_answers.append(record.answer is not None)
+
+    def place(self, key: RecordKey) -> int:
+        return self._places[self.numbers[key]]
 
     def status(self, key: RecordKey) -> int:
         """`MISSING` without a record."""
-        return self._statuses.get(key, MISSING)
+        number = self.numbers.get(key)
+        return MISSING if number is None else self._statuses[number]
+
+    def has_answer(self, key: RecordKey) -> bool:
+        """Whether there is a text, however short."""
+        number = self.numbers.get(key)
+        return number is not None and bool(self._have_answers[number])
 
     def is_answered(self, key: RecordKey) -> bool:
         """Whether there is a prediction, with a text or without."""

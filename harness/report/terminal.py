@@ -202,7 +202,7 @@ def _cut(note: str) -> str:
     said, stop, remedy = note.rpartition(". ")
     if not stop or len(note) <= _LONGEST_NOTE:
         return printable(note, _LONGEST_NOTE)
-    # Of the sentences before a long last one.
+    # At least 60 characters of the sentences before a long last one are kept.
     return f"{printable(f'{said}.', max(60, _LONGEST_NOTE - len(remedy) - 1))} {remedy}"
 
 

@@ -138,8 +138,7 @@ class RunView:
         return any(self.briefs.status((query_id, repeat)) == status for repeat in range(self.frame.repeats))
 
     def has_answer(self, query_id: str) -> bool:
-        found = (self.briefs.get((query_id, repeat)) for repeat in range(self.frame.repeats))
-        return any(brief and brief.answer is not None for brief in found)
+        return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @cached_property
     def abstains_on(self) -> str:

@@ -15,7 +15,7 @@ Every token of both texts has a vector in its sentence. From the cosines of toke
 
 The encoder is all-MiniLM-L6-v2 on onnxruntime, which needs no torch. `per_evaluator.bertscore.model` selects any
 other model that the package knows. Scores of different encoders are not comparable: the digests of the weights are
-stored with the scores.
+stored with the scores, and runs scored by different encoders are not compared.
 
 - Several texts are pooled: their tokens together are the candidate or the reference. A context that was retrieved
   twice counts twice. `text` leaves triplets out: they repeat entity names that the evidence contains too, which

@@ -166,12 +166,6 @@ class _Trace:
             return Piece("unsaid", "a part of its document is in the contexts")
         return _GONE if self._is_missing_document(item.doc_id) else self._ranked_document(item.doc_id)
 
-    def _not_verbatim(self, doc_id: str) -> Piece:
-        """For a fact that its document words differently: only the rank of the document is known."""
-        if any(doc_id in context.doc_ids for context in self._contexts):
-            return Piece("unsaid", said="its document was retrieved, but does not state it word for word")
-        return self._ranked_document(doc_id)
-
     def _ranked_document(self, doc_id: str) -> Piece:
         if self._ranking_is_unfit:
             return _UNFIT

@@ -29,7 +29,8 @@ floats is smaller by its last bit.
   missing, the judge is asked once more with a different prompt. A grade that is still missing fails, and so do the
   confidence and its bands. The other grades stand.
 - The judge reads all contexts, numbered as in the generator's prompt, window by window if they are longer than
-  `context_characters`: factual accuracy is then the highest grade, the others are the mean, weighted by length.
+  `context_characters`: factual accuracy is then the highest grade, the others are the mean, weighted by length. A
+  long prompt thus has more chances at factual accuracy, and a fact that is split between windows is not supported.
 - Very long queries and answers are truncated; the explanation says so.
 
 Not applicable: a run without generator or contexts, an answer that abstains. An empty answer, and one without

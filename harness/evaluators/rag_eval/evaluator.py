@@ -135,7 +135,7 @@ class _Grading:
         texts = [material(case.query.text, window.text, answer) for window in reading.windows]
         name = _GRADED.get(measure)
         grades = {one: await self._grades(case, texts, one) for one in ((name,) if name else METRICS)}
-        # A fact is supported if any window states it, and not if it is split between two.
+        # A fact is supported if any window states it.
         grade_of = {
             one: max(found) if one == "factual_accuracy" else reading.mean(found) for one, found in grades.items()
         }

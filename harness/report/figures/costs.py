@@ -272,6 +272,6 @@ def compact(value: float) -> str:
 
 def _spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
     """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
-    costs = [(view.label, cost_of(view, measure)) for view in views]
-    told = [f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured" for _, one in costs]
-    return [f"{label} {amount}." for (label, _), amount in zip(costs, told, strict=True)]
+    costs = ((view.label, cost_of(view, measure)) for view in views)
+    said = ((label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs)
+    return [f"{label} {amount}." for label, amount in said]

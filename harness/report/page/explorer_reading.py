@@ -16,7 +16,6 @@ from harness.core.page_and_section import PlacesOfText
 from harness.core.records import Context, RunRecord, with_share_read
 from harness.display.text_format import printable
 from harness.evaluators.run_answers import CachedSearch
-from harness.report.records import MISSING
 from harness.report.view import RunView
 from harness.statistics.aggregate import means_of
 from harness.store import RunDir
@@ -24,6 +23,8 @@ from harness.store.score_files import ScoreLine
 
 UNIT = 24
 """Queries whose details are read and packed together."""
+_AT_ONCE = 1_024
+"""Queries whose scores are read together for their labels."""
 
 Detail = dict[str, Any]
 """An object of the page's JSON."""
@@ -72,17 +73,16 @@ class RunReader:
 
     def cells(self, kinds: Mapping[str, Sequence[str]]) -> Detail:
         """What the list shows, one value per query. `kinds`: measure -> labels, of which each has a bit."""
-        briefs, statuses, answers = self._view.briefs, [], []
-        for query_id in self._ids:
-            own = [briefs.get((query_id, repeat)) for repeat in self._repeats]
-            statuses.append(reduce(or_, (one.status if one else MISSING for one in own), 0))
-            answers.append(next((one.answer for one in own if one and one.answer is not None), None))
+        briefs = self._view.briefs
+        keys = [[(query_id, repeat) for repeat in self._repeats] for query_id in self._ids]
+        answered = [next(filter(briefs.has_answer, own), None) for own in keys]
+        said = iter(briefs.at(key for key in answered if key))
         return {
             "label": self._view.label,
             "id": self._view.run.run_id,
             "baseline": self._view.is_baseline,
-            "status": statuses,
-            "answers": answers,
+            "status": [reduce(or_, map(briefs.status, own), 0) for own in keys],
+            "answers": [next(said).answer if key else None for key in answered],
             "kinds": [self._bits(measure, labels) for measure, labels in kinds.items()],
         }
 
@@ -97,7 +97,7 @@ class RunReader:
         """Of each query of the unit that begins there its repeats."""
         ids, briefs = self._ids[start : start + UNIT], self._view.briefs
         there = [key for one in ids for repeat in self._repeats if (key := (one, repeat)) in briefs]
-        found = dict(zip(there, self._view.run.records_at([briefs[key].place for key in there]), strict=True))
+        found = dict(zip(there, self._view.run.records_at([briefs.place(key) for key in there]), strict=True))
         return [[found.get((one, repeat)) for repeat in self._repeats] for one in ids]
 
     def words(self, start: int) -> Mapping[str, list[ShownWords]]:
@@ -115,8 +115,9 @@ class RunReader:
     def _bits(self, measure: str, labels: Sequence[str]) -> list[int]:
         """Of each query a bit for each label that any of its answers has, the first the lowest."""
         given: dict[str, set[str]] = defaultdict(set)
-        if measure in self._columns:
-            for score in self._scores_at([self._columns[measure].lines]):
+        # A part at a time: the scores of a large run with their explanations would fill the memory.
+        for start in range(0, len(self._ids) if measure in self._columns else 0, _AT_ONCE):
+            for score in self._scores_at([self._columns[measure].lines[start : start + _AT_ONCE]]):
                 given[score["query_id"]].add(score.get("label", ""))
         return [sum(1 << n for n, label in enumerate(labels) if label in given[one]) for one in self._ids]
 

@@ -233,9 +233,9 @@ def _environment() -> Environment:
 
 
 def _widths(picture: Picture) -> str:
-    # No letter of a picture gets smaller: it scrolls sideways instead.
+    # No letter of a picture is smaller than 9 pixels: it scrolls sideways instead.
     least = picture.width_pt * 9.0 / picture.smallest_letters_pt
-    # Of a point of a picture: beyond it letters would outgrow the text.
+    # With more than 1.5 pixels for each of its points, its letters would outgrow the text.
     largest = max(picture.width_pt * 1.5, least)
     return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
 

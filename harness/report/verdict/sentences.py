@@ -25,9 +25,11 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
-        nothing = f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
-        alone = "Only baselines were run. Run a system to compare with them."
-        return alone if verdict.outcome == Outcome.ONLY_BASELINES else nothing
+        return (
+            "Only baselines were run. Run a system to compare with them."
+            if verdict.outcome == Outcome.ONLY_BASELINES
+            else f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
+        )
     if verdict.outcome in _UNSETTLED:
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))

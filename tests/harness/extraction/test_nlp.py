@@ -146,14 +146,24 @@ async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyte
     assert first.triplets
 
 
-async def test_progress_is_reported_after_each_batch_in_the_thread_of_the_loop() -> None:
+async def test_batches_are_parsed_in_another_thread_and_progress_is_reported_in_that_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     told: list[tuple[int, int, int]] = []
+    parsing: set[int] = set()
 
     def progress(done: int, total: int) -> None:
         told.append((done, total, threading.get_ident()))
 
+    def phrases_of(doc: object) -> object:
+        parsing.add(threading.get_ident())
+        return parse(doc)
+
+    parse = nlp_phrases.phrases_of
+    monkeypatch.setattr(types, "phrases_of", phrases_of)
     await NlpExtractor(pipeline=None, progress=progress).extract(["Apple sued Samsung."] * 70)
     assert told == [(done, 70, threading.get_ident()) for done in (32, 64, 70)]
+    assert parsing and threading.get_ident() not in parsing
 
 
 def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(

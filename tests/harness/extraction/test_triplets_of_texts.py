@@ -109,6 +109,15 @@ async def test_a_window_becomes_its_triplets_each_once(listed: list[object], tri
     assert await read(reply(*listed)) == tuple(triplets)
 
 
+async def test_a_request_holds_the_window_and_bounds_its_reply() -> None:
+    chat = Chat(lambda _: reply())
+    await judged_triplets(chat, "Apple sued Samsung.")
+    (asked,) = chat.calls
+    assert "Apple sued Samsung." in asked.messages[-1].content
+    assert asked.max_tokens is not None
+    assert asked.json_schema is not None
+
+
 @pytest.mark.parametrize("garbage", ["I cannot.", '{"triplets": 3}', reply(["", "", ""]), reply(["..."] * 3)])
 async def test_a_reply_without_triplets_is_asked_for_again_and_then_a_failure(garbage: str) -> None:
     assert await read(garbage, reply(["a", "b", "c"])) == (Triplet("a", "b", "c"),)

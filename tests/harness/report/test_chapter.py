@@ -167,6 +167,16 @@ def test_machine_and_commit_of_every_run_are_told_and_unknown_ones_are_dashes(ma
     assert [rows[1][name] for name in ("platform", "Python", "harness commit")] == [NOTHING] * 3
 
 
+def test_the_group_with_the_most_questions_comes_first_and_equal_ones_in_order_of_appearance(
+    make_run: MakeRun,
+) -> None:
+    few = make_run(types={"inference_query": 1}, digest="e" * 64, sessions=())
+    searched = make_run(types=SMALL, sessions=(), generator={"provider": "none"})
+    answered = make_run(system="kg", types=SMALL, sessions=())
+    titles = [group.title for group in load_groups([few, searched, answered], load_prices())]
+    assert titles == ["multihop_rag, without a generator", "multihop_rag", "multihop_rag"]
+
+
 # Measures that sort answers into kinds.
 
 

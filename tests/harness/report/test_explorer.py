@@ -13,7 +13,9 @@ import pytest
 from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score, write_run
 
 from harness.core.records import Context, Document, Failure, Prediction, RunRecord, Span
+from harness.report.page import explorer_reading
 from harness.report.page.explorer import Explorer, ValueTable, build_explorer
+from harness.report.page.page import opening_group
 from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices
@@ -217,11 +219,51 @@ def test_of_several_attempts_the_highest_counts_wherever_its_line_stands(
     assert len(answers.all) == len(list(run.iter_records()))
     for key, one in counting.items():
         assert (answers[key].attempt, answers[key].status) == (one.attempt, one.status)
-        assert run.records_at([briefs[key].place]) == [one]
+        assert run.records_at([briefs.place(key)]) == [one]
+        assert briefs[key].place == briefs.place(key)
         answer = one.prediction.answer if one.prediction else None
-        assert (briefs[key].answer is None) == (answer is None)
+        assert briefs.has_answer(key) == (answer is not None)
         assert (briefs[key].answer or "")[:100] == (answer or "")[:100]
         if key[0].startswith("other"):
             assert briefs.status(key) == (ANSWERED if one.status == "ok" else ERROR)
     assert briefs.status(("nobody", 0)) == MISSING
     assert not briefs.is_answered(("nobody", 0))
+    assert not briefs.has_answer(("nobody", 0))
+
+
+def test_answers_in_random_order_are_decompressed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "BLOCK", 3)
+    monkeypatch.setattr(packing, "KEPT", 0)
+    asked = [f"q{number:02d}" for number in range(30)]
+    answered = asked[:]
+    random.Random(7).shuffle(answered)
+    scores = [score(name, 1.0, "wrong_answers", label="refused") for name in asked[::2]]
+    scores += [score(name, 0.0, "wrong_answers") for name in asked[1::2]]
+    said = Answers("kg", records({name: Said(name) for name in answered}), scores)
+    (group,) = load_groups([write_run(tmp_path, [Asked(name) for name in asked], said)], load_prices())
+    kept = group.views[0].briefs.all
+    read, blocks = kept._read, list[bytes]()
+
+    def reading(block: bytes) -> object:
+        blocks.append(block)
+        return read(block)
+
+    monkeypatch.setattr(kept, "_read", reading)
+    monkeypatch.setattr(explorer_reading, "_AT_ONCE", 7)
+    assert opening_group([group]) is group
+    (run,) = loaded(build_explorer(group, "g0"), "core")["runs"]
+    assert len(blocks) == len({*blocks}) == 10
+    assert run["answers"] == asked
+    assert run["kinds"] == [[1, 0] * 15]
+
+
+def test_the_details_of_an_answer_have_its_costs(tmp_path: Path) -> None:
+    cost = record("q1", Said()).cost.model_copy(update={"cached_texts": 3, "wall_s": 1.73456})
+    answered = {("q1", 0): record("q1", Said()).model_copy(update={"cost": cost, "attempt": 2})}
+    details = loaded(explorer_of(tmp_path, [Asked("q1")], [Answers("kg", answered)]), "d0")["runs"][0][0][0]
+    assert details["attempt"] == 2
+    assert details["cost"] == {
+        **{"latency_s": 1.23, "wall_s": 1.73, "throttled_s": 0.5, "unmetered": 0, "replayed": 1, "cached": 3},
+        "stages": [["retrieve", 0.25], ["generate", 1.25]],
+        "usage": [["generator", 2, 1200, 7]],
+    }
