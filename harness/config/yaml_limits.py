@@ -33,8 +33,8 @@ def parse_yaml(text: str) -> Any:
         raise yaml.MarkedYAMLError(problem="nested too deeply") from error
     except _GrowsTooLarge as error:
         raise yaml.MarkedYAMLError(problem=str(error)) from error
-    except (ValueError, AttributeError, OverflowError, TypeError, KeyError) as error:
-        # An impossible date, a number of 5,000 digits, a tag that does not fit.
+    except (ValueError, AttributeError, OverflowError, TypeError, LookupError) as error:
+        # An impossible date, a number of 5,000 digits or none, a tag that does not fit.
         raise yaml.MarkedYAMLError(problem=f"an impossible value: {str(error)[:200]}") from error
 
 

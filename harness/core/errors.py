@@ -46,7 +46,9 @@ EXIT_CODES = {
 
 
 class HarnessError(Exception):
-    """What happened and how to fix it, printed as one line. Keys and control characters are removed from both."""
+    """A problem that the user can fix: what happened and how to fix it, printed as one line. Keys and control
+    characters are removed from both.
+    """
 
     def __init__(self, what: str, fix: str = "") -> None:
         # Long texts are usually names given by others.
@@ -66,10 +68,12 @@ class ConfigError(HarnessError): ...
 class DataError(HarnessError): ...
 
 
-class StoreError(HarnessError): ...
+class StoreError(HarnessError):
+    """A run directory that is locked, damaged, of another schema, or not writable."""
 
 
-class ModelUnavailable(HarnessError): ...
+class ModelUnavailable(HarnessError):
+    """A missing provider, key, server or weight file. The run stops and can be resumed."""
 
 
 class NoLogprobs(ModelUnavailable):
@@ -82,13 +86,15 @@ class NoLogprobs(ModelUnavailable):
         self.refused = refused
 
 
-class ServiceUnavailable(HarnessError): ...
+class ServiceUnavailable(HarnessError):
+    """Another server that a system needs, such as a graph database: down, password refused, too old."""
 
 
 class BudgetExhausted(HarnessError):
-    """`usd`, `tokens`: the most that the rejected call could have cost."""
+    """The next step would exceed the budget. Paid results are kept; a larger budget resumes the run."""
 
     def __init__(self, what: str, *, usd: float = 0.0, tokens: int = 0) -> None:
+        """`usd`, `tokens`: the most that the rejected call could have cost."""
         super().__init__(what)
         self.usd, self.tokens = usd, tokens
 
@@ -96,7 +102,8 @@ class BudgetExhausted(HarnessError):
 class MissingDependency(HarnessError): ...
 
 
-class RunInterrupted(Exception): ...
+class RunInterrupted(Exception):
+    """Ctrl-C or SIGTERM. Everything already paid for is kept."""
 
 
 def install(extra: str) -> str:

@@ -237,7 +237,8 @@ class Cost(Record):
     wall_s: Seconds | None
     """Seconds from question to answer. None: not measured."""
     throttled_s: Seconds | None = 0.0
-    """The part of `wall_s` in which all open model calls waited for a limit of the provider. None: unknown."""
+    """The part of `wall_s` in which all open model calls waited for a limit of the provider. None: unknown;
+    latency then includes it."""
     stages_s: dict[str, Seconds] = {}
     """Seconds by stage. Stages may overlap, so the sum may differ from wall_s."""
     usage: dict[str, Usage] = {}
@@ -477,8 +478,9 @@ class Work(Record):
     embedded_characters: float = 0.0
     """Of all embedded texts together."""
     sample: tuple[str, ...] = Field((), exclude=True, repr=False)
-    """Some of `sampled_texts` of the texts, evenly spaced, to look up how many have a stored vector."""
+    """Some of the texts, evenly spaced, to look up how many have a stored vector. It is not saved."""
     sampled_texts: float = Field(0.0, exclude=True)
+    """How many of the embedded texts it stands for."""
 
 
 class Expected(Record):

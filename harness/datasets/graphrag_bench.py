@@ -64,11 +64,9 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
         query_id, about = entry.text("id"), entry.text("source")
         # Every retrieval finds the only document.
         evidence = (Evidence(doc_id=about, fact=""),) if len(kept) > 1 else ()
-        query_type, answers = (
-            entry.text("question_type").lower().replace(" ", "_"),
-            (entry.text("answer").strip(),),
-        )
-        row = dataset_row(query_id, entry.text("question").strip(), query_type, answers, evidence, (about,))
+        query_type = entry.text("question_type").lower().replace(" ", "_")
+        question, answers = entry.text("question").strip(), (entry.text("answer").strip(),)
+        row = dataset_row(query_id, question, query_type, answers, evidence, (about,))
         if about not in documents:
             raise DataError(f"{entry.where}: no text is named '{about}'", FIX)
         if query_id in rows:

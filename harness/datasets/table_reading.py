@@ -227,12 +227,12 @@ def _whole_value(path: Path, text: str) -> object:
         return _parsed_array(path, text)
     first, _, rest = start.partition("\n")
     try:
-        value = strict_json(first)
+        value, is_one_line = strict_json(first), True
     except DuplicateKeyError:
         return None
     except (ValueError, RecursionError):
         try:
-            value, first = (strict_json(start) if start.startswith("{") else None), ""
+            value, is_one_line = (strict_json(start) if start.startswith("{") else None), False
         except DuplicateKeyError as error:
             raise DataError(f"{path}: {error}", "remove one of them") from error
         except (ValueError, RecursionError):
@@ -240,7 +240,7 @@ def _whole_value(path: Path, text: str) -> object:
     if not isinstance(value, Mapping):
         return None
     check_log(path, value)
-    if not first:  # It stands in several lines.
+    if not is_one_line:
         return value
     table = _table_in(value)
     return table if table is not value and not rest.strip() else None

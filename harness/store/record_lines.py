@@ -207,8 +207,9 @@ class RecordWriter:
             return
         try:
             self._write([record for record, _ in batch])
-            for _, written in batch:
-                written.set_result(None)
         except BaseException as error:
             for _, written in batch:
                 written.set_exception(error)
+        else:
+            for _, written in batch:
+                written.set_result(None)

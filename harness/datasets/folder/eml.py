@@ -20,6 +20,8 @@ from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_headin
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _MOST_BYTES = 100_000_000
 _MOST_ATTACHMENTS = 100
+_DEEPEST = 3
+"""Messages attached to messages."""
 _TEXTS = ("text/plain", "text/html")
 
 ReadAttachment = Callable[[str, bytes], Sequence[ReadText]]
@@ -77,7 +79,7 @@ class _Reading:
     def _attachment(self, attached: MIMEPart, name: str, part: str, depth: int) -> Iterator[ReadText]:
         self._left -= 1
         try:
-            if self._left < 0 or depth == 3 or IgnoreRules.including(()).why_not(name, is_folder=False):
+            if self._left < 0 or depth == _DEEPEST or IgnoreRules.including(()).why_not(name, is_folder=False):
                 raise NoDocument("not read")
             content, kind = attached.get_content(), PurePosixPath(name).suffix.lower()
             if not isinstance(content, bytes | EmailMessage):

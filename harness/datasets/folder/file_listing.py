@@ -131,8 +131,8 @@ class Listing:
 
 def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
     """All files under the folder, sorted by name, except those excluded by `IgnoreRules` unless a pattern of
-    `include` matches. Links are not followed. DataError: no folder, or it cannot be listed. ConfigError: no
-    pattern.
+    `include` matches. Links are not followed. DataError: the folder does not exist or cannot be listed.
+    ConfigError: an invalid pattern.
     """
     check_folder(folder)
     rules = IgnoreRules.including(include)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from typing import Any, BinaryIO
 
 from harness.datasets.folder.plain_text import decoded_page
@@ -54,7 +54,6 @@ _COPIES = (
     "//*[@aria-hidden='true']"
     "[contains(@class, 'katex-html') or starts-with(@class, 'mjx') or starts-with(name(), 'mjx-')]"
 )
-_BESIDE = "ancestor-or-self::*/preceding-sibling::* | ancestor-or-self::*/following-sibling::*"
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -82,7 +81,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     text = _joined(main)
     if leads_on and len(text) < _LITTLE:
         raise NoDocument("a page that only leads to another")
-    left_out[_AROUND] += any(one.text_content().strip() for one in main.xpath(_BESIDE))
+    left_out[_AROUND] += any(one.text_content().strip() for one in _around(main))
     return ReadText(text, title=first or named, left_out={what: n for what, n in left_out.items() if n})
 
 
@@ -199,6 +198,14 @@ def _is_banner(element: Any) -> bool:
         and len(text := "".join(element.itertext())) < 3000
         and "cookie" in text.casefold()
     )
+
+
+def _around(main: Any) -> Iterator[Any]:
+    """The elements beside it and beside each that contains it. XPath would take quadratic time."""
+    inner = main
+    for outer in main.iterancestors():
+        yield from (one for one in outer if one is not inner and isinstance(one.tag, str))
+        inner = outer
 
 
 def _are_the_page(root: Any) -> bool:

@@ -44,7 +44,8 @@ def build(
 ) -> RawDataset:
     """Build a data set with every query that has a relevant document (relevance above 0), and all documents, or
     the relevant ones and `distractors` others. `texts`: query text by query id, in file order. `documents` are
-    iterated once, because there may be more than fit into memory.
+    iterated once, because there may be more than fit into memory. DataError: no query has a relevant document, or
+    there are too many documents.
     """
     relevant: dict[str, dict[str, int]] = {}
     for query_id, doc_id, relevance in judgements:

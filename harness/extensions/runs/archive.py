@@ -118,14 +118,14 @@ def opened_archive(path: Path) -> Iterator[tuple[zipfile.ZipFile, ExportList]]:
         try:
             _refuse_long_directory(path, file)
             with zipfile.ZipFile(file) as archive:
-                entries = _checked_entries(path, archive)
+                entries = _checked_entries(path, archive, file.seek(0, os.SEEK_END))
                 listed = _read_list(path, archive)
                 wrong = {name: one.bytes for name, one in listed.files.items()} != entries
                 runs = {found["run"] for name in entries if (found := _MEMBER.fullmatch(name))}
                 if wrong or sorted(runs) != list(listed.runs) or not runs:
                     raise changed_by_hand(path, f"its files are not those of {LIST}")
                 yield archive, listed
-        except (zipfile.BadZipFile, EOFError, zlib.error, struct.error, ValueError) as error:
+        except (zipfile.BadZipFile, EOFError, zlib.error, struct.error, ValueError, NotImplementedError) as error:
             raise DataError(f"{path} is not an export, or damaged ({error})", _ASK_AGAIN) from error
 
 
@@ -148,13 +148,15 @@ def _refuse_long_directory(path: Path, file: BinaryIO) -> None:
         raise DataError(f"{path} has too long a directory for an export", _ASK_AGAIN)
 
 
-def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
+def _checked_entries(path: Path, archive: zipfile.ZipFile, archive_bytes: int) -> dict[str, int]:
     """Name -> size of every entry but the list, checked before thousands of files are written to disk."""
     entries = archive.infolist()
     total = sum(one.file_size for one in entries)
     if total > MOST_BYTES or len(entries) > MOST_FILES + 1:
         what = f"{path} unpacks to {total:,} bytes in {len(entries):,} files"
         raise DataError(what, "ask for fewer runs at once")
+    if sum(one.compress_size for one in entries) > archive_bytes:
+        raise changed_by_hand(path, "its packed files are larger than the archive")
     for one in entries:
         mode = one.external_attr >> 16
         is_file = stat.S_IFMT(mode) in {0, stat.S_IFREG}
@@ -201,7 +203,7 @@ def unpack(path: Path, archive: zipfile.ZipFile, listed: ExportList, folder: Pat
         for name in names:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            # An entry yields no more than its size, which `opened_archive` has checked.
+            # An entry yields no more bytes than its size in the directory, which `opened_archive` has checked.
             with archive.open(name) as source, target.open("xb") as file:
                 shutil.copyfileobj(source, file)
                 file.flush()

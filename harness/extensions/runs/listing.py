@@ -149,10 +149,14 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
     frame, lines, ranges = Frame.of(run), run.score_lines(), value_ranges(known)
     wanted = ranking_choice([manifest]).name
     evidence = (name for name, measure in known.items() if measure.ranks_where_answers_cannot)
-    for name in filter(owners.__contains__, dict.fromkeys((wanted, *candidates_to_rank(wanted, evidence, known)))):
-        paths = tuple(path for path in lines.paths if path.stem == owners[name])
-        scores = ScoreColumns.read(frame, ScoreLines(paths, lines.fix), ranges)
-        means = {row.query_type: row.mean for row in aggregate_scores(frame, scores.only({name}))}
+    candidates = dict.fromkeys((wanted, *candidates_to_rank(wanted, evidence, known)))
+    read: dict[str, ScoreColumns] = {}
+    for name in filter(owners.__contains__, candidates):
+        owner = owners[name]
+        if owner not in read:
+            paths = tuple(path for path in lines.paths if path.stem == owner)
+            read[owner] = ScoreColumns.read(frame, ScoreLines(paths, lines.fix), ranges)
+        means = {row.query_type: row.mean for row in aggregate_scores(frame, read[owner].only({name}))}
         natural = means.get(NATURAL)
         if (value := means.get(OVERALL) if natural is None else natural) is not None:
             return name, value
@@ -160,6 +164,7 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
 
 
 def print_json(summaries: Sequence[RunSummary], console: Console) -> None:
+    """`label`: the system with the parameters that vary among these runs over its data set."""
     rows = [{**one.model_dump(), "label": label} for one, label in zip(summaries, _labels(summaries), strict=True)]
     console.print(json.dumps(rows, indent=2), soft_wrap=True)
 

@@ -176,7 +176,12 @@ def test_a_file_that_is_not_there_names_the_nearest_and_a_folder_is_none(write: 
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [("!!int x", "invalid literal"), ("!!timestamp x", "an impossible value"), ("[" * 3000, "nested too deeply")],
+    [
+        ("!!int x", "invalid literal"),
+        ("!!int ''", "an impossible value"),
+        ("!!timestamp x", "an impossible value"),
+        ("[" * 3000, "nested too deeply"),
+    ],
 )
 def test_a_value_that_yaml_cannot_make_is_one_line(value: str, reason: str) -> None:
     assert reason in refusal(None, f"seed={value}")

@@ -39,6 +39,10 @@ def test_real_rows_pass_in_each_form(tmp_path: Path) -> None:
 PARQUET = {
     "a long text named again and again": (same("x" * 5000, 20_000), "unpacks to more than 64,000,000 bytes"),
     "millions of rows of nothing": (pyarrow.nulls(600_000), "too many to be data"),
+    "lists of nothing": (
+        pyarrow.ListArray.from_arrays(range(0, 5_000_001, 1000), pyarrow.nulls(5_000_000)),
+        "too many to be data",
+    ),
     "long texts of zeros": (pyarrow.array(["0" * 1_000_000] * 65), "unpacks to more than 64,000,000 bytes"),
 }
 
@@ -54,6 +58,7 @@ def test_a_parquet_file_that_unpacks_to_far_more_is_refused(tmp_path: Path, case
 
 FOREIGN = {
     "packed zeros": (gzip.compress(b"0" * 65_000_000), "unpacks to more than 64,000,000 bytes"),
+    "packed rows of nothing": (gzip.compress(b"{}\n" * 600_000), "too many to be data"),
     "half of a packed file": (gzip.compress(json.dumps(ROWS).encode())[:-20], "not intact gzip"),
     "packed twice": (gzip.compress(gzip.compress(b"{}")), "neither text"),
     "packed in a way that does not tell its size": (bz2.compress(b"{}"), "neither text"),

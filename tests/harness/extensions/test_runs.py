@@ -1,5 +1,6 @@
 """`rag-harness runs`: runs are listed, named, tagged, removed, exported and received."""
 
+import hashlib
 import json
 import os
 import warnings
@@ -304,6 +305,38 @@ def test_an_export_that_was_changed_or_has_a_link_is_refused_and_adds_nothing(
     cli.refused("runs", "receive", str(exported), "--results", "theirs")
     assert not [*(cli.folder / "theirs").glob("*--*")]
     assert {path.name for path in cli.folder.glob("theirs/.runs/*")} <= {".lock"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("file_size", 10),
+        ("compress_size", 1 << 31),
+        ("flag_bits", 0x20),
+        ("flag_bits", 0x40),
+        ("extract_version", 99),
+    ],
+)
+def test_an_export_whose_directory_is_false_or_of_another_program_is_refused(
+    cli: CommandLine, exported: Path, field: str, value: int
+) -> None:
+    with zipfile.ZipFile(exported) as packed:
+        entries = {name: packed.read(name) for name in packed.namelist() if name != archive.LIST}
+    names = {name: content[:10] if field == "file_size" else content for name, content in entries.items()}
+    files = {
+        name: archive.ExportedFile(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+        for name, content in names.items()
+    }
+    listed = archive.ExportList(runs=tuple(sorted({name.partition("/")[0] for name in entries})), files=files)
+    with zipfile.ZipFile(exported, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(archive.LIST, checksums.sealed(listed))
+        for name, content in entries.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(info, content)
+            setattr(info, field, value)  # In the directory, which is written at the end.
+    cli.refused("runs", "receive", str(exported), "--results", "theirs")
+    assert not [*(cli.folder / "theirs").glob("*--*")]
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,9 @@ def test_a_missing_or_broken_journal_has_no_calls_and_a_damaged_call_is_skipped(
     (tmp_path / "broken.sqlite").write_bytes(b"not a database at all" * 50)
     assert latest_calls(tmp_path / "broken.sqlite") == []
     path = tmp_path / "calls.sqlite"
-    write_journal(path, [request("x"), request("y")])
+    damages = ["input_tokens = 'many'", "cached_tokens = 1.5", "wall_s = 'long'", "started_at = '0001-01-01'"]
+    write_journal(path, [request("x")] * (len(damages) + 1))
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE calls SET wall_s = 'long' WHERE scope = 'answer/q0/0/1'")
-    assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
+        for number, damage in enumerate(damages):
+            db.execute(f"UPDATE calls SET {damage} WHERE scope = 'answer/q{number}/0/1'")
+    assert [call.scope for call in latest_calls(path)] == [f"answer/q{len(damages)}/0/1"]

@@ -1,6 +1,7 @@
 """Web pages: what is read, what is left out, and their charsets."""
 
 import io
+import time
 
 import pytest
 
@@ -174,6 +175,15 @@ def test_a_page_that_is_empty_or_cannot_be_decoded_is_no_document(page: bytes, r
     with pytest.raises(NoDocument) as refused:
         html(page)
     assert str(refused.value) == reason
+
+
+def test_a_page_of_many_parts_is_read_in_linear_time() -> None:
+    parts = "<p>beside</p>" * 30_000
+    began = time.process_time()
+    read = html(f"{parts}<div>{parts}<section>{parts}<main><h1>Gate</h1>{MUCH}</main></section></div>")
+    assert time.process_time() - began < 3
+    assert read.title == "Gate"
+    assert sum(read.left_out.values()) == 1
 
 
 @pytest.mark.parametrize("named", ['<?xml version="1.0" encoding="utf-16"?>', "<meta charset=UTF-16LE>"])
