@@ -174,7 +174,7 @@ def test_each_value_of_a_parameter_has_a_row_and_a_point(sensed: SensitivityResu
     with plotting() as new_figure:
         both = [replace(one, effects=(found, effect(sensed, "accuracy", "wrong_answer"))) for one in swept]
         (drawing,) = draw_sweeps(both, new_figure)
-        first, second = drawing.figure.axes  # type: ignore[union-attr]
+        first, second = drawing.figure.axes
         assert first.get_ylim() == second.get_ylim()
         assert [bool(one.yaxis.get_tick_params()["labelleft"]) for one in (first, second)] == [True, False]
         (drawing,) = draw_sweeps(swept, new_figure)
