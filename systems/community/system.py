@@ -50,7 +50,7 @@ _REPORT_CHARACTERS = (
 """Reports are assumed to have half of the maximum length."""
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
-"""`max_tokens` of the library's prompts, see `library_extraction` and `reports`."""
+"""`max_tokens` of the library's prompts, see `triplet_extraction` and `reports`."""
 _LIBRARY_REPORT_PROMPT, _LIBRARY_REPORT, _LIBRARY_MAP_PROMPT = 7300, 4000, 2500
 """Characters of the library's prompt for a report, of such a report (assumed), and of its map prompt."""
 _MOST = "{} per chunk, with a report each; the actual number is known once the graph is built"

@@ -62,13 +62,17 @@ def test_kills_change_no_question_and_nothing_is_paid_twice(cli: CommandLine, pa
 def test_a_plan_says_how_many_questions_were_reviewed(here: CommandLineHere, papers: Path, serve: Any) -> None:
     written = here.call(*words(papers, "asked.jsonl", serve(FakeScript(replies=REPLIES)), "--json"))
     assert written.returncode == 0, written.stderr
-    assert json.loads(written.stdout)["kept"] == 3
+    said = json.loads(written.stdout)
+    assert (said["kept"], said["wanted"]) == (3, {"single_fact": 3})
+    first = said["checks"][0]
+    assert (first["name"], first["undecided"]) == ("written", 0)
+    assert first["reached"] >= first["passed"] >= 3
     sheet = here.folder / "q.csv"
     assert here.call("review", "asked.jsonl", "--to-csv", "q.csv").returncode == 0
     first, second, *rest = sheet.read_text(encoding="utf-8-sig").splitlines()
     sheet.write_text("\n".join((first, second.replace(",,", ",accept,", 1), *rest)), encoding="utf-8")
     taken = here.call("review", "asked.jsonl", "--from-csv", "q.csv", "--by", "ada")
-    assert "1 accepted" in taken.stdout, taken.stderr
+    assert "1 accepted, 0 of them edited, 0 rejected, 2 left" in taken.stdout, taken.stderr
     asked = ("--docs", "papers", "--questions", "asked.jsonl", "--set", "models.generator.provider=none")
     plan = here.call("plan", *asked, "--json")
     assert plan.returncode == 0, plan.stderr

@@ -106,7 +106,7 @@ class ComparisonSession:
         return f"rag-harness compare {shlex.join([*names, '--results', str(self._results)])}"
 
     def prepare(self) -> None:
-        """Begin to build and load the systems."""
+        """Begin to build and load the systems. ConfigError: they are being prepared."""
         if self.phase == "preparing":
             raise ConfigError("the systems are being prepared", "wait for them")
         self.phase, self.message = "preparing", ""

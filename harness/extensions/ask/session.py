@@ -188,10 +188,12 @@ def runs_to_ask(
     prices: Path | None = None,
     results: Path = Path("results"),
 ) -> Opening:
-    """Checks these runs before anything is paid. HarnessError: one cannot be asked, or is named twice.
+    """Checks these runs before anything is started or paid. HarnessError: one cannot be asked (see
+    `harness.runner.live_run_check`), or is named twice.
 
-    `judge`: one for all runs; None: as in `config` and `settings`, otherwise that of the first run that uses one.
-    `results`: the folder for calls and judgements.
+    `judge`: one for all runs, `PROVIDER/MODEL`, `PROVIDER` or `none`; None: as in `config` and `settings`,
+    otherwise that of the first run that uses one. `trust`: use the servers, keys, code and files that the runs
+    name. `results`: the folder for calls and judgements.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("the same run is named twice", "name different runs: rag-harness runs list")
@@ -204,7 +206,7 @@ def runs_to_ask(
     plan, priced = next(filter(None, plans), None), prices_of_runs(runs, prices)
 
     @contextmanager
-    def opened(reporter: Reporter) -> Iterator[list[AskedRun]]:
+    def opening(reporter: Reporter) -> Iterator[list[AskedRun]]:
         with ExitStack() as stack:
             judging = LiveJudging(plan, priced, results / "judge", reporter, stack) if plan else None
             systems: list[LiveSystem] = []
@@ -212,8 +214,9 @@ def runs_to_ask(
                 # Those with the same local generator share its server.
                 generator, others = live.configuration.generator, zip(lives, systems, strict=False)
                 alike = (one.server for of, one in others if of.configuration.generator == generator)
-                opening = open_live(live, results / "asked", reporter, server=next(filter(None, alike), None))
-                systems.append(stack.enter_context(opening))
-            yield [AskedRun(*two, priced, judging) for two in zip(lives, systems, strict=True)]
+                server = next(filter(None, alike), None)
+                systems.append(stack.enter_context(open_live(live, results / "asked", reporter, server=server)))
+            opened = zip(lives, systems, strict=True)
+            yield [AskedRun(live, system, priced, judging) for live, system in opened]
 
-    return opened
+    return opening

@@ -47,7 +47,9 @@ class UploadedDocuments:
         return sorted(self._sizes)
 
     def add(self, name: str, content: bytes) -> None:
-        """The same document again is replaced. ConfigError: of another kind, too large, too many, a name twice."""
+        """Write a document; the same one again is replaced. ConfigError: it is of another kind or too large, there
+        are too many, or another one has the same safe name.
+        """
         safe, others = safe_name(name), {own: size for own, size in self._sizes.items() if own != safe_name(name)}
         total = sum(others.values()) + len(content)
         if len(content) > LARGEST_FILE or total > LARGEST_TOTAL or len(others) >= MOST_FILES:
@@ -75,7 +77,9 @@ def safe_name(name: str) -> str:
 
 
 def default_config(settings: Sequence[str], dataset: DatasetChoice = CONFIGURED) -> BenchConfig:
-    """The config of two systems over documents, with the user's settings. ConfigError: a wrong setting."""
+    """The config of two systems over documents, with the user's settings: by default without a model call for the
+    index, and with the local model for answers. ConfigError: a wrong setting.
+    """
     source = shipped_configs() / "bench" / "documents.yaml"
     settings = ("matrix={}", "exclude=[]", *settings)
     config = bench_config(source, systems=DEFAULT_SYSTEMS, dataset=dataset, settings=settings)

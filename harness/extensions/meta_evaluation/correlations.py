@@ -87,16 +87,17 @@ def correlate_columns(
     if not names:
         known = ", ".join(columns.values) or "none"
         raise ConfigError(f"two columns make a pair, and there is {known}", "name two measures, or --labels FILE")
-    parts = {ALL: columns}
+    # A query type may itself be called `all`.
+    parts = [(ALL, columns)]
     if by:
         of = {
             answer: facts.query_type if by == "type" else answer.run_id
             for answer, facts in columns.answers.items()
         }
         for part in sorted(set(of.values())):
-            parts[part] = columns.restricted(answer for answer, own in of.items() if own == part)
+            parts.append((part, columns.restricted(answer for answer, own in of.items() if own == part)))
     found = []
-    for part, own in parts.items():
+    for part, own in parts:
         for one, other in names:
             found.append(correlated_pair(own, one, other, part))
             tell(len(found), len(parts) * len(names))

@@ -215,9 +215,12 @@ def draw_sweeps(swept: Sequence[SweptValue], new_figure: NewFigure) -> list[Draw
     drawn = [(key, points) for key, points in sorted(lines.items()) if len(points) > 1][:_MOST_SWEEPS]
     if not drawn:
         return []
-    figure, panels = panel_grid(new_figure, len(drawn), min(4, len(drawn)), 0.4, 1.75)
-    for axes, ((measure, parameter), points) in zip(panels, drawn, strict=True):
-        axes.sharey(panels[0])
+    columns = min(4, len(drawn))
+    figure, panels = panel_grid(new_figure, len(drawn), columns, 0.4, 1.75)
+    for number, (axes, ((measure, parameter), points)) in enumerate(zip(panels, drawn, strict=True)):
+        if number:
+            axes.sharey(panels[0])
+        axes.tick_params(labelleft=number % columns == 0)
         places = range(len(points))
         before = [effect.mean_before or 0.0 for _, effect in points]
         after = [effect.mean_after or 0.0 for _, effect in points]

@@ -313,5 +313,5 @@ def _planned(
     names = ", ".join(judging)
     if not found:
         what = f"each of these evaluators asks a judge: {names}"
-        raise ConfigError(what, "leave out --no-judge, or name other evaluators")
+        raise ConfigError(what, "leave out --no-judge, or name others: -e, --sweep")
     return found, [*notes, *([f"left out, because they need a judge: {names}"] if names else [])]

@@ -80,9 +80,9 @@ def _beside_ragas(data: str, runs: PaperRuns) -> Table:
 
 def _beside_people(runs: PaperRuns) -> Table:
     found = [_run(runs, data) for data in _DATA]
-    note = "Scripted labels: they mean nothing."
-    given = _scripted_labels(found)
-    if runs.models != "scripted":
+    if runs.models == "scripted":
+        given, note = _scripted_labels(found), "Scripted labels: they mean nothing."
+    else:
         given = [
             HumanLabel(run.run_id, one.query_id, one.annotator, one.dimension, one.label)
             for run in found

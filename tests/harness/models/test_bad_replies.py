@@ -20,7 +20,7 @@ from harness.models.metering import Meter, metered
 from harness.models.reply_parsing import UnreadableReply
 from harness.protocols import Message
 
-from .conftest import Connect, Lab, Serve
+from .conftest import Lab
 
 ASKED = [Message("user", "Who was Ada?")]
 DAMAGED = ["malformed", "truncated", "reset", "gzip_bomb", "endless"]
@@ -60,10 +60,11 @@ async def test_a_reply_that_never_gets_better_fails_its_call_in_one_line(lab: La
     assert lab.call_context.fatal is None
 
 
-async def test_a_body_in_an_encoding_nobody_requested_is_not_unpacked(serve: Serve, connect: Connect) -> None:
-    server = serve(respond=lambda path, body: Reply(200, b"{}", {"content-encoding": "gzip, gzip"}))
+@pytest.mark.parametrize("coding", ["br", "gzip, gzip", "zstd"])
+async def test_a_body_in_an_encoding_nobody_requested_is_not_unpacked(lab: Lab, coding: str) -> None:
+    server = lab.serve(respond=lambda path, body: Reply(200, b"{}", {"content-encoding": coding}))
     with pytest.raises(UnreadableReply, match="content encoding that was not requested"):
-        await asked(connect(server.base_url))
+        await asked(lab.connect(server.base_url))
 
 
 async def test_an_answer_that_comes_byte_by_byte_ends_at_the_time_limit_of_a_request(lab: Lab) -> None:
@@ -72,7 +73,7 @@ async def test_an_answer_that_comes_byte_by_byte_ends_at_the_time_limit_of_a_req
         await asked(lab.connect(server.base_url, timeout_s=0.2))
 
 
-@pytest.mark.parametrize("fault", ["usage_negative", "usage_text"])
+@pytest.mark.parametrize("fault", ["usage_negative", "usage_huge", "usage_float", "usage_text"])
 async def test_usage_that_cannot_be_is_no_usage_and_the_answer_is_kept(lab: Lab, fault: str) -> None:
     server = lab.serve(FakeScript(reply="yes", fault=fault))
     assert await asked(lab.connect(server.base_url)) == ("yes", Usage(calls=1, unmetered_calls=1))

@@ -188,6 +188,8 @@ JSON = st.recursive(
         (" 1.5 ", 1.5),
         ("-5", 0.0),
         ("inf", None),
+        ("nan", None),
+        ("1e999", None),
         ("12 seconds", None),
         (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
         (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import openai
 import pytest
 from cross_encoders import write_onnx, write_torch
 
@@ -195,3 +196,10 @@ async def test_a_server_without_log_probabilities_is_one_line_that_says_so(lab: 
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
         await by_letter(lab.connect(server.base_url), "It pours.")
     assert "\n" not in str(error.value)
+
+
+async def test_another_refusal_of_that_call_is_its_own(lab: Lab) -> None:
+    body = json.dumps({"error": {"message": "the prompt is too long"}}).encode()
+    server = lab.serve(respond=lambda _path, _body: Reply(400, body))
+    with pytest.raises(openai.BadRequestError, match="too long"):
+        await by_letter(lab.connect(server.base_url), "It pours.")

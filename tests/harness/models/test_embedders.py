@@ -177,6 +177,13 @@ async def test_texts_of_like_length_go_together_and_progress_counts_up_to_all(
     np.testing.assert_array_equal(vectors, expected(texts))
 
 
+async def test_no_texts_are_no_rows_and_no_call(open_cache: OpenCache) -> None:
+    encoder = Encoder()
+    with metered(Meter("index")) as meter:
+        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=2).embed_documents([])
+    assert (len(vectors), encoder.batches, meter.embedded_texts) == (0, [], 0)
+
+
 # Over HTTP
 
 

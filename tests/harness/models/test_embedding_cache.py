@@ -152,9 +152,11 @@ os.kill(os.getpid(), signal.SIGKILL)
     ("column", "value"),
     [
         ("vector", rows(9.0)[0].tobytes()),
+        ("vector", b""),
         ("vector", b"odd"),
         ("paid_by", "another run"),
         ("seconds", 1e9),
+        ("input_tokens", 1e9),
         ("row_check", 7),
         ("text_digest", hashlib.sha256(b"another text").digest()),
     ],

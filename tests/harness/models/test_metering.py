@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import zip_longest
 
@@ -50,6 +51,19 @@ def test_throttled_are_the_seconds_in_which_all_open_calls_wait(
         play(meter, Clock(monkeypatch), calls)
     is_open = [[waits for waits in second if waits is not None] for second in at_once]
     assert meter.throttled_s == sum(bool(waiting) and all(waiting) for waiting in is_open)
+
+
+def test_an_evaluation_waits_while_all_its_open_judgements_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, clock = Meter("evaluation"), Clock(monkeypatch)
+    judgements: list[list[bool | None]] = [
+        [True, True, True, False],
+        [None, True, False, None],
+        [None, None, None, None, True],
+    ]
+    for waits in judgements:
+        play(judgement := Meter("judgement"), clock, [waits])
+        whole.absorb(judgement)
+    assert whole.throttled_s == 3.0
 
 
 def test_waiting_found_out_later_is_throttled_and_an_open_call_counts(
@@ -115,6 +129,12 @@ async def test_tasks_and_threads_started_inside_charge_the_meter_around_them() -
     with metered(Meter("index")) as meter:
         assert await asyncio.to_thread(in_a_thread) is meter
         assert await asyncio.create_task(in_a_task()) is meter
+
+
+async def test_a_bare_thread_belongs_to_no_query() -> None:
+    """A library with threads of its own would lose the scope: an error, never an uncounted call."""
+    with metered(Meter("index")), ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="nobody"):
+        pool.submit(current_meter).result()
 
 
 def test_the_time_of_a_stage_adds_up_also_when_it_fails() -> None:

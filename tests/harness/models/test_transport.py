@@ -218,6 +218,18 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
     assert constrained["response_format"]["json_schema"]["schema"] == schema
 
 
+async def test_variables_of_the_client_library_send_no_call_elsewhere(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = f"http://127.0.0.1:{free_port()}"
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, elsewhere)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{elsewhere}/v1")
+    with metered(Meter("index")) as meter:
+        await lab.connect(lab.serve().base_url).complete(ask("Who?"))
+    assert meter.usage[GENERATOR].calls == 1
+
+
 async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, connect: Connect) -> None:
     body = b'{"choices": [{"message": {"content": "\\ud83d\\ude00 and \\ud83d"}}]}'
     chat = connect(serve(respond=lambda path, request: Reply(200, body)).base_url)
@@ -228,7 +240,7 @@ async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, con
 # Retries
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 498, 503, 529])
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 498, 500, 502, 503, 504, 520, 524, 529])
 async def test_a_passing_fault_is_retried_until_the_server_answers(lab: Lab, status: int) -> None:
     server = lab.serve(FakeScript(fault=f"http_{status}", fault_times=2))
     with metered(Meter("index")) as meter:
@@ -327,6 +339,7 @@ async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
     [
         (404, "model 'fake-1' not found", None, "has no such model or path (HTTP 404: model 'fake-1' not found)"),
         (429, "You exceeded it", "insufficient_quota", "the quota is used up (You exceeded it): add credit"),
+        (429, "You exceeded it", "billing_hard_limit_reached", "the quota is used up (You exceeded it): add"),
     ],
 )
 async def test_an_unknown_model_or_a_quota_that_is_used_up_stops_the_run_without_a_retry(

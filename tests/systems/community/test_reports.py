@@ -47,6 +47,11 @@ def test_a_report_that_says_nothing_is_refused(summary: object) -> None:
         read_report({**WHOLE, "summary": summary})
 
 
+def test_half_an_emoji_that_no_file_could_hold_is_left_out() -> None:
+    report = read_report(json.loads('{"title": "a\\ud83c", "summary": "b\\ud83cc", "findings": "none"}'))
+    assert report == {"title": "a", "summary": "bc", "rating": 0, "findings": []}
+
+
 @pytest.mark.parametrize(
     ("value", "number"),
     [

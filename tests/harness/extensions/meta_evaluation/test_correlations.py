@@ -58,6 +58,13 @@ def test_two_measures_are_correlated_over_all_computed_values_and_by_type(tmp_pa
     assert [(part.part, part.n) for part in findings.parts] == [("a", 18), ("b", 19)]
 
 
+def test_a_query_type_called_all_is_a_part_of_the_answers(tmp_path: Path) -> None:
+    run = write_run(tmp_path, ScoredRun(scores={"x": X, "y": Y}, types=("all", "b")))
+    findings = correlate_columns(measured_columns([run]), "type")
+    assert [pair.n for pair in findings.pairs] == [N]
+    assert [(part.part, part.n) for part in findings.parts] == [("all", N // 2), ("b", N // 2)]
+
+
 def test_means_of_answers_with_high_and_low_values_and_deviations_are_given(tmp_path: Path) -> None:
     columns = columns_of(tmp_path, x=[0.9, 0.6, 0.4, 0.1] * 10, y=[0.75, 0.5, 0.5, 0.43] * 10)
     data = correlation_data(correlate_columns(columns))

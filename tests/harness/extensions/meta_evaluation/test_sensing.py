@@ -172,6 +172,11 @@ def test_each_value_of_a_parameter_has_a_row_and_a_point(sensed: SensitivityResu
     swept = [SweptValue("kg_nlp", "tau", value, (found,)) for value in ("0.5", "0.7")]
     assert [row[1] for row in sweep_table(swept).rows] == ["tau = 0.5", "tau = 0.7"]
     with plotting() as new_figure:
+        both = [replace(one, effects=(found, effect(sensed, "accuracy", "wrong_answer"))) for one in swept]
+        (drawing,) = draw_sweeps(both, new_figure)
+        first, second = drawing.figure.axes
+        assert first.get_ylim() == second.get_ylim()
+        assert [bool(one.yaxis.get_tick_params()["labelleft"]) for one in (first, second)] == [True, False]
         (drawing,) = draw_sweeps(swept, new_figure)
         assert [line.get_xdata().tolist() for line in drawing.figure.axes[0].lines] == [[0, 1], [0, 1]]  # type: ignore[union-attr]
         assert draw_sweeps(swept[:1], new_figure) == []
@@ -188,7 +193,7 @@ def test_the_command_prints_json_and_writes_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sweep", "said"), [("kg_nlp.taux=1", "did you mean 'tau'"), ("kg.tau=0.5", "asks a judge")]
+    ("sweep", "said"), [("kg_nlp.taux=1", "did you mean 'tau'"), ("kg.tau=0.5", "asks a judge: kg. .*--sweep")]
 )
 def test_an_impossible_sweep_is_refused_before_anything_is_scored(tmp_path: Path, sweep: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

@@ -51,6 +51,8 @@ def test_an_edit_is_kept_with_quotes_as_the_document_spells_them(file: Path) -> 
         ("founded in 1911", "ferry.md", "is not in"),
         ("", "gone.md", "no document 'gone.md'"),
         ("Tarnby yard", "", "in no document, or in several"),
+        ("founded in 1912", "", "in no document, or in several"),
+        ("x", "gone.md", "no document 'gone.md'"),
     ],
 )
 def test_a_quote_that_is_not_in_its_document_is_refused_and_nothing_is_kept(
@@ -94,6 +96,18 @@ def test_a_row_that_was_corrected_in_the_file_stays_so_and_this_is_reported(
     assert rows_in(file)[0] == corrected
     again.decide("a", "reject")
     assert [one["id"] for one in rows_in(file)] == ["b", "c"]
+
+
+def test_another_file_under_the_same_name_keeps_its_questions(tmp_path: Path) -> None:
+    file = tmp_path / "asked.jsonl"
+    file.write_text('{"question": "Who was first?"}\n{"question": "Who was second?"}\n', encoding="utf-8")
+    opened = review(file)
+    opened.decide("q-0001", "accept")
+    opened.decide("q-0002", "reject")
+    file.write_text('{"question": "What was first?"}\n{"question": "What was second?"}\n', encoding="utf-8")
+    review(file).decide("q-0002", "accept")
+    found = [(one["question"], one.get("seen_by")) for one in rows_in(file)]
+    assert found == [("What was first?", None), ("What was second?", "ada")]
 
 
 BY_HAND = {"id": "h", "question": "How long is the mole of Lowmere?", "answer": "42 m"}

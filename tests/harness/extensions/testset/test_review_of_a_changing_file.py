@@ -237,6 +237,14 @@ def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
     assert sheet.read_bytes() == before
 
 
+def test_a_kill_between_log_and_sheet_is_repaired_and_changes_by_others_stay(sheet: Path) -> None:
+    before = sheet.read_bytes()
+    review(sheet).decide("q-0001", "accept", edit("When was it founded?", "1911"))
+    sheet.write_bytes(before.replace(b"Who pays for", b"Who paid for"))
+    review(sheet).decide("q-0002", "accept")
+    assert [row[0] for row in cells(sheet)[1:3]] == ["When was it founded?", "Who paid for the ferry?"]
+
+
 def test_no_sheet_is_written_of_a_sheet(sheet: Path, tmp_path: Path) -> None:
     here = CommandLineHere(tmp_path)
     assert "is a sheet already" in here.refused("review", sheet.name, "--by", "ada", "--to-csv", "q.csv")

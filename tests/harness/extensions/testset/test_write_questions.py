@@ -12,7 +12,9 @@ from question_writers import FERRY, MILL, YARD, draft
 
 from harness.core.errors import ConfigError, StoreError
 from harness.datasets.question_files import read_questions
+from harness.display.text_format import duration
 from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.output import planned_lines
 from harness.extensions.testset.question_records import WorkFolder
 from harness.extensions.testset.review_session import open_review
 from harness.extensions.testset.write_questions import (
@@ -22,6 +24,7 @@ from harness.extensions.testset.write_questions import (
     plan_questions,
     write_questions,
 )
+from harness.runner.estimating.model_speed import ModelSpeed
 from harness.runner.progress import Reporter
 from harness.store.call_journal import paid_by_runs
 
@@ -201,6 +204,22 @@ def test_a_call_that_is_open_when_the_time_is_over_is_cut_off_before_the_budget_
     assert (stopped.kept, out.exists()) == (0, True)
 
 
+def test_the_estimate_has_the_time_at_the_measured_speed_and_names_a_budget_that_ends_it(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(out, minutes=0.01)
+    tokens = sum(usage.input_tokens for usage in plan.estimate.usage.values())
+    speed = ModelSpeed(prompt_tokens_per_s=10.0, best={"prompt_tokens_per_s": 100.0})
+    for known in (None, speed):
+        monkeypatch.setattr("harness.extensions.testset.output.stored_speed", lambda _, known=known: known)
+        assert "speed" not in planned_lines(plan)[-1]
+    whole = speed.model_copy(update={"completion_tokens_per_s": 1.0})
+    monkeypatch.setattr("harness.extensions.testset.output.stored_speed", lambda _: whole)
+    line = planned_lines(plan)[-1]
+    assert f"; {duration(tokens / 100)} - " in line
+    assert line.endswith(f" at the measured speed of the models, and the budget ends it after {duration(0.6)}")
+
+
 def test_a_model_that_is_set_alone_writes_and_judges(tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text(MILL.text)
     for role in ("generator", "judge"):
@@ -287,6 +306,7 @@ def test_if_nothing_survives_the_last_line_names_a_model_and_the_template(here: 
     done = here.call(*words)
     assert done.returncode == 3, done.stderr
     last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("no candidate survived ('self_contained' passed 0 of 4). ")
     assert "models.generator.model=" in last
     assert last.endswith("rag-harness questions 'hand book' --template questions.csv")
     assert "rag-harness review questions.jsonl" in done.stdout

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from systems.common.chunking import Chunk
 from systems.common.cypher import graph_schema
 from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.cypher.statement_check import read_statement
-from systems.common.graph_stores.contract import AskFailed
-from systems.common.graph_stores.entity_name_search import words
+from systems.common.graph_stores.contract import AskFailed, Calls
+from systems.common.graph_stores.entity_name_search import query_words, words
 from systems.common.graph_stores.ladybug import LadybugStore
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
@@ -189,3 +190,33 @@ def test_words_hold_no_syntax_and_are_their_own_words(text: str) -> None:
     found = words(text)
     assert not any(set(word) & set("\"'\\*:()[]{}^~+-!&|/? \t\n\x00_") for word in found)
     assert [again for word in found for again in words(word)] == found or any(len(word) == 100 for word in found)
+
+
+def test_a_query_holds_each_word_once_and_256_at_most() -> None:
+    assert query_words("to be, or not TO BE") == ["to", "be", "or", "not"]
+    assert query_words(" ".join(map(str, range(3000)))) == [str(number) for number in range(256)]
+
+
+async def test_close_waits_for_what_a_cancelled_caller_left_running_and_nothing_starts_after_it() -> None:
+    calls = Calls()
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        release.wait(10)
+        ended.set()
+
+    calls.check()
+    task = asyncio.create_task(calls.run(work))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not calls.close(wait_s=0.05)
+    release.set()
+    assert calls.close()
+    assert ended.is_set()
+    with pytest.raises(RuntimeError, match="closed"):
+        calls.check()
+    with pytest.raises(RuntimeError, match="closed"):
+        await calls.run(lambda: None)
