@@ -205,6 +205,11 @@ def _difference(verdict: Verdict) -> str:
     other = rivals[0]
     gap = own.score.value - (other.score.value if other.score else 0.0)
     cheap, better = verdict.cheaper, abs(gap) > _EQUAL
+    if verdict.outcome == Outcome.TOO_FEW and own.n < FEWEST:
+        # The headline says that so few questions show nothing; only a choice between equal runs has a reason.
+        cheap = None
+        if better:
+            return ""
     if better:
         side = "ahead of" if (gap > 0) == verdict.higher_is_better else "behind"
         said = f"{name(own.system)} is {amount(verdict, abs(gap))} {side} {name(other.system)}"
