@@ -1,5 +1,6 @@
 """Runs of somebody else's: what they say of judges, parameters and prices is shown, nothing of it is obeyed."""
 
+import json
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -145,3 +146,14 @@ def test_prices_named_by_a_run_are_not_read(made_with: MadeWith, tmp_path: Path,
     assert not (tmp_path / "report").exists()
     assert usd_of(runs, prices=dear) == pytest.approx([707e-6, 707e-6])
     assert usd_of(runs[:1], against=runs[1], prices=cheap) == pytest.approx([101e-6, 101e-6])
+
+
+@pytest.mark.slow
+def test_commands_read_no_prices_named_by_a_run(made_with: MadeWith, cli: CommandLineHere, tmp_path: Path) -> None:
+    cheap = str(table(tmp_path / "cheap.yaml", 1.0))
+    naive, kg = made_with("naive", cheap).run_id, made_with("kg", None).run_id
+    for words in (("report", naive, kg), ("compare", naive, kg), ("compare", kg, "--against", naive)):
+        assert "its own price table" in cli.refused(*words), words
+    done = cli.call("compare", naive, kg, "--measures", "usd", "--prices", cheap, "--json")
+    ranking = json.loads(done.stdout)["measures"][0]["ranking"]
+    assert [one["mean"] for one in ranking] == pytest.approx([101e-6] * 2)
