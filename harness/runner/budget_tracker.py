@@ -127,6 +127,7 @@ class BudgetTracker:
             self._warn(line)
 
     def check(self) -> None:
+        """BudgetExhausted if nothing is left."""
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
@@ -140,6 +141,7 @@ class BudgetTracker:
             self._before = self.spent()
 
     def check_time(self) -> None:
+        """BudgetExhausted if the time is over."""
         if self.time_is_over:
             raise BudgetExhausted("the time is over")
 
@@ -150,6 +152,7 @@ class BudgetTracker:
         return until is not None and time.monotonic() >= until
 
     def seconds_left(self) -> float | None:
+        """None without a time limit."""
         until = self.allowance().begin_until
         return None if until is None else until - time.monotonic()
 
