@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -194,10 +195,11 @@ def test_a_dying_server_a_budget_and_an_interrupt_end_it_and_finished_levels_are
     then: Callable[[], None] | None,
     code: int,
 ) -> None:
-    answer, last = fake.model.respond, fake.model.served["calls"] + 20
+    answer, last, once = fake.model.respond, fake.model.served["calls"] + 20, threading.Lock()
 
     def respond(path: str, body: bytes) -> Reply:
-        if then and (fake.model.served["calls"] == last or (then is dies and fake.model.served["calls"] > last)):
+        # Answers are given at once, so no thread may see exactly so many.
+        if fake.model.served["calls"] >= last and then and (then is dies or once.acquire(blocking=False)):
             then()
         return answer(path, body)
 
