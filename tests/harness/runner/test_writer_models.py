@@ -6,10 +6,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from harness.config import BudgetConfig, GeneratorConfig, JudgeConfig, ModelsConfig
+from harness.config import BudgetConfig, GeneratorConfig, JudgeConfig, JudgeEmbedderConfig, ModelsConfig
 from harness.core.errors import BudgetExhausted, ModelUnavailable
 from harness.models.llama_server import ServerAccess
 from harness.models.providers import provider_of
@@ -33,7 +34,7 @@ class Servers:
         self.is_slow = False
 
     @contextmanager
-    def start(self, _config: GeneratorConfig, log: Path) -> Iterator[SimpleNamespace]:
+    def start(self, _config: GeneratorConfig, log: Path) -> Iterator[Any]:
         if self.is_slow:
             raise ModelUnavailable("the local model server did not answer", "try again")
         self.logs.append(log)
@@ -81,7 +82,7 @@ def test_the_server_of_a_judge_is_started_once_and_its_log_lies_with_the_judgeme
     tmp_path: Path, servers: Servers
 ) -> None:
     plan = local(writer=LARGE)
-    judging = EvaluationPlan((), plan.judge, plan.embedder, plan.identities)
+    judging = EvaluationPlan((), plan.judge, JudgeEmbedderConfig(), plan.identities)
     with ExitStack() as stack:
         models = EvaluationModels(judging, tmp_path / "judge", QUIET, stack)
         assert models.server is models.server is not None
