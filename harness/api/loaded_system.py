@@ -81,7 +81,9 @@ class LoadedSystem(AbstractContextManager["LoadedSystem"]):
 def live_source(
     source: str | Path | Mapping[str, Any], settings: Mapping[str, Any], results: Path, *, trust: bool
 ) -> LiveRun:
-    """The run to open. What a config names is used; what only a run names is used if it is trusted."""
+    """The run to open: of a config (a mapping, or the path of a YAML file) that names one configuration, or the
+    run of that name. What a config names is used; what only a run names is used if it is trusted.
+    """
     if not isinstance(source, Mapping) and Path(source).suffix not in _YAML:
         if settings:
             raise ConfigError("settings change a config, and a run is opened as it is", "leave them out")

@@ -273,7 +273,9 @@ def _score(
     reporter: Reporter,
     executors: Executors,
 ) -> EvaluationOutcome | None:
-    """Score the runs, without judges once the budget stopped one, and not at all if the time is over."""
+    """Score the runs. After the budget stopped a run, only evaluators without a model are used, and none if the
+    time is over. Interleaved runs that ended early are scored over the queries that they answered.
+    """
     evaluation, spending = checked.evaluation, checked.spending
     if any(result.ended_by for result in results):
         evaluation, spending = evaluation.without_models(), spending.without_minutes()

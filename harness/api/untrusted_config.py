@@ -58,7 +58,9 @@ def _known(said: Mapping[str, object], of_systems: Sequence[BaseModel]) -> dict[
 
 
 def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
-    """ConfigError if the run names judges or parameters of the plan and the user (dotted keys `said`) does not."""
+    """ConfigError if the run's config has other judges or parameters than the defaults for an evaluator of the
+    plan, and the dotted keys in `said` (from the command line) do not set them.
+    """
     config = run.manifest().config
     for role in _ROLES:
         own = _below(config, "models", role.role)

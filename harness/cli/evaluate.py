@@ -23,9 +23,9 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
     with resumable("all paid judgements are kept"):
         evaluation = evaluate_all(runs, options)
     if as_json:
-        names = ("evaluator", "n_counted", "n_failed", "reason")
+        columns = ("evaluator", "n_counted", "n_failed", "reason")
         shown = [
-            {"run_id": one.run.run_id, **{name: getattr(one, name) for name in names}}
+            {"run_id": one.run.run_id, **{name: getattr(one, name) for name in columns}}
             for outcome, _ in evaluation.outcomes
             for one in outcome.evaluated
         ]

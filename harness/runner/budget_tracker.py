@@ -79,14 +79,18 @@ class BudgetTracker:
         return BudgetTracker(budget, self.prices, self._results, self._payers)
 
     def shared_copy(self) -> "BudgetTracker":
-        """A copy that reads the journals once, now: many workers then share one `Budget` of dollars and tokens."""
+        """A copy that reads the journals once, now: many workers then share one `Budget` of dollars and tokens.
+        Its `check` raises if nothing was left now, or when the time is over.
+        """
         self.count()
         tracker = copy(self)
         tracker._is_kept_elsewhere = True
         return tracker
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
-        """ConfigError if a limit cannot be enforced: a model has no price, or a pipeline is not metered."""
+        """ConfigError if a limit cannot be enforced: of dollars without a price of each model, of dollars or
+        tokens if a pipeline calls models of its own, which are not metered.
+        """
         limited = [key for key in ("usd", "tokens") if getattr(self._budget, key) is not None]
         if limited and any(played_by.get("provider") == OWN_MODELS for played_by in models.values()):
             raise ConfigError(
@@ -123,6 +127,7 @@ class BudgetTracker:
             self._warn(line)
 
     def check(self) -> None:
+        """BudgetExhausted if nothing is left."""
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
@@ -136,6 +141,7 @@ class BudgetTracker:
             self._before = self.spent()
 
     def check_time(self) -> None:
+        """BudgetExhausted if the time is over."""
         if self.time_is_over:
             raise BudgetExhausted("the time is over")
 
@@ -146,6 +152,7 @@ class BudgetTracker:
         return until is not None and time.monotonic() >= until
 
     def seconds_left(self) -> float | None:
+        """None without a time limit."""
         until = self.allowance().begin_until
         return None if until is None else until - time.monotonic()
 

@@ -11,7 +11,9 @@ from harness.models.metering import Meter
 def cost_of(
     meter: Meter, wall_s: float | None, cpu_s: float | None, embedder_rss_bytes: int | None = None
 ) -> Cost:
-    """The cost counted by `meter`, with the peak memory of this process so far. `wall_s` None: not known."""
+    """The cost counted by `meter`, with the peak memory of this process so far. `wall_s` None: unknown, and so are
+    the seconds of the stages.
+    """
     return Cost(
         wall_s=wall_s,
         throttled_s=None if wall_s is None else min(meter.throttled_s, wall_s),

@@ -92,8 +92,10 @@ class Cell(Configuration):
 def plan_cells(
     config: BenchConfig, progress: ReadingProgress = no_progress, reader: DatasetReader | None = None
 ) -> list[Cell]:
-    """All configurations of a config, in order. Any mistake raises before the first one runs. A baseline that is
-    shown the gold evidence is left out beside others if no query has any.
+    """All configurations of a config, in order. Any mistake raises before the first one runs. `progress` is called
+    while data sets are read, unless `reader` reads them.
+
+    A baseline that is shown the gold evidence is left out beside others if no query has any.
     """
     plan_evaluation(config)
     points = expand(config)
@@ -121,7 +123,9 @@ def _names_evidence(cell: Cell) -> bool:
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
-    """Refuse an axis that changes no run, such as a judge. Keys of `_OF_RUNS` may change only some of them."""
+    """Refuse an axis that changes no run, such as a judge: it would silently give one run. Keys of `_OF_RUNS` are
+    allowed, since some systems lack a parameter, and two sample sizes of a small data set may be equal.
+    """
     if axis.startswith(_OF_RUNS):
         return
     runs: dict[str, set[str]] = {}

@@ -34,7 +34,9 @@ def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
 
 
 def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:
-    """Of a system and of (name, index id, expectation): each index once, all queries to the dearest system."""
+    """The expected work of a system and its routed systems, given as (name, index id, expectation). Each index
+    counts once. Queries count as if all went to the most expensive system: the routing is not known in advance.
+    """
     dearest, _, most = max(routed, key=lambda one: _characters(one[2].query))
     indexes = {index_id: expected.index for _, index_id, expected in routed}
     conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
@@ -60,7 +62,9 @@ def _joined_work(parts: Sequence[Work]) -> Work:
 
 
 def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:
-    """An index of these parts, with their summed cost; parts of other runs are recorded as paid by those."""
+    """The record of an index that consists of these parts, with their summed cost. Parts that another run than
+    `run_id` built are recorded as paid by that run.
+    """
     return IndexRecord(
         index_id=index_id,
         stats=_stats(parts),

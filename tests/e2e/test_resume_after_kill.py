@@ -20,8 +20,7 @@ from harness.store import RunDir
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
-
-
+SYSTEMS = ("-s", "naive", "-s", "kg")
 KILLS = 4
 UNDER_WAY = 8
 """Most calls at once: chunks that are extracted side by side."""
@@ -32,19 +31,7 @@ def test_kills_at_random_moments_change_nothing(cli: CommandLine, tmp_path: Path
     """Many more kills, over all stages, are made by scripts/research/kill_runs.py."""
     server = serve(FakeScript(latency_s=0.15))
     words = [
-        *(
-            "run",
-            "--config",
-            str(SMOKE),
-            "-s",
-            "naive",
-            "-s",
-            "kg",
-            "--json",
-            "--records-only",
-            "--quiet",
-            *SAMPLE,
-        ),
+        *("run", "--config", str(SMOKE), *SYSTEMS, "--json", "--records-only", "--quiet", *SAMPLE),
         *over_http("embedder", server, batch_size=2),
         *over_http("generator", server),
     ]

@@ -92,6 +92,7 @@ def fit_law(levels: Sequence[LoadLevel]) -> ScalabilityLaw | None:
 
 
 def saturation(levels: Sequence[LoadLevel]) -> Saturation | None:
+    """Of closed-loop levels; None if nothing was answered."""
     points = _points(levels)
     if not points:
         return None

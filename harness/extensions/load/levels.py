@@ -90,6 +90,7 @@ class Level:
         if self.seconds is not None:
             most = min(most, math.ceil((self.per_s or 1.0) * self.seconds))
         n = max(2, most)
+        # The first tenth of the arrivals, and at most 20.
         return min(20, max(1, round(0.1 * n))), n
 
     async def measure(self, ask: Ask, due_s: float, *, is_warm_up: bool = False) -> None:
@@ -153,6 +154,7 @@ async def ask_open(level: Level, ask: Ask, usual_s: float) -> None:
             task = group.create_task(level.measure(ask, due, is_warm_up=is_warm_up))
             running[task] = due, is_warm_up
             task.add_done_callback(running.pop)
+        # As long as the arrivals took, or as a few queries take.
         wait_s = max(10.0, time.monotonic() - began, 5 * usual_s)
         if running:
             await asyncio.wait([*running], timeout=wait_s)

@@ -47,7 +47,9 @@ class LoadLevel(Record):
     """What was measured under one load. Mean seconds are those of an answered query."""
 
     users: int | None = Field(None, ge=1, le=10**6)
+    """Of a closed loop."""
     per_s: Amount | None = None
+    """Arrivals a second of an open loop."""
     ended: Line = ""
     """Why it ended early; empty: as planned."""
     seconds: Amount
@@ -64,6 +66,7 @@ class LoadLevel(Record):
     service_s: Amount | None
     """The part of it in which the engine worked; None: it does not say."""
     limit_s: Amount | None
+    """Waiting for a limit of the provider."""
     usage: Usage
     """Tokens of all answered queries."""
     resources: Annotated[dict[Line, Amount], Field(max_length=20)]

@@ -203,6 +203,7 @@ class TurnWorker(Supervisor, Generic[TurnResult]):
         super().__init__(job, environment, self._keep_result)
 
     def result_of(self, turn: Turn) -> tuple[TurnResult | None, WorkerEnd]:
+        """The result of a turn, None if it did not finish, and the state of the worker."""
         self._result = None
         outcome = self.turn(turn)
         return self._result, outcome

@@ -188,16 +188,15 @@ def _metadata(document: Document, *left_out: str) -> dict[str, str]:
 
 def _unconfirmed(document: Document, text: str) -> Document:
     """It says that it is wrong: so the right answer is still the one of the gold passage."""
-    said, metadata = (
-        f"Unconfirmed rumour, later withdrawn as wrong: {text}",
-        _metadata(document, "source", "author"),
-    )
+    said = f"Unconfirmed rumour, later withdrawn as wrong: {text}"
+    metadata = _metadata(document, "source", "author")
     return Document(doc_id="", text=said, title=document.title, metadata=metadata)
 
 
 def _outdated(document: Document, text: str) -> Document:
     """It says that it was replaced, and its date is two years older."""
-    said, metadata = f"Earlier version, since corrected and replaced: {text}", _metadata(document)
+    said = f"Earlier version, since corrected and replaced: {text}"
+    metadata = _metadata(document)
     if date := metadata.get("published_at"):
         metadata["published_at"] = re.sub(r"\d{4}", lambda year: str(int(year[0]) - 2), date, count=1)
     return Document(doc_id="", text=said, title=document.title, metadata=metadata)

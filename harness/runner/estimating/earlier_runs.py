@@ -156,7 +156,9 @@ class EarlierRuns:
         return phases
 
     def judged(self, planned: PlannedEvaluator, system: str, models: Mapping[str, Any]) -> list[Earlier]:
-        """Evaluations with these models, the judge as generator; those of the same system are closer."""
+        """Evaluations with these models, the judge as generator. Those of the same system are closer: long
+        contexts need more judge calls.
+        """
         wanted, found = (planned.spec.version, planned.params.model_dump(mode="json")), list[Earlier]()
         for run in self._runs:
             done = _read(run.run, RunDir.done)

@@ -46,7 +46,9 @@ class Estimator:
         self._results, self._prices, self._fresh_index = results, prices, fresh_index
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
-        """One estimate per configuration. `paid`: ids of indexes that earlier ones pay for; it is extended."""
+        """One estimate per configuration. The first one that uses an index pays for it. `paid`: ids of indexes
+        that earlier ones pay for; it is extended.
+        """
         paid = set() if paid is None else paid
         estimates = []
         for cell in cells:
@@ -230,7 +232,9 @@ def expected_work(cell: Cell, workload: Workload | None = None) -> Expected | No
 
 
 def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:
-    """Measure free models, unless done today. Returns notes about weights to download and failures."""
+    """Measure the speed of free models, a few seconds each, unless done today. Calls no paid model and downloads
+    nothing. Returns notes about weights to download and failures.
+    """
     models = {repr(model): model for cell in cells for model in cell.models.values() if not model.is_none}
     notes = []
     for model in models.values():

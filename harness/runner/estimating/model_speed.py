@@ -62,7 +62,9 @@ class ModelSpeed(BaseModel):
 
 
 def is_free(config: ModelConfig) -> bool:
-    """Whether its calls cost nothing. Other servers on loopback may forward them, as Ollama does for `cloud`."""
+    """Whether its calls certainly cost nothing. A server on loopback that is not Ollama's may forward to a paid
+    model, and so does Ollama for names that end in `cloud`.
+    """
     if config.provider != "ollama":
         return provider_of(config).is_here
     host = urlsplit(str(config.base_url)).hostname or ""
@@ -79,7 +81,7 @@ def stored_speed(config: ModelConfig) -> ModelSpeed | None:
 
 
 def calibrate(config: ModelConfig, say: Callable[[str], None] = lambda _: None) -> str:
-    """Measure a free model that needs no download, unless done today. Returns why it failed."""
+    """Measure the speed of a free model whose weights are here, unless done today. Returns why that failed."""
     path = _path(config)
     if path.is_file() and time.time() - path.stat().st_mtime < _VALID_S and stored_speed(config):
         return ""

@@ -109,7 +109,10 @@ class RunContext:
 
 
 def run_cell(cell: Cell, context: RunContext) -> CellResult:
-    """Build the index, answer what is left, write done.json. The next call resumes; a finished run stays."""
+    """Build the index if needed, answer the remaining queries, write done.json. The next call resumes.
+
+    A finished run is not changed, unless its failed queries are retried.
+    """
     run = open_run(cell, context.results, context.reporter.warn)
     with run.exclusive() as lock_fd:
         todo = begin(cell, run, context)

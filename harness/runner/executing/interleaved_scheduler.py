@@ -122,8 +122,10 @@ def run_interleaved(
 ) -> list[CellResult]:
     """Index and answer these configurations in turns; one result each, in their order. The next call resumes.
 
-    A `race`, which needs the evaluators of `evaluation`, eliminates systems that are significantly worse. When it
-    or the budget ends, runs are closed over the queries in common. A system that breaks gets no more turns.
+    If the budget is exhausted, the runs are closed over the queries that all have answered, if there are any, and
+    `ended_by` holds the reason. A `race`, which needs the evaluators of `evaluation`, eliminates systems that are
+    significantly worse; at its end each run is closed over its queries so far, with the result of the race. A
+    system that breaks gets no more turns, and its run stays open.
     """
     with ExitStack() as stack:
         return InterleavedScheduler(cells, context, stack, race, evaluation).run()

@@ -64,6 +64,7 @@ class ScoringJob(WorkerJob):
     judge: JudgeConfig
     embedder: JudgeEmbedderConfig
     concurrency: int
+    """Number of judgements to run in parallel."""
 
 
 class ExtractionJob(WorkerJob):
@@ -94,6 +95,7 @@ class Job(WorkerJob):
     servers: dict[str, str] = {}
     """Role -> digest of its model and server. It separates calls in the journal that all indexes share."""
     prices: dict[str, Price] = {}
+    """Role -> price, if dollars are limited."""
     is_fresh: bool = False
     """The index is built only with calls and vectors that this run itself paid for."""
     routed: tuple[RoutedJob, ...] = ()
@@ -232,6 +234,7 @@ class BudgetReached(WorkerMessage):
     kind: Literal["budget_reached"] = "budget_reached"
     what: str
     needed: Amount
+    """The upper bound of that call."""
 
 
 class UserError(WorkerMessage):

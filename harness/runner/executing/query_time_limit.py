@@ -35,7 +35,10 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
 async def latency_limit(
     limit_s: float, meter: Meter, extended: Callable[[float], None]
 ) -> AsyncIterator[asyncio.Timeout]:
-    """`asyncio.timeout` of latency: wall time without `meter.throttled_s`. `extended` is told the seconds left."""
+    """`asyncio.timeout` of latency: wall time without `meter.throttled_s`.
+
+    If wall time reaches the limit first, `extended` is called with the seconds that are at least left.
+    """
     loop = asyncio.get_running_loop()
     began = loop.time()
     timer: asyncio.TimerHandle

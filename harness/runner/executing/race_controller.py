@@ -27,7 +27,8 @@ Ended = Literal["decided", "queries", "budget", "broken"]
 class RaceController:
     """One race, based on the records of its runs.
 
-    Queries are used in their order, once all active systems have answered them, whenever they are read.
+    Queries are used in their order, each once, as soon as all active systems have answered it. So the result
+    depends only on the records, not on when they are read.
     """
 
     def __init__(self, planned: PlannedRace, order: Sequence[str], runs: Sequence[RunDir], scorer: Scorer) -> None:
@@ -56,7 +57,10 @@ class RaceController:
         return run_id in self.race.active and not self.is_over if run_id in self._runs else None
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
-        """Test with all queries that no active system will answer (again); a line for each eliminated one."""
+        """Test with all queries that every active system has answered; a line for each eliminated system.
+
+        `is_pending(run_id, query_id)`: whether the query will be answered again.
+        """
         race, before = self.race, len(self.race.dropped)
         # An elimination can complete more queries: those that only the eliminated system had not answered.
         while not race.is_decided and (ready := self._ready_queries(is_pending)):
@@ -121,7 +125,9 @@ class RaceController:
         return {query_id: mean_of(values) for query_id, values in found.items()}
 
     def _weights(self) -> dict[str, float]:
-        """The weight of each query that counts; repeated questions would make the race too certain."""
+        """The weight in the natural mix of each query to which the metric applies. Repeated questions get none,
+        because they would make the race too certain.
+        """
         queries = [self._rows[query_id].query for query_id in self._order if query_id in self._rows]
         again = repeated_questions((query.query_id, query.text) for query in queries)
         applies = [

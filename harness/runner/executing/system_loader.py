@@ -186,6 +186,7 @@ def check_version(spec: SystemSpec, version: str) -> None:
 
 
 def error_text(error: BaseException) -> str:
+    """The message of the error as one line, cut to a maximum length."""
     return " ".join(cleaned(str(error)).split())[:2000]
 
 

@@ -68,6 +68,11 @@ def test_the_time_left_is_that_of_the_pace_after_the_first_unit_and_ends_with_th
     assert pace.time_left(97, 140, most_s=65.0) == "1 min"
     assert pace.time_left(140, 140) == ""
     assert Pace(lambda: now).time_left(10, 100) == ""
+    # The next part of the work counts from its own start.
+    again = []
+    for now, done in ((700, 0), (710, 1), (720, 2), (730, 3)):  # noqa: B007 - the clock
+        again.append(pace.time_left(done, 13))
+    assert again == ["", "", "", "2 min"]
 
 
 def test_bars_of_work_side_by_side_stand_below_each_other_and_go_one_by_one() -> None:

@@ -1,6 +1,8 @@
 """Evaluators over run directories: judgements journaled and paid once, failures said, scores byte for byte."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -68,6 +70,35 @@ def test_equal_texts_are_judged_and_paid_once(make_run: MakeRun, evaluate: Evalu
     # Equal texts that are asked for at once are paid once, too.
     evaluate([make_run("hyde", ["Bonn"] * 8)], plan_with(fake_judge(reply="0.5", latency_s=0.02), GRADER))
     assert usage_by_role(results / "judge" / "calls.sqlite")["judge"].calls == 12
+
+
+class ShownBar(Reporter):
+    """One bar; what it showed: (done, total, note)."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.shown: list[tuple[int, int, str]] = []
+
+    @contextmanager
+    def bar(self, _label: str) -> Iterator["ShownBar"]:
+        yield self
+
+    def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
+        self.shown.append((done, total, note))
+
+
+def test_the_bar_of_an_evaluator_tells_which_of_several_runs_it_scores(make_run: MakeRun, results: Path) -> None:
+    runs, bar = [make_run("naive", ["Paris"]), make_run("kg", ["Rome"])], ShownBar()
+    evaluate_runs(runs, plan_with(fake_judge(reply="0.5"), GRADER), results, bar)
+    assert [one for one in bar.shown if one[2] == "runs scored"] == [(0, 2, "runs scored"), (1, 2, "runs scored")]
+    assert {re.sub(r".*(run \d of \d).*", r"\1", note) for _, _, note in bar.shown} == {
+        "runs scored",
+        "run 1 of 2",
+        "run 2 of 2",
+    }
+    alone = ShownBar()
+    evaluate_runs(runs[:1], plan_with(fake_judge(reply="0.5"), GRADER), results, alone)
+    assert not [note for _, _, note in alone.shown if "run 1" in note]
 
 
 def test_evaluating_again_pays_and_changes_nothing(make_run: MakeRun, evaluate: Evaluate, results: Path) -> None:
@@ -167,6 +198,7 @@ def test_an_evaluator_that_cannot_run_does_not_stop_others(make_run: MakeRun, ev
     ("tree", "complaint"),
     [
         ({"evaluators": ["answr"]}, "unknown evaluator 'answr': did you mean 'answer'?"),
+        ({"per_evaluator": {"answr": {}}}, "unknown evaluator 'answr': did you mean 'answer'?"),
         ({"per_evaluator": {"answer": {"top": 1}}}, "unknown key 'per_evaluator.answer.top'"),
         (
             {"evaluators": ["ragas"], "models": {"judge": {"provider": "none"}}},

@@ -376,9 +376,12 @@ def test_like_a_run_the_documents_are_those_that_it_searched(take: Import, resul
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"label": "../up"}, "cannot be part of a run id"),
+    ({"label": "Naive"}, "cannot be part"),
+    ({"label": ""}, "cannot be part"),
     ({"label": "x" * 65}, "cannot be part"),
     ({"label": "a\n"}, "cannot be part"),
     ({"model": "gpt-4o-mini"}, "write PROVIDER/NAME"),
+    ({"model": "none/x"}, "write PROVIDER/NAME"),
     ({"model": "openai/"}, "write PROVIDER/NAME"),
     ({"evaluators": ("anwser",)}, "did you mean 'answer'?"),
     ({"dataset": "dmeo"}, "did you mean 'demo'?"),
