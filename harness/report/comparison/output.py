@@ -180,7 +180,8 @@ def headline(comparison: Comparison) -> str:
     if any(one.sample is not first.sample and one.sample != first.sample for one in comparison.runs):
         counts = " and ".join(f"{len(run.sample):,}" for run in comparison.runs[:2])
         return f"Inconclusive: the runs were asked different queries ({counts}, {compared.n_common:,} in common)."
-    if len({one.manifest.dataset.get("corpus_digest") for one in comparison.runs}) > 1:
+    # Imported answers do not say which documents were searched.
+    if len({one.manifest.dataset.get("corpus_digest") for one in comparison.runs} - {None}) > 1:
         return "Inconclusive: the runs searched different documents."
     if comparison.against is not None and len(comparison.runs) > 2:
         against = comparison.against

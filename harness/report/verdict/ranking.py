@@ -25,6 +25,9 @@ from harness.statistics.recommendation import Lead, leads_of, ranked_places
 from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate
 from harness.store import Manifest, RunDir, find_runs
 
+_NOTICED_DIGITS = 1
+"""Digits of seconds: a user does not notice less than a tenth."""
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -84,16 +87,21 @@ class Ranking:
 
     @cached_property
     def order(self) -> list[int]:
-        """The places by mean, the best first; of equal ones that with more answers right, then the cheaper."""
+        """The places by mean, the best first; of equal ones that with more answers right, then the cheaper, then
+        the one with the smaller index, which is the simpler.
+        """
         if self.ranked is None:
             return list(range(len(self.entrants)))
         compared, (_, right) = self.ranked, self.answers
-        costs = next((means for _, means in self._costs if len({*means} - {None}) > 1), None)
+        cost, costs = next(((name, means) for name, means in self._costs if len({*means} - {None}) > 1), ("", []))
+        digits = _NOTICED_DIGITS if cost == "latency_s" else None
         sign = 1.0 if compared.measure.higher_is_better is False else -1.0
 
-        def merit(place: int) -> tuple[float, float, float]:
-            cost = costs[place] if costs else None
-            return sign * (compared.means[place] or 0.0), -right[place], inf if cost is None else cost
+        def merit(place: int) -> tuple[float, float, float, int]:
+            paid, index = costs[place] if costs else None, self.entrants[place].run.index()
+            paid = inf if paid is None else paid if digits is None else round(paid, digits)
+            size = index.bytes_on_disk if index else 0
+            return sign * (compared.means[place] or 0.0), -right[place], paid, size
 
         return sorted(ranked_places(compared), key=merit)
 
@@ -159,8 +167,7 @@ class Ranking:
         for cost, means in self._costs:
             own = [mean for place in self.leading if (mean := means[place]) is not None]
             known = [mean for mean in means if mean is not None]
-            # A user does not notice less than a tenth of a second.
-            noticed = 0.1 if cost == "latency_s" else 0.0
+            noticed = 10**-_NOTICED_DIGITS if cost == "latency_s" else 0.0
             if len(own) == len(self.leading) and len(known) > 1 and max(known) - min(known) > noticed:
                 return cost, means
         return "", [None] * len(self.entrants)

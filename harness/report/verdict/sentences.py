@@ -98,11 +98,12 @@ def _unsettled(verdict: Verdict) -> str:
 def _at_the_ceiling(verdict: Verdict) -> str:
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
     tie = verdict.tie_break
-    best += "" if verdict.cost or tie else " or the simplest one"
     said = f"Use {best}: all {len(_leading(verdict))} leading systems have {score} over {n_compared(verdict)}"
     if tie and tie.by not in _CHEAPEST:
         return f"{said}, and it leads in {tie.by}."
-    return f"{said}, and it {_CHEAPEST[verdict.cost]}." if verdict.cost else f"{said}."
+    if verdict.cost:
+        return f"{said}, and it {_CHEAPEST[verdict.cost]}."
+    return f"{said}." if tie else f"{said}, so the simplest will do."
 
 
 def _leading(verdict: Verdict) -> list[Standing]:

@@ -43,11 +43,18 @@ def _shown(ranking: Ranking, view: RunView) -> Aggregate | None:
     compared = ranking.ranked
     known = ranking.group.known.get(ranking.measure)
     ends = (0.0, inf) if ranking.measure in COSTS else known.ends if known else None
-    if view not in ranking.entrants or compared is None or not compared.n_common:
-        return own
-    if known is None and ranking.measure not in COSTS:
+    if view not in ranking.entrants or (known is None and ranking.measure not in COSTS):
         return own
     values = view.values[ranking.measure]
+    if compared is None or not compared.n_common:
+        # One run alone, or runs without a common query: the same for its own queries.
+        unknown = values.expected - values.keys()
+        if not unknown or known is None or known.ends is None or known.higher_is_better is None:
+            return own
+        ids = sorted(values.expected)
+        kept = dict(zip(ids, values.at(ids, known.ends[not known.higher_is_better]).tolist(), strict=True))
+        rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), unknown)
+        return next((row for row in rows if row.query_type == ranking.mix), own)
     # A mean of tokens has lower bounds in it, which are in no comparison.
     if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
         return own

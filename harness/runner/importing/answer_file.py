@@ -4,6 +4,7 @@ Columns may have the names of other tools (`harness.datasets.column_names`). Col
 Null means that a field is missing. Integers may be written as 3.0, as pandas does in columns with gaps.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -129,7 +130,7 @@ NUMBERS = (
 _MOST_BYTES = 1_000_000_000
 _SYNONYMS = {
     "query": ("query", "question", "prompt"),
-    "answer": ("answer", "response", "prediction", "output", "completion"),
+    "answer": ("answer", "response", "prediction", "reply", "output", "completion"),
 }
 _GOLD_SIDE = ("gold", "reference", "expected", "truth", "target", "correct")
 """Words in the names of fields with reference answers. These are never suggested as the answer field."""
@@ -232,12 +233,12 @@ def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Column
 
 
 def _missing(path: Path, field: str, names: Sequence[str]) -> DataError:
-    gold_names = {plain_name(name) for tier in QUESTION_FILE["answers"] for name in tier}
+    other_names = {plain_name(name) for name in (*NUMBERS, *itertools.chain(*QUESTION_FILE["answers"]))}
     likely = [
         name
         for word in _SYNONYMS[field]
         for name in sorted(names, key=len)
-        if word in name and plain_name(name) not in gold_names and not any(gold in name for gold in _GOLD_SIDE)
+        if word in name and plain_name(name) not in other_names and not any(gold in name for gold in _GOLD_SIDE)
     ]
     # Only suggest names that need no quoting in a shell.
     offered = next((name for name in likely if re.fullmatch(r"[\w.-]+", name)), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
-from records import known
+from records import index_record, known
 from report_groups import group_of, right, written
 
 from harness.core.errors import ConfigError
@@ -500,6 +500,22 @@ def test_after_an_exhausted_budget_a_larger_one_would_change_the_verdict(tmp_pat
         assert (found.n_left, found.stopped_by) == (12, limit)
         # The same command has the minutes anew, and dollars only if there are more.
         assert any("--set budget." in text for text in found.sentences) == (limit != "minutes")
+
+
+def test_of_equal_runs_that_cost_the_same_the_one_with_the_smaller_index_is_recommended(tmp_path: Path) -> None:
+    plans = by_accuracy({"hipporag": 18, "kg": 18, "naive": 18}, n=18)
+    for plan, size in zip(plans, (900, 800, 70), strict=True):
+        run = write_run(tmp_path, plan)
+        run.write_index(index_record(built_by=run.run_id, bytes_on_disk=size))
+    runs = [RunDir(path) for path in sorted(tmp_path.glob("demo--*"))]
+    assert find(group_of(*runs)).verdict.recommended == "naive"
+
+
+@pytest.mark.parametrize("others", [(), ("b",)])
+def test_missing_values_count_as_wrong_in_one_run_as_in_several(tmp_path: Path, others: Sequence[str]) -> None:
+    scores: dict[str, int | Sequence[Value]] = {"a": [*[1.0] * 11, 0.0, *[FAILED] * 8], **dict.fromkeys(others, 5)}
+    found = verdict(tmp_path, *by_accuracy(scores, n=20))
+    assert [known(one.score).value for one in found.standings if one.system == "a"] == [pytest.approx(0.55)]
 
 
 def test_an_equal_run_that_abstains_is_not_recommended_for_its_low_cost(tmp_path: Path) -> None:

@@ -172,6 +172,8 @@ def test_a_file_that_is_empty_missing_a_folder_or_a_pipe_is_named(tmp_path: Path
         ({"query": "q", "gold_answer": "g", "answer_of_ours": "m"}, "did you mean --field answer=answer_of_ours?"),
         ({"query": "q", "reference": "g", "response_2": "m"}, "did you mean --field answer=response_2?"),
         ({"kind": "t", "question_asked": "q", "answer": "m"}, "did you mean --field query=question_asked?"),
+        ({"query": "q", "reply": "m", "output_tokens": 3}, "did you mean --field answer=reply?"),
+        ({"query": "q", "m": "m", "output_tokens": 3}, "map one with --field answer=NAME"),
         ({"query": "q", "gold_answer": "g"}, "map one with --field answer=NAME"),
         ({"query": "q", "gt_answer": "g", "answers": ["g"]}, "map one with --field answer=NAME"),
         ({"query": "q", "my answer; rm": "m"}, "map one with --field answer=NAME"),
