@@ -506,7 +506,7 @@ def test_of_equal_runs_that_cost_the_same_the_one_with_the_smaller_index_is_reco
     plans = by_accuracy({"hipporag": 18, "kg": 18, "naive": 18}, n=18)
     for plan, size in zip(plans, (900, 800, 70), strict=True):
         run = write_run(tmp_path, plan)
-        run.write_index(index_record(built_by=run.run_id, bytes_on_disk=size))
+        run.write_index(index_record(index_id="", built_by=run.run_id, bytes_on_disk=size))
     runs = [RunDir(path) for path in sorted(tmp_path.glob("demo--*"))]
     assert find(group_of(*runs)).verdict.recommended == "naive"
 
