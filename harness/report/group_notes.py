@@ -14,6 +14,9 @@ from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
 
+_BUSY = 20.0
+"""Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
+
 
 def document_notes(frame: Frame) -> list[str]:
     """For queries that share documents: what the interval of a mean covers."""
@@ -30,7 +33,7 @@ def document_notes(frame: Frame) -> list[str]:
 def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
     """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
     busy = [
-        f"{printable(label)} {load:.0f} %" for label, load in foreign.items() if load is not None and load >= 20
+        f"{printable(label)} {load:.0f} %" for label, load in foreign.items() if load is not None and load >= _BUSY
     ]
     if not busy:
         return []

@@ -32,6 +32,12 @@ _MINOR = (
 )
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
+_FEWEST_SHOWN = 0.9
+"""Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
+the model is shown nothing.
+"""
+_MOST_QUESTIONS = 200
+"""As many as are read to find the language of a run."""
 
 _FEWER_TOKENS = (
     "a server counted less than half of the tokens that were sent: it cuts long texts, or does not count cached "
@@ -153,7 +159,7 @@ def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
     generator = run.manifest().model("generator")
     if generator.get("provider") == "none" or not scores.by_measure:
         return
-    rows = itertools.islice(run.iter_sample(), 200)
+    rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
     if language := foreign_language(" ".join([row.query.text, *row.reference.answers]) for row in rows):
         yield (
             f"Most questions and answers seem to be in {language}. Abstentions, yes and no, and dates are read in "
@@ -308,8 +314,7 @@ def lacks_evidence(rows: Iterable[SampleRow]) -> str:
     """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
     answerable = [row.reference for row in rows if not is_null(row.reference)]
     shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
-    # For the other queries the model is shown nothing.
-    if shown >= 0.9 * len(answerable):
+    if shown >= _FEWEST_SHOWN * len(answerable):
         return ""
     return (
         f"Of {counted(len(answerable), 'answerable query', 'answerable queries')} {shown:,} have evidence in "

@@ -124,6 +124,11 @@ class RunView:
         """Identifies how a metric was scored; equal for runs whose scores may be compared."""
         return " ".join(scored_by(one) for one in self.evaluations if measure in one.measures)
 
+    @cached_property
+    def index_bytes(self) -> int:
+        index = self.run.index()
+        return index.bytes_on_disk if index else 0
+
     @property
     def n_expected(self) -> int:
         return len(self.frame.query_types) * self.frame.repeats

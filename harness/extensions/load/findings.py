@@ -17,6 +17,10 @@ from harness.extensions.load.load_file import LoadFile, LoadLevel, LoadTest
 _FLAT = 0.25
 """A system is saturated where more users add less than this part of what they would add without waiting, or where
 its model engine says that calls waited for this part of the latency."""
+_LEVEL = 0.8
+"""Levels with at least this part of the highest throughput are averaged, as they differ by chance."""
+_MOST_CACHED, _MOST_FOREIGN = 20, 20
+"""Per cent, of the prompt tokens and of the machine's CPU, from which on it is said."""
 _SHORT_S = 3.0  # Levels under this differ by half from one call to the next.
 
 
@@ -97,8 +101,7 @@ def saturation(levels: Sequence[LoadLevel]) -> Saturation | None:
     if not points:
         return None
     (n, x), highest = points[0], max(one for _, one in points)
-    # Levels near the highest throughput differ by chance.
-    most = fmean(one for _, one in points if one >= 0.8 * highest)
+    most = fmean(one for _, one in points if one >= _LEVEL * highest)
     gains = [(more_x / x - 1) / (more_n / n - 1) for (n, x), (more_n, more_x) in pairwise(points)]
     waiting = [one.users - 1.0 for one in _complete(levels) if one.users and _waits(one)]
     users = max(1.0, min(most * n / x, *waiting)) if waiting else max(1.0, most * n / x)
@@ -121,7 +124,7 @@ def sentences(measured: LoadFile) -> list[str]:
         found += [f"With {one.name}: {printable(one.ended, 200)}." for one in test.levels if one.ended]
         read = sum(one.usage.input_tokens for one in test.levels)
         cached = 100 * sum(one.usage.cached_tokens for one in test.levels) / max(1, read)
-        if cached >= 20:
+        if cached >= _MOST_CACHED:
             said = "of the prompt tokens came from a cache, because queries repeat: new ones take longer"
             found.append(f"{cached:.0f} % {said}.")
     shortest = min((one.seconds for test in measured.tests for one in _complete(test.levels)), default=math.inf)
@@ -132,7 +135,7 @@ def sentences(measured: LoadFile) -> list[str]:
         )
         found.insert(1, said)
     foreign = max((one.foreign_cpu(test.cores) for test in measured.tests for one in test.levels), default=0.0)
-    if foreign >= 20:
+    if foreign >= _MOST_FOREIGN:
         found.append(f"Other processes used up to {foreign:.0f} % of the CPU: measure again without them.")
     return [sentence for sentence in found if sentence]
 

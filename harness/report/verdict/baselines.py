@@ -21,6 +21,11 @@ from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
 from harness.statistics.run_frame import OVERALL, Aggregate, Frame
 
+_LOW = 0.7
+"""Share of answers right with the gold evidence, below which the model is named as the limit."""
+_FEWEST_RIGHT = 2
+"""A constant answer must be right this often: where all answers differ, each is right once."""
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -87,7 +92,7 @@ def model_limit(
         return None
     rows = [view.row_beside(measure, row) for view in entrants]
     best = max((one.mean for one in rows if one and one.mean is not None), default=0.0)
-    if max(row.mean, best) >= 0.7 or 1 - row.mean <= row.mean - best:
+    if max(row.mean, best) >= _LOW or 1 - row.mean <= row.mean - best:
         return None
     return ModelLimit(upper.label, group.display_name(measure), row.mean)
 
@@ -130,8 +135,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     ids = [query_id for query_id in view.sample if query_id in applies]
     references = [view.sample[query_id].reference for query_id in ids]
     found = known.constant(references, query_weights(view.frame, ids, applies))
-    # Where all answers differ, each is right once.
-    if found is None or sum(value > 0 for value in found.values) < 2:
+    if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
         return None
     values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, 26)}'"

@@ -28,6 +28,10 @@ from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability
 
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
+_MOSTLY_WORDING = 0.5
+"""Score of a constant answer, from 0 to 1, above which a word metric says little about facts."""
+_OFTEN_LABELLED = 0.1
+"""As a share of the answers of a run."""
 _CHEAPER = 0.9
 
 
@@ -144,7 +148,7 @@ def _labelled(group: Group) -> Iterator[str]:
     for measure in group.known.values():
         for label in (one for one in measure.labels if one.note):
             n, view = max(((one.n_labelled(measure, label), one) for one in group.views), key=lambda each: each[0])
-            if n and n >= 0.1 * view.n_answered:
+            if n and n >= _OFTEN_LABELLED * view.n_answered:
                 yield f"{shortened(view.label)}: {n:,} of {counted(view.n_answered, 'answer')} {label.note}."
 
 
@@ -369,7 +373,7 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 def _shared_wording(verdict: Verdict) -> Iterator[str]:
     constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
     # Above that a word metric says little about facts.
-    if constant and not verdict.is_share and constant.value > 0.5:
+    if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
         yield (
             f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "
             "these questions share most of their words, so read some of them."

@@ -98,10 +98,9 @@ class Ranking:
         sign = 1.0 if compared.measure.higher_is_better is False else -1.0
 
         def merit(place: int) -> tuple[float, float, float, int]:
-            paid, index = costs[place] if costs else None, self.entrants[place].run.index()
+            paid = costs[place] if costs else None
             paid = inf if paid is None else paid if digits is None else round(paid, digits)
-            size = index.bytes_on_disk if index else 0
-            return sign * (compared.means[place] or 0.0), -right[place], paid, size
+            return sign * (compared.means[place] or 0.0), -right[place], paid, self.entrants[place].index_bytes
 
         return sorted(ranked_places(compared), key=merit)
 

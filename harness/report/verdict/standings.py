@@ -9,7 +9,7 @@ from math import inf
 from typing import NamedTuple
 
 from harness.display import printable
-from harness.report.comparison.compare import gap_of
+from harness.report.comparison.compare import gap_of, paired
 from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import means_over
@@ -46,24 +46,23 @@ def _shown(ranking: Ranking, view: RunView) -> Aggregate | None:
     if view not in ranking.entrants or (known is None and ranking.measure not in COSTS):
         return own
     values = view.values[ranking.measure]
-    if compared is None or not compared.n_common:
-        # One run alone, or runs without a common query: the same for its own queries.
-        unknown = values.expected - values.keys()
-        if not unknown or known is None or known.ends is None or known.higher_is_better is None:
+    if compared is not None and compared.n_common:
+        # A mean of tokens has lower bounds in it, which are in no comparison.
+        if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
             return own
-        ids = sorted(values.expected)
-        kept = dict(zip(ids, values.at(ids, known.ends[not known.higher_is_better]).tolist(), strict=True))
-        rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), unknown)
-        return next((row for row in rows if row.query_type == ranking.mix), own)
-    # A mean of tokens has lower bounds in it, which are in no comparison.
-    if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
-        return own
-    own_values = compared.values(ranking.entrants.index(view)).tolist()
-    kept = dict(zip(compared.query_ids, own_values, strict=True))
+        ids, own_values = compared.query_ids, compared.values(ranking.entrants.index(view))
+    else:
+        # One run alone, or runs without a common query: over its own queries.
+        alone = paired(ranking.measure, [values], ranking.group.known)
+        ids = tuple(sorted(values.expected))
+        if len(values) == len(ids) or not alone.counts_missing:
+            return own
+        own_values = alone.at(0, ids)
+    kept = dict(zip(ids, own_values.tolist(), strict=True))
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
-    return next(row for row in rows if row.query_type == ranking.mix)
+    return next((row for row in rows if row.query_type == ranking.mix), own)
 
 
 def why_not_ranked(view: RunView, others: Collection[str] = ()) -> str:
