@@ -4,7 +4,7 @@ intervals, which are in the table and the statistics section.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from harness.display import counted, short_number
 from harness.report.labels import shortened
@@ -14,10 +14,20 @@ from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
 _CHEAPEST = {"usd": "costs the least", "tokens": "uses the fewest tokens", "latency_s": "is the fastest"}
 _LESS = {"usd": "costs less", "tokens": "uses fewer tokens", "latency_s": "is faster"}
+_COSTS: Mapping[str, Callable[[Standing], Number | None]] = {
+    "usd": lambda one: one.usd_per_1000,
+    "tokens": lambda one: one.tokens,
+    "latency_s": lambda one: one.seconds,
+}
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
 _OFTEN = 0.1
 """A run that fails on this share of queries is mentioned first."""
+_CLEARLY_LESS = 0.9
+"""A cost below this share of another one is said to be lower."""
+_NO_WAIT = 0.1
+"""Seconds of a question that nobody chooses a system by."""
+_FEW_NAMES = 2
 _GUESSES = "even with the right passages, answers are not shown to beat guessing"
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
@@ -35,10 +45,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
         case Outcome.CLEAR_WINNER:
-            rivals = verdict.systems(*RIVALS)
-            is_left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
-            others = name(rivals[0]) if len(rivals) == 1 else f"every other {'ranked ' if is_left else ''}system"
-            return f"Use {best} ({score}): it is significantly better than {others}."
+            return _clear_winner(verdict)
         case Outcome.CHEAPER:
             cheap = "faster" if verdict.cost == "latency_s" else "cheaper"
             return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and {cheap}."
@@ -54,6 +61,16 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
             return f"{best}: {score}."
+
+
+def _clear_winner(verdict: Verdict) -> str:
+    best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    if hidden := _hidden_by_failures(verdict):
+        return f"Use {best} for now ({score}): {_failed_in(hidden[0])}."
+    rivals = verdict.systems(*RIVALS)
+    is_left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
+    others = name(rivals[0]) if len(rivals) == 1 else f"every other {'ranked ' if is_left else ''}system"
+    return f"Use {best} ({score}): it is significantly better than {others}."
 
 
 def _repair(verdict: Verdict) -> str:
@@ -147,7 +164,8 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
         yield "A stronger model, another retriever or more questions may change that."
         return
-    yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
+    yield from filter(None, (_difference(verdict), _passed_over(verdict), _risk(verdict) or _costs(verdict)))
+    yield from filter(None, [_more(verdict)])
 
 
 def _model(verdict: Verdict) -> str:
@@ -172,8 +190,29 @@ def _failing(verdict: Verdict) -> str:
             f"{100 * (other.failed or 0.0):.0f} %."
         )
     most = max(found, key=lambda one: one.failed or 0.0)
-    said = f"{name(most.system)} failed in {100 * (most.failed or 0.0):.0f} % of its answers, which count as wrong"
-    return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
+    again = "ask again and import the answers" if most.is_imported else "run again with --retry-failed"
+    if verdict.outcome == Outcome.CLEAR_WINNER and most in _hidden_by_failures(verdict):
+        which = " and ".join(name(one.system) for one in found) if len(found) <= _FEW_NAMES else "these systems"
+        return f"Failed answers count as wrong: fix {which}, then {again}."
+    return f"{_failed_in(most)}, which count as wrong: fix it, then {again}."
+
+
+def _failed_in(one: Standing) -> str:
+    return f"{name(one.system)} failed in {100 * (one.failed or 0.0):.0f} % of its answers"
+
+
+def _hidden_by_failures(verdict: Verdict) -> list[Standing]:
+    """Runs that often failed and that might lead if every failed answer had been right."""
+    own = _recommended(verdict)
+    if own is None or own.score is None or not verdict.is_share:
+        return []
+    found = [
+        one
+        for one in verdict.standings
+        if one.status in RIVALS and one.score and (one.failed or 0.0) >= _OFTEN
+        if one.score.value + (one.failed or 0.0) >= own.score.value
+    ]
+    return sorted(found, key=lambda one: -(one.failed or 0.0))
 
 
 def few_beside_baseline(verdict: Verdict) -> bool:
@@ -220,7 +259,32 @@ def _difference(verdict: Verdict) -> str:
         whom = "which" if cheap.system == other.system and better else name(cheap.system)
         said += f"{',' if whom == 'which' else ';'} {whom} may be as good and "
         said += _CHEAPER[cheap.unit].format(f"{short_number(cheap.ratio)} times")
+    elif better and verdict.outcome in _UNSETTLED and _costs_least(verdict, own):
+        said += f" and {_CHEAPEST[verdict.cost]}"
     return f"{said}."
+
+
+def _costs_least(verdict: Verdict, own: Standing) -> bool:
+    """Whether it is by more than measuring errors the cheapest of the leading runs."""
+    leading = [own, *(one for one in _leading(verdict) if one is not own)]
+    known = [_COSTS[verdict.cost](one) for one in leading if verdict.cost and not one.why_unpriced]
+    costs = [cost for cost in known if cost is not None]
+    if len(costs) < len(leading) or costs[0].at_least:
+        return False
+    return all(costs[0].value < _CLEARLY_LESS * cost.value for cost in costs[1:])
+
+
+def _passed_over(verdict: Verdict) -> str:
+    """A run with a better score that is not ranked, and why; empty if there is none."""
+    own = _recommended(verdict)
+    if own is None or own.score is None:
+        return ""
+    sign, best = 1 if verdict.higher_is_better else -1, own.score.value
+    for one in verdict.standings:
+        is_aside = one.status == "not ranked" and one.why not in {UNFINISHED, "no score"}
+        if is_aside and one.score and sign * (one.score.value - best) > _EQUAL:
+            return f"{name(one.system)} ({scored(verdict, one)}) is not ranked: {one.why}."
+    return ""
 
 
 def _what_decided(verdict: Verdict) -> str:
@@ -275,6 +339,8 @@ def _costs(verdict: Verdict) -> str:
         shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
+    if all(seconds.value < _NO_WAIT for _, seconds in timed):
+        return ""
     shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
     return f"A question takes {shown}." if timed and len(timed) == len(worth) else ""
 
@@ -291,7 +357,7 @@ def _more(verdict: Verdict) -> str:
         return stopped
     if more is None:
         return ""
-    said = f"About {counted(more.queries, 'more question')} would settle it"
+    said = f"About {counted(_roughly(more.queries), 'more question')} would settle it"
     if more.available == 0:
         return f"{said}{': write more' if more.are_own else ', but the data set has no more'}."
     takes = [duration(more.minutes)] if more.minutes else []
@@ -302,6 +368,12 @@ def _more(verdict: Verdict) -> str:
     if more.available is not None and more.available < more.queries:
         said += f"; {'your file' if more.are_own else 'the data set'} has {more.available:,} more"
     return f"{said}."
+
+
+def _roughly(count: int) -> int:
+    """Rounded up to tens, and to two digits: it is an estimate."""
+    step = int(10 ** max(1, len(str(count)) - 2))
+    return -(-count // step) * step
 
 
 def _stopped(verdict: Verdict) -> str:
@@ -343,6 +415,7 @@ def advice(verdict: Verdict) -> str:
     for_now = (
         is_few
         or verdict.outcome in _UNSETTLED
+        or (verdict.outcome == Outcome.CLEAR_WINNER and bool(_hidden_by_failures(verdict)))
         or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
     )
     return f"use {best}{' for now' if for_now else ''}"

@@ -3,12 +3,13 @@ and in the mix of types that decide the verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
 from harness.display import printable
+from harness.protocols import Measure
 from harness.report.comparison.compare import gap_of, paired
 from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
@@ -18,12 +19,12 @@ from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, S
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
-from harness.statistics.query_values import COSTS
-from harness.statistics.run_frame import OVERALL, Aggregate
+from harness.statistics.query_values import COSTS, QueryValues
+from harness.statistics.run_frame import OVERALL, Aggregate, Frame
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
-SCORED_OTHERWISE = "scored otherwise"
+SCORED_OTHERWISE = "scored in another way"
 
 
 class Line(NamedTuple):
@@ -53,16 +54,26 @@ def _shown(ranking: Ranking, view: RunView) -> Aggregate | None:
         ids, own_values = compared.query_ids, compared.values(ranking.entrants.index(view))
     else:
         # One run alone, or runs without a common query: over its own queries.
-        alone = paired(ranking.measure, [values], ranking.group.known)
-        ids = tuple(sorted(values.expected))
-        if len(values) == len(ids) or not alone.counts_missing:
-            return own
-        own_values = alone.at(0, ids)
+        alone = rows_with_missing(view.frame, ranking.measure, values, ranking.group.known)
+        return next((row for row in alone if row.query_type == ranking.mix), own)
     kept = dict(zip(ids, own_values.tolist(), strict=True))
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
     return next((row for row in rows if row.query_type == ranking.mix), own)
+
+
+def rows_with_missing(
+    frame: Frame, measure: str, values: QueryValues, known: Mapping[str, Measure]
+) -> tuple[Aggregate, ...]:
+    """The means of one run by query type, with the worst value for missing ones; empty if none is missing, or
+    nothing can replace it.
+    """
+    alone, ids = paired(measure, [values], known), tuple(sorted(values.expected))
+    if len(values) == len(ids) or not alone.counts_missing:
+        return ()
+    kept = dict(zip(ids, alone.at(0, ids).tolist(), strict=True))
+    return means_over(frame, measure, alone.ends, kept, frozenset(kept), set(ids).difference(values))
 
 
 def why_not_ranked(view: RunView, others: Collection[str] = ()) -> str:
