@@ -16,7 +16,7 @@ from harness.display.plotting import GREY, LIGHT, NewFigure, settle, tell
 from harness.report.figures import marks
 from harness.report.figures.marks import Scale
 from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_no_price
-from harness.report.verdict.standings import SCORED_OTHERWISE
+from harness.report.verdict.types import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
 from harness.statistics.cost import is_lower_bound
 from harness.statistics.query_values import COSTS
@@ -147,8 +147,8 @@ def _draw(
     outside = listed_apart({view.label: why for view, why in apart.items()})
     caption = (
         f"{price.says[:1].upper()}{price.says[1:]}, with 95 % intervals; {marks.queries_of(group.views, rows)}. "
-        f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost; whether "
-        f"two runs differ is in the verdict.{f' Outside the frontier: {outside}.' if outside else ''}"
+        f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost, "
+        f"which may be chance.{f' Outside the frontier: {outside}.' if outside else ''}"
         f"{self_reported_note(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1

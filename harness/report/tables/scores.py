@@ -14,7 +14,7 @@ from harness.registry import EVALUATORS
 from harness.report.quantities import count, part, population, quantity_of, share, values_in
 from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
-from harness.report.verdict.standings import SCORED_OTHERWISE
+from harness.report.verdict.types import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
 from harness.statistics.correlation import Coefficient
 from harness.statistics.cost import PREFIX

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 from harness.display import counted, short_number
 from harness.report.labels import shortened
-from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
+from harness.report.verdict.types import (
+    OPEN,
+    RIVALS,
+    SCORED_OTHERWISE,
+    UNFINISHED,
+    Number,
+    Outcome,
+    Standing,
+    Verdict,
+)
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
@@ -32,7 +41,7 @@ _GUESSES = "even with the right passages, answers are not shown to beat guessing
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
-def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
+def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outcomes
     """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
         return (
@@ -44,6 +53,9 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
+        case _ if other := _scored_apart(verdict):
+            aside = f"{name(other.system)} ({scored(verdict, other)})"
+            return f"Use {best} for now ({score}): {aside} was {SCORED_OTHERWISE}."
         case Outcome.CLEAR_WINNER:
             return _clear_winner(verdict)
         case Outcome.CHEAPER:
@@ -90,7 +102,14 @@ def _not_above_baseline(verdict: Verdict) -> str:
         return _repair(verdict) or f"Use {best} for now ({score}): {n} cannot show that it is better than {lower}."
     floor = _standing_of(verdict, verdict.lower_baseline)
     shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
-    return f"No system is shown to be better than {lower}{shown}, which needs no documents."
+    advised = "No" if _leads(verdict, _recommended(verdict), floor) else "Use none yet: no"
+    return f"{advised} system is shown to beat {lower}{shown}, which needs no documents."
+
+
+def _leads(verdict: Verdict, one: Standing | None, other: Standing | None) -> bool:
+    """Whether the first has a better score than the other, which may be chance."""
+    gap = one.score.value - other.score.value if one and other and one.score and other.score else 0.0
+    return gap != 0 and (gap > 0) == verdict.higher_is_better
 
 
 def _unsettled(verdict: Verdict) -> str:
@@ -160,12 +179,19 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield from filter(None, [_difference(verdict)])
         return
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
-        best = _recommended(verdict)
-        yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
-        yield "A stronger model, another retriever or more questions may change that."
+        yield from _beside_baseline(verdict)
         return
-    yield from filter(None, (_difference(verdict), _passed_over(verdict), _risk(verdict) or _costs(verdict)))
+    yield from filter(None, (_difference(verdict), _score_alike(verdict), _risk(verdict) or _costs(verdict)))
     yield from filter(None, [_more(verdict)])
+
+
+def _beside_baseline(verdict: Verdict) -> Iterator[str]:
+    best, floor = _recommended(verdict), _standing_of(verdict, verdict.lower_baseline)
+    behind = ""
+    if best and best.score and floor and floor.score and _leads(verdict, floor, best):
+        behind = f", {amount(verdict, abs(floor.score.value - best.score.value))} behind"
+    yield f"The best system is {name(verdict.recommended or '')} with {scored(verdict, best)}{behind}."
+    yield "A stronger model, another retriever or more questions may change that."
 
 
 def _model(verdict: Verdict) -> str:
@@ -218,10 +244,8 @@ def _hidden_by_failures(verdict: Verdict) -> list[Standing]:
 def few_beside_baseline(verdict: Verdict) -> bool:
     """Whether the recommended run is better than the lower baseline, and the questions are too few to show it."""
     own, floor = _recommended(verdict), _standing_of(verdict, verdict.lower_baseline)
-    if verdict.outcome != Outcome.NOT_ABOVE_BASELINE or verdict.n_questions >= ENOUGH or not (own and own.score):
-        return False
-    low = floor.score.value if floor and floor.score else None
-    return low is not None and own.score.value != low and (own.score.value > low) == verdict.higher_is_better
+    is_few = verdict.outcome == Outcome.NOT_ABOVE_BASELINE and verdict.n_questions < ENOUGH
+    return is_few and _leads(verdict, own, floor)
 
 
 def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
@@ -274,17 +298,16 @@ def _costs_least(verdict: Verdict, own: Standing) -> bool:
     return all(costs[0].value < _CLEARLY_LESS * cost.value for cost in costs[1:])
 
 
-def _passed_over(verdict: Verdict) -> str:
-    """A run with a better score that is not ranked, and why; empty if there is none."""
+def _score_alike(verdict: Verdict) -> str:
+    again = "score all runs with one `rag-harness evaluate`"
+    return f"To compare them, {again}." if _scored_apart(verdict) else ""
+
+
+def _scored_apart(verdict: Verdict) -> Standing | None:
+    """The first run with a better score by another judge, version or parameters."""
     own = _recommended(verdict)
-    if own is None or own.score is None:
-        return ""
-    sign, best = 1 if verdict.higher_is_better else -1, own.score.value
-    for one in verdict.standings:
-        is_aside = one.status == "not ranked" and one.why not in {UNFINISHED, "no score"}
-        if is_aside and one.score and sign * (one.score.value - best) > _EQUAL:
-            return f"{name(one.system)} ({scored(verdict, one)}) is not ranked: {one.why}."
-    return ""
+    apart = (one for one in verdict.standings if one.why == SCORED_OTHERWISE)
+    return next((one for one in apart if _leads(verdict, one, own)), None)
 
 
 def _what_decided(verdict: Verdict) -> str:
@@ -357,7 +380,7 @@ def _more(verdict: Verdict) -> str:
         return stopped
     if more is None:
         return ""
-    said = f"About {counted(_roughly(more.queries), 'more question')} would settle it"
+    said = f"About {counted(more.queries, 'more question')} may settle it"
     if more.available == 0:
         return f"{said}{': write more' if more.are_own else ', but the data set has no more'}."
     takes = [duration(more.minutes)] if more.minutes else []
@@ -368,12 +391,6 @@ def _more(verdict: Verdict) -> str:
     if more.available is not None and more.available < more.queries:
         said += f"; {'your file' if more.are_own else 'the data set'} has {more.available:,} more"
     return f"{said}."
-
-
-def _roughly(count: int) -> int:
-    """Rounded up to tens, and to two digits: it is an estimate."""
-    step = int(10 ** max(1, len(str(count)) - 2))
-    return -(-count // step) * step
 
 
 def _stopped(verdict: Verdict) -> str:

@@ -15,7 +15,7 @@ from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.ranking import Ranking, has_values, why_not_comparable
-from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
+from harness.report.verdict.types import SCORED_OTHERWISE, UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
@@ -24,7 +24,6 @@ from harness.statistics.run_frame import OVERALL, Aggregate, Frame
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
-SCORED_OTHERWISE = "scored in another way"
 
 
 class Line(NamedTuple):
@@ -128,7 +127,7 @@ def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
         return "not ranked", UNFINISHED
     if ranking is None or not has_values(view, ranking.measure):
         return "not ranked", "no score"
-    return "not ranked", why_not_comparable(view, ranking.measure) or "scored in another way"
+    return "not ranked", why_not_comparable(view, ranking.measure) or SCORED_OTHERWISE
 
 
 def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status, why: str = "") -> Standing:
