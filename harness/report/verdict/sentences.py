@@ -38,6 +38,7 @@ _NO_WAIT = 0.1
 """Seconds of a question that nobody chooses a system by."""
 _FEW_NAMES = 2
 _GUESSES = "even with the right passages, answers are not shown to beat guessing"
+_SETTLED = {Outcome.CLEAR_WINNER, Outcome.CHEAPER, Outcome.EQUALLY_GOOD}
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
@@ -53,7 +54,7 @@ def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outco
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
-        case _ if other := _scored_apart(verdict):
+        case _ if verdict.outcome in _SETTLED and (other := _scored_apart(verdict)):
             aside = f"{name(other.system)} ({scored(verdict, other)})"
             return f"Use {best} for now ({score}): {aside} was {SCORED_OTHERWISE}."
         case Outcome.CLEAR_WINNER:
@@ -433,6 +434,7 @@ def advice(verdict: Verdict) -> str:
         is_few
         or verdict.outcome in _UNSETTLED
         or (verdict.outcome == Outcome.CLEAR_WINNER and bool(_hidden_by_failures(verdict)))
+        or (verdict.outcome in _SETTLED and _scored_apart(verdict) is not None)
         or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
     )
     return f"use {best}{' for now' if for_now else ''}"

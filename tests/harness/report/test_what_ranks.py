@@ -19,6 +19,7 @@ from harness.report.comparison.compare import ComparisonChoice
 from harness.report.figures.marks import runs_with
 from harness.report.measures import known_measures
 from harness.report.verdict.findings import compare_runs, find
+from harness.report.verdict.sentences import advice
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -273,6 +274,7 @@ def test_a_better_score_of_another_judge_is_mentioned_in_the_verdict(tmp_path: P
     found = chapter_of(*runs_of(tmp_path), measure=JUDGED).findings.verdict
     assert (found.recommended, found.systems("not ranked")) == ("naive", ["community"])
     assert "community" in found.headline
+    assert advice(found) == "use naive for now"
 
 
 def test_a_comparison_ranks_the_runs_of_one_judge_and_names_the_others(tmp_path: Path) -> None:
