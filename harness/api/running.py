@@ -16,7 +16,7 @@ from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
+from harness.runner.executing.execute import CellResult, RunContext, check_needs, fetch_models
 from harness.runner.executing.schedule import run_cells
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
@@ -206,14 +206,13 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     with spending.paused():
         for cell in checked.unfinished:
             fetch_models(cell, options.results, reporter)
-    rerun = RerunOptions(failed=options.retry_failed, index=options.fresh_index)
-    context = RunContext(options.results.resolve(), reporter, spending, rerun)
+    context = RunContext(options.results.resolve(), reporter, spending, options.retry_failed, options.fresh_index)
     is_interleaved = config.schedule == "interleaved"
     if config.schedule is None:
         # A budget that ends must not leave the first run with all answers and the others with none.
         is_interleaved = config.budget.is_limited and len(cells) > 1
     took_turns = checked.executor is None and (race is not None or is_interleaved)
-    results = run_cells(cells, context, checked.evaluation, race, executor=checked.executor, in_turns=took_turns)
+    results = run_cells(cells, context, race, executor=checked.executor, in_turns=took_turns)
     keep_speeds(checked.unfinished, context.results, reporter)
     for result in results:
         if result.status == "failed":

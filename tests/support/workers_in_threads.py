@@ -10,6 +10,7 @@ from harness.extensions.ray.remote_worker import Received, WorkerLost
 from harness.runner.executing.messages import (
     Event,
     JobWorker,
+    NoMoreTurns,
     QueryStarted,
     QueryTask,
     SystemFailed,
@@ -60,6 +61,8 @@ class WorkerInThread:
 
     def close(self) -> None:
         self.is_killed = True
+        if self._worker is not None:
+            self._worker.handle(NoMoreTurns())  # Else its thread would wait for ever.
 
     def lose(self) -> None:
         self.is_lost = True

@@ -1,8 +1,8 @@
-"""Runs one configuration (`Cell`), or resumes it where it stopped, until its run is done."""
+"""Begins a run, or resumes it where it stopped, and closes it."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -19,12 +19,11 @@ from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.dataset_loading import describe_dataset
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
 from harness.runner.model_preflight import fetch_files, fetch_weights
 from harness.runner.plan import Cell, Configuration, index_dirs, is_indexed, is_whole, models_left
 from harness.runner.progress import Reporter
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, RunFile, sample_rows
+from harness.store import SCHEMA_VERSION, Done, Manifest, RecordKey, RunDir, RunFile, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -67,18 +66,6 @@ class CellResult:
     """The limit that closed the run early, in an interleaved schedule."""
 
 
-@dataclass(frozen=True)
-class RerunOptions:
-    failed: bool = False
-    index: bool = False
-    """If the run has no index yet, build it without anything that an earlier build left behind, so that its time
-    is measured. No other run may answer from that index meanwhile.
-    """
-
-
-NO_RERUN = RerunOptions()
-
-
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
     """The run directory, created if it does not exist. `tell` receives a line if it was repaired."""
     sample = sample_rows(cell.dataset.queries, cell.dataset.references)
@@ -91,86 +78,71 @@ class RunContext:
     reporter: Reporter
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
     """Stops a run before a budget is exceeded."""
-    rerun: RerunOptions = NO_RERUN
+    retry_failed: bool = False
+    fresh_index: bool = False
+    """If a run has no index yet, build it without anything that an earlier build left behind, so that its time is
+    measured. No other run may answer from that index meanwhile.
+    """
     make: Callable[..., Execution] = Execution
 
-    def execution(self, cell: Cell, run: RunDir, lock_fd: int, server: LocalServer | None = None) -> Execution:
-        """The phases of a run whose lock is held; `server`: the model server that was started for it."""
+    def locked(self, cell: Cell, stack: ExitStack) -> Execution:
+        """The run of a configuration, created or opened. Its lock is held until `stack` is closed."""
+        run = open_run(cell, self.results, self.reporter.warn)
         return self.make(
             cell=cell,
             run=run,
             results=self.results,
             reporter=self.reporter,
             spending=self.spending,
-            lock_fd=lock_fd,
-            server=server,
-            fresh_index=self.rerun.index,
+            lock_fd=stack.enter_context(run.exclusive()),
+            fresh_index=self.fresh_index,
         )
-
-
-def run_cell(cell: Cell, context: RunContext) -> CellResult:
-    """Build the index if needed, answer the remaining queries, write done.json. The next call resumes.
-
-    A finished run is not changed, unless its failed queries are retried.
-    """
-    run = open_run(cell, context.results, context.reporter.warn)
-    with run.exclusive() as lock_fd:
-        todo = begin(cell, run, context)
-        if todo is None:
-            return result_of(run)
-        try:
-            if todo or run.index() is None:
-                if todo:
-                    context.spending.check()
-                models = prepare(cell, run, context)
-                with model_server(models.get("generator"), run.path) as server:
-                    execution = context.execution(cell, run, lock_fd, server)
-                    execution.ensure_index()
-                    execution.answer(todo)
-        except SystemBroken as broken:
-            return broken_result(run, broken)
-        except BudgetExhausted as exhausted:
-            run.cut_torn_line()
-            return replace(result_of(run), status="stopped", stopped=exhausted)
-        return close_run(cell, run)
 
 
 def build_index(cell: Cell, context: RunContext) -> RunDir:
     """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
-    run = open_run(cell, context.results, context.reporter.warn)
-    with run.exclusive() as lock_fd:
-        if run.index() is None or not is_indexed(cell, context.results):
-            models = prepare(cell, run, context)
+    with ExitStack() as stack:
+        execution = context.locked(cell, stack)
+        if execution.run.index() is None or not is_indexed(cell, context.results):
+            models = prepare(execution)
             reading = models.get("generator") if "generator" in cell.roles.index else None
-            with model_server(reading, run.path) as server:
-                context.execution(cell, run, lock_fd, server).ensure_index()
-    return run
+            execution.server = stack.enter_context(model_server(reading, execution.run.path))
+            execution.ensure_index()
+    return execution.run
 
 
-def begin(cell: Cell, run: RunDir, context: RunContext) -> list[QueryTask] | None:
-    """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
-    rerun = context.rerun
+def begin(cell: Cell, context: RunContext, stack: ExitStack) -> Execution:
+    """The run, repaired and reopened, with its remaining queries. One that is finished stays as it is, unless its
+    failed queries are retried. Its lock is held until `stack` is closed.
+    """
+    execution = context.locked(cell, stack)
+    run = execution.run
     for line in run.remove_damaged():
         context.reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
-    if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
-        return None
+    execution.is_finished = is_whole(cell, run) and not (
+        context.retry_failed and _remaining_queries(cell, run, retry_failed=True)
+    )
+    if execution.is_finished:
+        return execution
     # A run that was closed early has answers beyond those over which it was closed.
     run.reopen()
-    if rerun.index and run.index() is None:
+    if context.fresh_index and run.index() is None:
         for index in index_dirs(cell, context.results):
             index.forget()
-    return _remaining_queries(cell, run, retry_failed=rerun.failed)
+    execution.todo = _remaining_queries(cell, run, retry_failed=context.retry_failed)
+    return execution
 
 
-def prepare(cell: Cell, run: RunDir, context: RunContext) -> dict[Role, ModelConfig]:
+def prepare(execution: Execution) -> dict[Role, ModelConfig]:
     """Repair indexes, check requirements, download weights. Returns the models that are still needed."""
-    for index in index_dirs(cell, context.results):
+    cell, results, reporter = execution.cell, execution.results, execution.reporter
+    for index in index_dirs(cell, results):
         for line in index.remove_damaged():
-            context.reporter.warn(f"{run.run_id}: {line}")
-    check_needs(cell, context.results)
-    return fetch_models(cell, context.results, context.reporter)
+            reporter.warn(f"{execution.run.run_id}: {line}")
+    check_needs(cell, results)
+    return fetch_models(cell, results, reporter)
 
 
 def fetch_models(configuration: Configuration, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
@@ -201,10 +173,6 @@ def close_run(
     return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
 
 
-def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
-    return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
-
-
 def check_needs(configuration: Configuration, results: Path) -> None:
     """HarnessError if a server, package or weight file that is still needed is missing. Makes no paid call."""
     for one in configuration.systems:
@@ -218,15 +186,16 @@ def check_needs(configuration: Configuration, results: Path) -> None:
         check_reachable(model)
 
 
-def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
+def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> dict[RecordKey, QueryTask]:
     """The remaining queries in the order of the sample, one repeat after another."""
-    endings, todo = run.latest_attempts(), []
+    endings, todo = run.latest_attempts(), dict[RecordKey, QueryTask]()
     for repeat in range(cell.config.repeats):
         for query in cell.dataset.queries:
-            ending = endings.get((query.query_id, repeat))
+            key = query.query_id, repeat
+            ending = endings.get(key)
             if ending is None or (retry_failed and ending.status != "ok"):
                 attempt = ending.attempt + 1 if ending else 1
-                todo.append(QueryTask(query_id=query.query_id, repeat=repeat, attempt=attempt))
+                todo[key] = QueryTask(query_id=query.query_id, repeat=repeat, attempt=attempt)
     return todo
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from queue import SimpleQueue
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -38,26 +39,21 @@ class RoutedJob(WorkerMessage):
 
 
 class WorkerJob(WorkerMessage):
-    """The first message to a worker, on its standard input."""
+    """The first message to a worker, on its standard input. Then turns follow, one at a time, until `NoMoreTurns`."""
 
     results: str
     limits: LimitsConfig
     allowance: Allowance = Allowance()
-    todo: tuple[QueryTask, ...] = ()
     key_names: tuple[str, ...] = ()
     """Environment variables with API keys, which are removed from logs: see `harness.core.sanitize.keep_secret`.
     """
-    stays: bool = False
-    """After its job, the worker waits for turns, one line each, until `NoMoreTurns`."""
 
 
 class ScoringJob(WorkerJob):
     """Score answers with one evaluator on another machine. The worker reads runs, relays its model calls and sends
-    scores. `todo` names queries; all their repeats are scored.
+    scores.
     """
 
-    of_run: str
-    """The run directory with the answers to score."""
     evaluator: str
     version: str
     params: dict[str, object]
@@ -69,9 +65,6 @@ class ScoringJob(WorkerJob):
 
 class ExtractionJob(WorkerJob):
     """Extract triplets by rules, for an index that a worker on another machine builds."""
-
-    texts: str
-    """A `TextsToRead`, as JSON."""
 
 
 class Job(WorkerJob):
@@ -111,22 +104,31 @@ class Job(WorkerJob):
 AnyJob = Job | ScoringJob | ExtractionJob
 
 
+class IndexTurn(WorkerMessage):
+    """Build the index, close the system."""
+
+    kind: Literal["index"] = "index"
+
+
 class AnswerTurn(WorkerMessage):
     kind: Literal["answer"] = "answer"
     todo: tuple[QueryTask, ...]
-    allowance: Allowance = Allowance()
-    """What is left of the budget now; other workers may have spent some since the last turn."""
+    allowance: Allowance | None = None
+    """What is left of the budget now, if other workers may have spent some since the last turn."""
 
 
 class ScoringTurn(WorkerMessage):
     kind: Literal["score"] = "score"
     of_run: str
+    """The run directory with the answers to score."""
     todo: tuple[QueryTask, ...]
+    """Queries, of which all repeats are scored."""
 
 
 class ExtractionTurn(WorkerMessage):
     kind: Literal["extract"] = "extract"
     texts: str
+    """A `TextsToRead`, as JSON."""
 
 
 class NoMoreTurns(WorkerMessage):
@@ -142,7 +144,8 @@ class CallUpdated(WorkerMessage):
     update: CallUpdate
 
 
-Turn = AnswerTurn | ScoringTurn | ExtractionTurn
+Turn = IndexTurn | AnswerTurn | ScoringTurn | ExtractionTurn
+T = TypeVar("T", bound=Turn)
 ToWorker = Annotated[Turn | NoMoreTurns | CallUpdated, Field(discriminator="kind")]
 
 
@@ -219,13 +222,9 @@ class CallRequested(WorkerMessage):
 
 
 class WaitingForTurn(WorkerMessage):
-    """A turn is finished; the worker stays for the next one."""
+    """A turn is finished; the worker waits for the next one."""
 
     kind: Literal["waiting_for_turn"] = "waiting_for_turn"
-
-
-class JobCompleted(WorkerMessage):
-    kind: Literal["job_completed"] = "job_completed"
 
 
 class BudgetReached(WorkerMessage):
@@ -265,7 +264,6 @@ Event = Annotated[
     | TextsExtracted
     | CallRequested
     | WaitingForTurn
-    | JobCompleted
     | JobFailed,
     Field(discriminator="kind"),
 ]
@@ -289,15 +287,15 @@ def read_message_to_worker(line: bytes) -> ToWorker:
 class JobWorker(ABC):
     """What workers of all kinds share: they send events, wait for turns, and have the runner make model calls."""
 
-    def __init__(self, events: BinaryIO, *, stays: bool) -> None:
-        self._events, self._stays = events, stays
+    def __init__(self, events: BinaryIO) -> None:
+        self._events = events
         self._turns: SimpleQueue[Turn | NoMoreTurns] = SimpleQueue()
         self.remote_calls = RemoteCallClient(lambda call: self.send(CallRequested(call=call)))
         """The model calls that the runner makes for this worker."""
 
     @abstractmethod
     async def work(self) -> None:
-        """Do the job; every outcome is reported as an event."""
+        """Do one turn after another; every outcome is reported as an event."""
         ...
 
     def send(self, event: Event) -> None:
@@ -311,8 +309,8 @@ class JobWorker(ABC):
         else:
             self._turns.put(message)
 
-    async def _next_turn(self) -> Turn | NoMoreTurns:
-        if not self._stays:
-            return NoMoreTurns()
-        self.send(WaitingForTurn())
-        return await asyncio.to_thread(self._turns.get)
+    async def turns(self, kind: type[T]) -> AsyncIterator[T]:
+        """Each turn of the job, as it comes, until there are no more."""
+        while isinstance(turn := await asyncio.to_thread(self._turns.get), kind):
+            yield turn
+            self.send(WaitingForTurn())

@@ -1,8 +1,8 @@
 """The process in which a system runs one phase: `python -m harness.runner.executing.worker`. On another machine it
 may score answers or extract triplets instead (`harness.runner.executing.remote_workers`).
 
-It reads its job from standard input, then one turn after another if it is kept for more queries. It ends when
-standard input closes, so it never outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
+It reads its job from standard input, then one turn after another. It ends when standard input closes, so it never
+outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
 output of libraries goes to the run's worker.log.
 """
 
@@ -37,11 +37,10 @@ from harness.runner.executing.messages import (
     BudgetReached,
     ExtractionJob,
     IndexBuilt,
+    IndexTurn,
     Job,
-    JobCompleted,
     JobFailed,
     JobWorker,
-    NoMoreTurns,
     OutputLine,
     Progress,
     QueryFinished,
@@ -50,7 +49,6 @@ from harness.runner.executing.messages import (
     ScoringJob,
     SystemFailed,
     TimeLimitExtended,
-    Turn,
     UserError,
     WarningLine,
     read_message_to_worker,
@@ -69,7 +67,7 @@ _READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time 
 
 class Worker(JobWorker):
     def __init__(self, job: Job, events: BinaryIO) -> None:
-        super().__init__(events, stays=job.stays)
+        super().__init__(events)
         self._job = job
         self._run = RunDir(Path(job.results) / job.run_id)
         self._records = RecordWriter(self._run.append_records)
@@ -78,11 +76,11 @@ class Worker(JobWorker):
         self._budget = Budget(job.allowance, job.prices)
 
     async def work(self) -> None:
-        if self._job.phase == "index":
-            await self._index()
-        else:
+        if self._job.phase == "answer":
             await self._answer_all()
-        self.send(JobCompleted())
+        else:
+            async for _ in self.turns(IndexTurn):
+                await self._index()
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
@@ -125,11 +123,10 @@ class Worker(JobWorker):
             # query for about a tenth of a second.
             gc.collect()
             gc.freeze()
-            turn: Turn | NoMoreTurns = AnswerTurn(todo=self._job.todo, allowance=self._job.allowance)
-            while isinstance(turn, AnswerTurn):
-                self._budget.renew(turn.allowance)
+            async for turn in self.turns(AnswerTurn):
+                if turn.allowance is not None:
+                    self._budget.renew(turn.allowance)
                 await self._answer_turn(opened, queries, turn)
-                turn = await self._next_turn()
 
     async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: AnswerTurn) -> None:
         waiting = iter(turn.todo)
@@ -246,7 +243,7 @@ def worker_of(job: AnyJob, events: BinaryIO) -> JobWorker:
     if isinstance(job, ExtractionJob):
         from harness.runner.executing.remote_workers import ExtractionWorker
 
-        return ExtractionWorker(job, events)
+        return ExtractionWorker(events)
     return Worker(job, events)
 
 

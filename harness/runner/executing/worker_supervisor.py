@@ -22,7 +22,6 @@ from harness.runner.executing.messages import (
     BudgetReached,
     Event,
     IndexBuilt,
-    JobCompleted,
     JobFailed,
     NoMoreTurns,
     QueryFinished,
@@ -184,7 +183,10 @@ class SystemBroken(Exception):
 
 @dataclass
 class WorkerEnd:
+    """What became of a worker at the end of a turn."""
+
     completed: bool
+    """It did the turn, and waits for the next one. Otherwise it has ended."""
     indexed: IndexBuilt | None = None
     in_flight: list[QueryTask] = field(default_factory=list)
     overdue: list[QueryTask] = field(default_factory=list)
@@ -192,9 +194,8 @@ class WorkerEnd:
     death: str = ""
     is_lost: bool = False
     """The connection to its machine was lost, so no query caused it."""
-    n_finished: int = 0
-    waits: bool = False
-    """It is alive and waits for its next turn."""
+    finished: set[QueryTask] = field(default_factory=set)
+    """Queries that it has answered, in all of its turns."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ class WorkerEnvironment:
 
 
 class Supervisor:
-    """Starts a worker and supervises it until it ends (`run`), or turn by turn (`turn`, then `leave` or `end`)."""
+    """Starts a worker, and supervises it turn by turn."""
 
     def __init__(self, job: WorkerJob, environment: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
         self._job = job
@@ -224,30 +225,20 @@ class Supervisor:
         self._stack = ExitStack()
         self._worker: WorkerLink | None = None
 
-    def run(self) -> WorkerEnd:
-        """Supervise the worker until it ends.
+    def turn(self, turn: Turn) -> WorkerEnd:
+        """Let the worker do one turn; the first one starts it. After each, it waits for the next one.
 
         Raises HarnessError (BudgetExhausted included) for what the user can fix, and SystemBroken for a bug of the
         system outside of any query. On any exception, Ctrl-C included, the worker is ended first.
         """
-        try:
-            worker = self._worker = self._start(self._job)
-            self._follow(worker)
-            return self._worker_end(worker.wait() or 0, worker.lost)
-        finally:
-            self.end()
-
-    def turn(self, turn: Turn) -> WorkerEnd:
-        """Let the worker do one turn; after it, the worker waits for the next. Raises like `run`."""
-        n_finished = self._outcome.n_finished if self._worker else 0
-        self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
+        finished = self._outcome.finished if self._worker else set()
+        self._outcome, self._started_at = WorkerEnd(completed=False, finished=finished), {}
         try:
             if self._worker is None:
-                given = {name: value for name, value in turn if name != "kind"}
-                self._worker = self._start(self._job.model_copy(update={"stays": True, **given}))
+                self._worker = self._start()
             else:
                 self._sampler.resume()
-                self._worker.send(turn)
+            self._worker.send(turn)
             self._follow(self._worker)
             self._sampler.pause()
             if self._outcome.completed:
@@ -256,6 +247,13 @@ class Supervisor:
         finally:
             if not self._outcome.completed:
                 self.end()
+
+    def only_turn(self, turn: Turn) -> WorkerEnd:
+        """Like `turn`, after which the worker exits."""
+        try:
+            return self.turn(turn)
+        finally:
+            self.leave()
 
     @property
     def is_waiting(self) -> bool:
@@ -272,29 +270,32 @@ class Supervisor:
             worker.kill()
 
     def leave(self) -> None:
-        if self._worker is not None and self.is_waiting:
-            self._worker.send(NoMoreTurns())
-            self._worker.wait(_LEAVES_S)
-        self.end()
+        """Let the worker close its system and exit. The next turn starts a new one."""
+        try:
+            if self._worker is not None and self.is_waiting:
+                self._worker.send(NoMoreTurns())
+                self._worker.wait(_LEAVES_S)
+        finally:
+            self.end()
 
     def end(self) -> None:
         self._worker = None
         self._stack.close()
 
-    def _start(self, job: WorkerJob) -> WorkerLink:
+    def _start(self) -> WorkerLink:
         log = self._stack.enter_context(CleanedLog(self._environment.log))
         worker = self._environment.launch(log.fd, self._environment.lock_fd)
         self._stack.callback(worker.end)
         if worker.pid is not None:
             self._sampler.watch(worker.pid)
-        worker.send(job)
+        worker.send(self._job)
         return worker
 
     def _follow(self, worker: WorkerLink) -> None:
         buffer, self._looked_at = bytearray(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
-            while not self._outcome.waits:
+            while not self._outcome.completed:
                 left_s = max(0.0, self._end_by - time.monotonic())
                 if selector.select(timeout=min(_LOOKS_S, self._sampler.wait_s(), left_s)):
                     chunk = worker.events.read(65536)
@@ -341,13 +342,11 @@ class Supervisor:
                 self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
             case QueryFinished():
                 self._started_at.pop(event.todo, None)
-                outcome.n_finished += 1
+                outcome.finished.add(event.todo)
             case IndexBuilt():
                 outcome.indexed = event
             case WaitingForTurn():
-                outcome.completed, outcome.waits = True, True
-            case JobCompleted():
-                outcome.completed, outcome.waits = True, False
+                outcome.completed = True
             case BudgetReached() | UserError() | SystemFailed():
                 self._failure = event
         self._on_event(event)

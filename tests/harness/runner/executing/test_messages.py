@@ -19,8 +19,8 @@ from harness.runner.executing.messages import (
     CallUpdated,
     Event,
     ExtractionJob,
+    ExtractionTurn,
     IndexBuilt,
-    JobCompleted,
     NoMoreTurns,
     OutputLine,
     Progress,
@@ -28,6 +28,7 @@ from harness.runner.executing.messages import (
     QueryTask,
     ScoringTurn,
     ToWorker,
+    WaitingForTurn,
     WarningLine,
     WorkerMessage,
     read_event,
@@ -74,7 +75,7 @@ def test_messages_arrive_as_they_were_sent() -> None:
         b"{}",
         b'{"kind": "unheard_of"}',
         b'{"kind": "query_started"}',
-        b'{"kind": "job_completed", "more": 1}',
+        b'{"kind": "waiting_for_turn", "more": 1}',
         sent(NoMoreTurns()),
     ],
 )
@@ -112,14 +113,14 @@ class Scripted:
 
 def events_of(folder: Path, output: bytes) -> list[Event]:
     found: list[Event] = []
-    job = ExtractionJob(results="", limits=LimitsConfig(), texts="")
+    job = ExtractionJob(results="", limits=LimitsConfig())
     environment = WorkerEnvironment(folder / "log", Sampler(), -1, lambda _log, _lock: Scripted(output))
-    Supervisor(job, environment, found.append).run()
+    Supervisor(job, environment, found.append).only_turn(ExtractionTurn(texts=""))
     return found
 
 
-def test_events_come_in_their_order_until_the_worker_ends(tmp_path: Path) -> None:
-    told = [OutputLine(line="a"), WarningLine(line="b"), JobCompleted()]
+def test_events_come_in_their_order_until_the_turn_ends(tmp_path: Path) -> None:
+    told = [OutputLine(line="a"), WarningLine(line="b"), WaitingForTurn()]
     assert events_of(tmp_path, b"".join(sent(event) + b"\n" for event in told)) == told
 
 
