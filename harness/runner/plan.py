@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,7 +25,7 @@ from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles
 from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.routed_systems import config_of, refuse_unroutable, with_roles
+from harness.runner.routed_systems import config_of, refuse_unroutable
 from harness.store import IndexDir, RunDir, indexes_of
 
 IDENTITY_SCHEMA = 2
@@ -39,7 +40,6 @@ class Configuration:
     spec: SystemSpec
     index_params: Params
     answer_params: Params
-    roles: Roles
     generator: GeneratorConfig | None
     """None: neither phase calls a generator."""
     embedder: EmbedderConfig | None
@@ -48,9 +48,28 @@ class Configuration:
     corpus_digest: str
     identity: dict[str, Any]
     run_id: str
-    index_id: str
     routed: tuple["Configuration", ...] = ()
     """For a router: the systems to which it sends queries, one for each route of its spec."""
+
+    @cached_property
+    def roles(self) -> Roles:
+        return _roles(self.spec, self.index_params, self.answer_params, self.routed)
+
+    @cached_property
+    def index_id(self) -> str:
+        """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
+        models, weights = self.identity["models"], self.spec.own_weights(self.index_params)
+        return short_digest(
+            {
+                "kind": self.spec.stored_index_kind,
+                "corpus": self.corpus_digest,
+                "params": self.identity["system"]["index"],
+                "models": {role: models[role] for role in sorted(self.roles.index) if role in models},
+                "seed": self.identity["seed"],
+                **({"weights": weights} if weights else {}),
+                **({"routed": sorted({one.index_id for one in self.routed})} if self.routed else {}),
+            }
+        )
 
     @property
     def systems(self) -> "list[Configuration]":
@@ -164,8 +183,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     for route in routes:
         refuse_unroutable(_system(route.system))
     routed = tuple(_resolve(config_of(config, route), reader) for route in routes)
-    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
-    generator, embedder = models_of(config, spec, roles, index_params)
+    generator, embedder = models_of(config, spec, _roles(spec, index_params, answer_params, routed), index_params)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
         role: model_identity(model)
@@ -210,7 +228,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         spec=spec,
         index_params=index_params,
         answer_params=answer_params,
-        roles=roles,
         generator=generator,
         embedder=embedder,
         answer_style=style,
@@ -218,7 +235,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name_in_runs}--{system}--{short_digest(identity)}",
-        index_id=index_id_of(spec, index_params, roles, documents_digest, identity, routed),
         routed=routed,
     )
 
@@ -228,26 +244,12 @@ def _generates(models: Mapping[str, Mapping[str, Any]]) -> bool:
     return bool(models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL)
 
 
-def index_id_of(
-    spec: SystemSpec,
-    params: Params,
-    roles: Roles,
-    corpus_digest: str,
-    identity: Mapping[str, Any],
-    routed: Sequence[Configuration] = (),
-) -> str:
-    """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
-    models, weights = identity["models"], spec.own_weights(params)
-    return short_digest(
-        {
-            "kind": spec.stored_index_kind,
-            "corpus": corpus_digest,
-            "params": identity["system"]["index"],
-            "models": {role: models[role] for role in sorted(roles.index) if role in models},
-            "seed": identity["seed"],
-            **({"weights": weights} if weights else {}),
-            **({"routed": sorted({one.index_id for one in routed})} if routed else {}),
-        }
+def _roles(spec: SystemSpec, index: Params, answer: Params, routed: Sequence[Configuration]) -> Roles:
+    """The models that each phase calls, also for the systems to which queries are routed."""
+    own = [spec.roles(index, answer), *(one.roles for one in routed)]
+    return Roles(
+        index=frozenset().union(*(one.index for one in own)),
+        answer=frozenset().union(*(one.answer for one in own)),
     )
 
 

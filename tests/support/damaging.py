@@ -1,15 +1,14 @@
 """Runs without worker processes."""
 
 import asyncio
-import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from unittest.mock import patch
 
 from harness.core.records import Phase
-from harness.runner.executing.messages import Event, Job, NoMoreTurns, SystemFailed, Turn, read_event
-from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
+from harness.runner.executing.messages import Event, Job, NoMoreTurns, Turn, read_event
+from harness.runner.executing.worker import Worker, failure_of
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
 
 
@@ -58,8 +57,7 @@ def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:
                 worker.handle(message)
             asyncio.run(_worked(worker))
     except Exception as error:
-        known = _first_harness_error(error)
-        self._handle(_event_of(known) if known else SystemFailed(what=traceback.format_exc()[-3000:]))
+        self._handle(failure_of(error))
     return self._worker_end(0)
 
 

@@ -19,7 +19,6 @@ from harness.extensions.ray.worker_pool import RemoteReaders, WorkerPool, WorkQu
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
-from harness.models.transport import CallContext
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.messages import (
     AnswerTurn,
@@ -34,6 +33,7 @@ from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.remote_workers import RULES
 from harness.runner.executing.resources import Sampler
 from harness.runner.executing.schedule import run_cell
+from harness.runner.executing.system_loader import open_calls
 from harness.runner.executing.worker_supervisor import (
     LaunchWorker,
     Supervisor,
@@ -43,7 +43,7 @@ from harness.runner.executing.worker_supervisor import (
     start_process,
 )
 from harness.runner.plan import Cell
-from harness.store import Dialects, IndexDir, Journal
+from harness.store import IndexDir
 
 _MOST_LOST = 5  # Consecutive workers that may be lost before any of them answers a query.
 
@@ -143,23 +143,14 @@ class SpreadExecution(Execution):
 
     def _call_server(self, phase: Phase, loop: AbstractEventLoop) -> RemoteCallServer:
         """Makes the model calls of a phase's workers, with the models, servers, prices and journal of this run."""
-        job, builds = self.job(phase), phase == "index"
-        path = IndexDir(self.results, job.index_id).journal_path if builds else self.run.journal_path
-        call_context = CallContext(
-            Journal(
-                path,
-                payer=job.run_id,
-                shared=builds,
-                tell=lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
-            ),
-            job.servers if builds else {},
-            dialects=Dialects.under(self.results),
-            begun_in=self.run.dialects(),
-            noted=self.run.keep_dialect,
+        job = self.job(phase)
+        call_context = open_calls(
+            job,
             budget=self.workers.budget,
+            say=lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
+            warn=lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
             prices=job.prices,
             limiters=self.workers.limiters,
-            say=lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
         )
         # Encoders run in the worker itself.
         models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]

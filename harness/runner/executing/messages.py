@@ -39,7 +39,7 @@ class RoutedJob(WorkerMessage):
 
 
 class WorkerJob(WorkerMessage):
-    """The first message to a worker, on its standard input. Then turns follow, one at a time, until `NoMoreTurns`."""
+    """The first message to a worker, on its standard input. Then turns follow, until `NoMoreTurns`."""
 
     results: str
     limits: LimitsConfig
@@ -163,13 +163,8 @@ class Progress(WorkerMessage):
 class OutputLine(WorkerMessage):
     kind: Literal["output"] = "output"
     line: str
-
-
-class WarningLine(WorkerMessage):
-    """A line that is shown even if output is quiet."""
-
-    kind: Literal["warning"] = "warning"
-    line: str
+    is_warning: bool = False
+    """It is shown even if output is quiet."""
 
 
 class QueryStarted(WorkerMessage):
@@ -227,35 +222,21 @@ class WaitingForTurn(WorkerMessage):
     kind: Literal["waiting_for_turn"] = "waiting_for_turn"
 
 
-class BudgetReached(WorkerMessage):
-    """The worker exits, because the next call did not fit the budget."""
+class WorkerFailed(WorkerMessage):
+    """The worker exits."""
 
-    kind: Literal["budget_reached"] = "budget_reached"
+    kind: Literal["worker_failed"] = "worker_failed"
+    why: Literal["budget", "user", "system"]
+    """The next call did not fit the budget, or an error that the user can fix, or a bug of the system."""
     what: str
-    needed: Amount
-    """The upper bound of that call."""
+    fix: str = ""
+    needed: Amount = Amount()
+    """The upper bound of the call that did not fit."""
 
 
-class UserError(WorkerMessage):
-    """The worker exits because of an error that the user can fix."""
-
-    kind: Literal["user_error"] = "user_error"
-    what: str
-    fix: str
-
-
-class SystemFailed(WorkerMessage):
-    """The worker exits because of a bug of the system."""
-
-    kind: Literal["system_failed"] = "system_failed"
-    what: str
-
-
-JobFailed = BudgetReached | UserError | SystemFailed
 Event = Annotated[
     Progress
     | OutputLine
-    | WarningLine
     | QueryStarted
     | TimeLimitExtended
     | QueryFinished
@@ -264,7 +245,7 @@ Event = Annotated[
     | TextsExtracted
     | CallRequested
     | WaitingForTurn
-    | JobFailed,
+    | WorkerFailed,
     Field(discriminator="kind"),
 ]
 

@@ -23,7 +23,6 @@ from harness.runner.executing.messages import (
     QueryTask,
     RoutedJob,
     Turn,
-    WarningLine,
 )
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
@@ -252,9 +251,8 @@ class Execution:
 
         def shown(event: Event) -> None:
             if isinstance(event, OutputLine):
-                self.reporter.say(f"{self.run.run_id}: {event.line}")
-            elif isinstance(event, WarningLine):
-                self.reporter.warn(f"{self.run.run_id}: {event.line}")
+                show = self.reporter.warn if event.is_warning else self.reporter.say
+                show(f"{self.run.run_id}: {event.line}")
             on_event(event)
 
         return shown

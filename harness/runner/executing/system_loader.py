@@ -14,12 +14,15 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunRecord, RunStatus
 from harness.core.sanitize import cleaned
 from harness.llm_utils.reasoning import with_reasoning_apart
+from harness.models.budget import Budget, RolePrices
 from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer
 from harness.models.providers import provider_of
+from harness.models.rate_limits import Limiters
+from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import System, SystemSpec
 from harness.registry import SYSTEMS
@@ -27,7 +30,7 @@ from harness.runner.costs import cost_of
 from harness.runner.executing.messages import Job, QueryTask, RoutedJob
 from harness.runner.executing.query_time_limit import latency_limit
 from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
-from harness.store import IndexDir
+from harness.store import Dialects, IndexDir, Journal, RunDir
 
 Predicted = tuple[Prediction | None, Failure | None, RunStatus]
 
@@ -112,6 +115,34 @@ class OpenedSystem:
         # For a remote system, this process would only measure its own few megabytes.
         unseen = {"cpu_s": None, "peak_rss_bytes": None}
         return cost.model_copy(update=unseen) if self.is_elsewhere else cost
+
+
+def open_calls(
+    job: Job,
+    *,
+    budget: Budget,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    prices: RolePrices | None = None,
+    limiters: Limiters | None = None,
+) -> CallContext:
+    """The calls of a job that are made in this process, with the journal of its run, or with that of all indexes.
+    `prices`, `limiters`: if runs with other prices share the budget, and other jobs the rate limits.
+    """
+    results, builds = Path(job.results), job.phase == "index"
+    run = RunDir(results / job.run_id)
+    path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
+    return CallContext(
+        Journal(path, payer=job.run_id, shared=builds, tell=warn),
+        job.servers if builds else {},
+        dialects=Dialects.under(results),
+        begun_in=run.dialects(),
+        noted=run.keep_dialect,
+        budget=budget,
+        prices=prices,
+        limiters=limiters or Limiters(),
+        say=say,
+    )
 
 
 @contextmanager

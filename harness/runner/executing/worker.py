@@ -29,17 +29,14 @@ from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
 from harness.models.metering import Meter, current_meter, metered
 from harness.models.remote_calls import RemoteCallContext
-from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import (
     AnswerTurn,
     AnyJob,
-    BudgetReached,
     ExtractionJob,
     IndexBuilt,
     IndexTurn,
     Job,
-    JobFailed,
     JobWorker,
     OutputLine,
     Progress,
@@ -47,16 +44,14 @@ from harness.runner.executing.messages import (
     QueryStarted,
     QueryTask,
     ScoringJob,
-    SystemFailed,
     TimeLimitExtended,
-    UserError,
-    WarningLine,
+    WorkerFailed,
     read_message_to_worker,
 )
 from harness.runner.executing.query_time_limit import SuspendableLoop
-from harness.runner.executing.system_loader import OpenedSystem, error_text, open_system
+from harness.runner.executing.system_loader import OpenedSystem, error_text, open_calls, open_system
 from harness.runner.executing.worker_supervisor import EVENTS_ENV
-from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
+from harness.store import IndexDir, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 from harness.store.record_lines import RecordWriter
 
@@ -84,9 +79,8 @@ class Worker(JobWorker):
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
-        index_dir = IndexDir(Path(self._job.results), self._job.index_id)
-        index_dir.begin()
-        call_context = self._call_context(index_dir.journal_path, self._job.servers)
+        IndexDir(Path(self._job.results), self._job.index_id).begin()
+        call_context = self._call_context()
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         if self._job.n_readers:
             from harness.extraction.remote_extraction import READERS
@@ -112,7 +106,7 @@ class Worker(JobWorker):
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        with self._system(self._call_context(self._run.journal_path)) as opened:
+        with self._system(self._call_context()) as opened:
             await opened.load()
             # On other machines, the process that started the workers does this.
             if not self._job.is_relayed:
@@ -171,18 +165,14 @@ class Worker(JobWorker):
             and any(one.status == "ok" for one in self._run.iter_records()),
         )
 
-    def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
-        """`servers`: servers of the journal that indexes share."""
+    def _call_context(self) -> AnyCallContext:
         if self._job.is_relayed:
             return RemoteCallContext(self.remote_calls)
-        return CallContext(
-            Journal(journal, payer=self._job.run_id, shared=servers is not None, tell=self._warn),
-            servers or {},
-            dialects=Dialects.under(Path(self._job.results)),
-            begun_in=self._run.dialects(),
-            noted=self._run.keep_dialect,
+        return open_calls(
+            self._job,
             budget=self._budget,
             say=lambda line: self.send(OutputLine(line=line)),
+            warn=self._warn,
         )
 
     def _progress(self, done: int, total: int, doing: str) -> None:
@@ -197,7 +187,7 @@ class Worker(JobWorker):
             self._warn(line)
 
     def _warn(self, line: str) -> None:
-        self.send(WarningLine(line=line))
+        self.send(OutputLine(line=line, is_warning=True))
 
 
 def _taken_input() -> BinaryIO:
@@ -222,10 +212,16 @@ def _first_harness_error(error: BaseException) -> HarnessError | None:
     return error if isinstance(error, HarnessError) else None
 
 
-def _event_of(error: HarnessError) -> JobFailed:
-    if isinstance(error, BudgetExhausted):
-        return BudgetReached(what=error.what, needed=Amount(usd=error.usd, tokens=error.tokens))
-    return UserError(what=error.what, fix=error.fix)
+def failure_of(error: BaseException) -> WorkerFailed:
+    """The event of an error that ends a worker."""
+    known = _first_harness_error(error)
+    if known is None:
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+        return WorkerFailed(why="system", what=f"{type(inner).__name__}: {error_text(inner)[:500]}")
+    if isinstance(known, BudgetExhausted):
+        needed = Amount(usd=known.usd, tokens=known.tokens)
+        return WorkerFailed(why="budget", what=known.what, needed=needed)
+    return WorkerFailed(why="user", what=known.what, fix=known.fix)
 
 
 def _full_disk(results: Path) -> HarnessError | None:
@@ -264,13 +260,12 @@ def main() -> None:
             with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
                 runner.run(worker.work())
         except Exception as error:
-            known = _first_harness_error(error) or _full_disk(Path(job.results))
-            if known:
-                worker.send(_event_of(known))
-            else:
+            failure = failure_of(error)
+            if failure.why == "system" and (full := _full_disk(Path(job.results))):
+                failure = failure_of(full)
+            if failure.why == "system":
                 traceback.print_exc()
-                inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-                worker.send(SystemFailed(what=f"{type(inner).__name__}: {error_text(inner)[:500]}"))
+            worker.send(failure)
     # Libraries leave threads behind. Everything that matters is on disk.
     sys.stdout.flush()
     sys.stderr.flush()

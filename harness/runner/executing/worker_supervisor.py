@@ -19,20 +19,17 @@ from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import cleaned
 from harness.runner.executing.messages import (
     LONGEST_EVENT,
-    BudgetReached,
     Event,
     IndexBuilt,
-    JobFailed,
     NoMoreTurns,
     QueryFinished,
     QueryStarted,
     QueryTask,
-    SystemFailed,
     TimeLimitExtended,
     ToWorker,
     Turn,
-    UserError,
     WaitingForTurn,
+    WorkerFailed,
     WorkerJob,
     WorkerMessage,
     read_event,
@@ -219,7 +216,7 @@ class Supervisor:
         self._started_at: dict[QueryTask, float] = {}
         self._looked_at, self._not_worked_s = time.monotonic(), 0.0
         self._outcome = WorkerEnd(completed=False)
-        self._failure: JobFailed | None = None
+        self._failure: WorkerFailed | None = None
         end_by = job.allowance.end_by
         self._end_by = math.inf if end_by is None else end_by
         self._stack = ExitStack()
@@ -347,7 +344,7 @@ class Supervisor:
                 outcome.indexed = event
             case WaitingForTurn():
                 outcome.completed = True
-            case BudgetReached() | UserError() | SystemFailed():
+            case WorkerFailed():
                 self._failure = event
         self._on_event(event)
 
@@ -359,13 +356,10 @@ class Supervisor:
             worker.kill()
 
     def _worker_end(self, code: int, lost: str = "") -> WorkerEnd:
-        match self._failure:
-            case BudgetReached(what=what, needed=needed):
-                raise BudgetExhausted(what, usd=needed.usd, tokens=needed.tokens)
-            case SystemFailed(what=what):
-                raise SystemBroken(what)
-            case UserError(what=what, fix=fix):
-                raise HarnessError(what, fix)
+        if failed := self._failure:
+            if failed.why == "budget":
+                raise BudgetExhausted(failed.what, usd=failed.needed.usd, tokens=failed.needed.tokens)
+            raise SystemBroken(failed.what) if failed.why == "system" else HarnessError(failed.what, failed.fix)
         if not self._outcome.completed:
             self._outcome.in_flight = list(self._started_at)
             self._outcome.death = "" if self._outcome.overdue else lost or _describe(code)

@@ -14,7 +14,6 @@ from harness.models.remote_calls import CallUpdate, RemoteCall
 from harness.runner.executing import worker_supervisor
 from harness.runner.executing.messages import (
     AnswerTurn,
-    BudgetReached,
     CallRequested,
     CallUpdated,
     Event,
@@ -29,7 +28,7 @@ from harness.runner.executing.messages import (
     ScoringTurn,
     ToWorker,
     WaitingForTurn,
-    WarningLine,
+    WorkerFailed,
     WorkerMessage,
     read_event,
     read_message_to_worker,
@@ -48,7 +47,7 @@ EVENTS: list[Event] = [
     QueryFinished(todo=TODO, status="ok", usage=USAGE, record=RECORD),
     IndexBuilt(stats=IndexStats(documents=3), cost=Cost(wall_s=1.0)),
     CallRequested(call=RemoteCall(number=1, role="generator", body=NO_TEXT)),
-    BudgetReached(what="too much", needed=Amount(tokens=7)),
+    WorkerFailed(why="budget", what="too much", needed=Amount(tokens=7)),
 ]
 TO_WORKER: list[ToWorker] = [
     AnswerTurn(todo=(TODO,), allowance=Allowance(tokens=3)),
@@ -120,7 +119,7 @@ def events_of(folder: Path, output: bytes) -> list[Event]:
 
 
 def test_events_come_in_their_order_until_the_turn_ends(tmp_path: Path) -> None:
-    told = [OutputLine(line="a"), WarningLine(line="b"), WaitingForTurn()]
+    told = [OutputLine(line="a"), OutputLine(line="b", is_warning=True), WaitingForTurn()]
     assert events_of(tmp_path, b"".join(sent(event) + b"\n" for event in told)) == told
 
 
