@@ -9,7 +9,7 @@ from harness.api.config_building import evaluation_config, price_table, prices_o
 from harness.api.untrusted_config import reject_untrusted_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
-from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, nearest
+from harness.core.errors import BudgetExhausted, ConfigError, nearest
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import (
@@ -36,37 +36,15 @@ class EvaluateOptions:
     quiet: bool = False
 
 
-Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
-"""Of each group of runs with the same config, together with that config."""
-
-
 @dataclass(frozen=True)
 class Evaluation:
-    outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
-    """One for each group of runs with the same config, together with that config."""
+    outcomes: tuple[EvaluationOutcome, ...]
+    """One for each group of runs with the same config."""
     spending: BudgetTracker
 
     @property
     def stopped(self) -> BudgetExhausted | None:
-        return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
-
-
-def troubles(outcomes: Outcomes) -> list[str]:
-    """One line per evaluator and run with more failed scores than `runner.failure_tolerance` allows."""
-    lines = []
-    for outcome, config in outcomes:
-        for one in outcome.evaluated:
-            total = one.n_counted + one.n_failed
-            if one.n_failed and one.n_failed / total > config.runner.failure_tolerance:
-                what = f"{one.evaluator} has no value for {one.n_failed:,} of {total:,} scores"
-                lines.append(f"{one.run.run_id}: {what} ({one.reason})")
-    return lines
-
-
-def refused(outcomes: Outcomes) -> HarnessError | None:
-    """The error of the first evaluator that could not run; None if there is none. A budget stop does not count."""
-    errors = (error for outcome, _ in outcomes for _, error in outcome.refusals)
-    return next((error for error in errors if not isinstance(error, BudgetExhausted)), None)
+        return next((outcome.stopped for outcome in self.outcomes if outcome.stopped), None)
 
 
 def needs_child_process(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
@@ -89,8 +67,7 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
     with Executors(places, options.results, reporter) as executors:
         for plan, config, members in plans:
             elsewhere = scoring_elsewhere(executors, config, plan, reporter)
-            outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
-            outcomes.append((outcome, config))
+            outcomes.append(evaluate_runs(members, plan, options.results, reporter, spending, elsewhere))
     return Evaluation(tuple(outcomes), spending)
 
 

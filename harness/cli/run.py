@@ -68,7 +68,7 @@ def run_all(
             for one in bench.results
         ]
         sys.stdout.write(json.dumps({"runs": runs}) + "\n")
-    code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
+    code = conclude([bench.outcome for bench in benches if bench.outcome])
     if not options.quiet:
         _say_shortened(benches)
     *_, last = benches

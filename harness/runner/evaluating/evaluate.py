@@ -104,11 +104,28 @@ class EvaluationOutcome:
     evaluated: tuple[Evaluated, ...]
     refusals: tuple[tuple[str, HarnessError], ...]
     """Evaluators that could not run at all, with the reason; the others continued."""
+    failure_tolerance: float
 
     @property
     def stopped(self) -> BudgetExhausted | None:
         """The budget limit that was reached; the evaluators it stopped have written nothing for that run."""
         return next((error for _, error in self.refusals if isinstance(error, BudgetExhausted)), None)
+
+    @property
+    def refused(self) -> HarnessError | None:
+        """The error of the first evaluator that could not run. A budget stop does not count."""
+        return next((error for _, error in self.refusals if not isinstance(error, BudgetExhausted)), None)
+
+    @property
+    def troubles(self) -> list[str]:
+        """One line per evaluator and run with more failed scores than are tolerated."""
+        lines = []
+        for one in self.evaluated:
+            total = one.n_counted + one.n_failed
+            if one.n_failed and one.n_failed / total > self.failure_tolerance:
+                what = f"{one.evaluator} has no value for {one.n_failed:,} of {total:,} scores"
+                lines.append(f"{one.run.run_id}: {what} ({one.reason})")
+        return lines
 
 
 def evaluate_runs(
@@ -159,7 +176,7 @@ class _Evaluation:
                         refusals.append((planned.spec.name, error))
             finally:
                 await models.disconnect()
-        return EvaluationOutcome(tuple(evaluated), tuple(refusals))
+        return EvaluationOutcome(tuple(evaluated), tuple(refusals), self.plan.failure_tolerance)
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
         runs = [run for run in self.runs if not (self.keep_final and _is_final(run, planned))]
