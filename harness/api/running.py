@@ -16,11 +16,11 @@ from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import CellResult, RunContext, check_needs, fetch_models
+from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.schedule import run_cells
 from harness.runner.executor import Executor, Executors
 from harness.runner.language_check import language_lines
-from harness.runner.model_preflight import ask_models
+from harness.runner.model_preflight import ask_models, check_needs, fetch_models
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from harness.config import load_config
-from harness.runner.executing.execute import CellResult, RunContext
-from harness.runner.executing.schedule import run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 

@@ -19,7 +19,7 @@ from harness.extensions.ray.worker_pool import RemoteReaders, WorkerPool, WorkQu
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
-from harness.runner.executing.execute import CellResult, RunContext
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import (
     AnswerTurn,
     Event,
@@ -32,7 +32,6 @@ from harness.runner.executing.messages import (
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.remote_workers import RULES
 from harness.runner.executing.resources import Sampler
-from harness.runner.executing.schedule import run_cell
 from harness.runner.executing.system_loader import open_calls
 from harness.runner.executing.worker_supervisor import (
     LaunchWorker,

@@ -1,29 +1,28 @@
-"""Begins a run, or resumes it where it stopped, and closes it."""
+"""Runs one configuration (`Cell`), or resumes it where it stopped, until its run is done."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.config import GeneratorConfig, ModelConfig
+from harness.config import ModelConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.page_and_section import has_places
 from harness.core.records import RaceRecord
-from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.llama_server import LocalServer
-from harness.models.providers import check_reachable, provider_of
-from harness.protocols import BY_GENERATOR, Role
+from harness.protocols import Role
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.dataset_loading import describe_dataset
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import Execution
+from harness.runner.executing.phases import Execution, ProgressCounter
+from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
-from harness.runner.model_preflight import fetch_files, fetch_weights
-from harness.runner.plan import Cell, Configuration, index_dirs, is_indexed, is_whole, models_left
+from harness.runner.model_preflight import check_needs, fetch_models, model_server
+from harness.runner.plan import Cell, index_dirs, is_indexed, is_whole
 from harness.runner.progress import Reporter
-from harness.store import SCHEMA_VERSION, Done, Manifest, RecordKey, RunDir, RunFile, sample_rows
+from harness.store import SCHEMA_VERSION, Done, Manifest, RecordKey, RunDir, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -50,11 +49,14 @@ def build_manifest(cell: Cell) -> Manifest:
     )
 
 
+Status = Literal["done", "failed", "stopped"]
+"""stopped: the budget is exhausted; the run can be resumed."""
+
+
 @dataclass(frozen=True)
 class CellResult:
     run: RunDir
-    status: Literal["done", "failed", "stopped"]
-    """stopped: the budget is exhausted; the run can be resumed."""
+    status: Status
     n_ok: int
     n_error: int
     reason: str = ""
@@ -97,6 +99,101 @@ class RunContext:
             lock_fd=stack.enter_context(run.exclusive()),
             fresh_index=self.fresh_index,
         )
+
+
+def run_cell(cell: Cell, context: RunContext) -> CellResult:
+    """Build the index if needed, answer the remaining queries, write done.json. The next call resumes.
+
+    A finished run is not changed, unless its failed queries are retried.
+    """
+    with ExitStack() as stack:
+        return Schedule([cell], context, stack).run()[0]
+
+
+class Schedule:
+    """Runs that are open at the same time. Each answers all of its queries in one turn (see also `InTurns`)."""
+
+    def __init__(self, cells: Sequence[Cell], context: RunContext, stack: ExitStack) -> None:
+        """Open the runs; `stack` closes them."""
+        self._stack, self._reporter, self._spending = stack, context.reporter, context.spending
+        self._servers: dict[str, LocalServer | None] = {}
+        self._executions = [begin(cell, context, stack) for cell in cells]
+
+    def run(self) -> list[CellResult]:
+        """One result each, in their order."""
+        stopped = None
+        try:
+            for execution in self._executions:
+                if self._is_needed(execution):
+                    self._build(execution)
+            self._answer()
+        except BudgetExhausted as exhausted:
+            stopped = exhausted
+        for execution in self._executions:
+            execution.run.cut_torn_line()
+        return self._results(stopped)
+
+    def _is_needed(self, execution: Execution) -> bool:
+        """Whether something is left to do for a run."""
+        return bool(execution.todo) or not (execution.is_finished or execution.run.index())
+
+    def _build(self, execution: Execution) -> None:
+        """Build its index, and start its model server unless another run already uses the same one."""
+        if execution.todo:
+            self._spending.check()
+        model = prepare(execution).get("generator")
+        key = model.model_dump_json() if model else ""
+        if key not in self._servers:
+            self._servers[key] = self._stack.enter_context(model_server(model, execution.run.path))
+        execution.server = self._servers[key]
+        try:
+            execution.ensure_index()
+        except SystemBroken as broken:
+            self._drop(execution, broken)
+
+    def _answer(self) -> None:
+        answering = [one for one in self._executions if one.todo and not one.broken and self._is_needed(one)]
+        if not answering:
+            return
+        left = sum(len(execution.todo) for execution in answering)
+        expected = sum(execution.cell.n_answers for execution in answering)
+        with ExitStack() as using:
+            for execution in answering:
+                using.enter_context(execution.index_in_use())
+            several = f"answer, {len(answering)} systems in turns"
+            label = several if len(answering) > 1 else f"{answering[0].cell.spec.name}: answer"
+            bar = using.enter_context(self._reporter.bar(label))
+            for execution in answering:
+                using.callback(execution.end)
+            progress = ProgressCounter(bar, self._spending, expected - left, expected)
+            for execution, todo in self._turns(answering):
+                try:
+                    execution.answer(todo, progress)
+                except SystemBroken as broken:
+                    execution.end()
+                    self._drop(execution, broken)
+                    continue
+                for one in todo:
+                    del execution.todo[one.query_id, one.repeat]
+            for execution in answering:
+                execution.leave()
+
+    def _turns(self, answering: Sequence[Execution]) -> Iterator[tuple[Execution, list[QueryTask]]]:
+        for execution in answering:
+            yield execution, list(execution.todo.values())
+
+    def _drop(self, execution: Execution, broken: SystemBroken) -> None:
+        """Give a run no more turns."""
+        execution.broken = f"{broken}; its log is {execution.run.log_path}"
+
+    def _results(self, stopped: BudgetExhausted | None) -> list[CellResult]:
+        """Of all runs; those that are done are closed."""
+        return [
+            result_of(one.run, one.broken, stopped)
+            if one.broken or stopped or one.is_finished
+            else close_run(one.cell, one.run)
+            for one in self._executions
+        ]
 
 
 def build_index(cell: Cell, context: RunContext) -> RunDir:
@@ -145,15 +242,6 @@ def prepare(execution: Execution) -> dict[Role, ModelConfig]:
     return fetch_models(cell, results, reporter)
 
 
-def fetch_models(configuration: Configuration, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
-    """Download the weights of the models that are still needed; returns these models."""
-    models = models_left(configuration, results)
-    fetch_weights(reporter, *models.values())
-    for one in configuration.systems:
-        fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
-    return models
-
-
 def close_run(
     cell: Cell, run: RunDir, query_ids: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
 ) -> CellResult:
@@ -173,19 +261,6 @@ def close_run(
     return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
 
 
-def check_needs(configuration: Configuration, results: Path) -> None:
-    """HarnessError if a server, package or weight file that is still needed is missing. Makes no paid call."""
-    for one in configuration.systems:
-        if one.spec.preflight:
-            one.spec.preflight(one.index_params, one.answer_params)
-        if reranker := one.spec.own_reranker(one.answer_params):
-            check_reranker(reranker)
-        if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
-            check_entailment(str(entailment))
-    for model in models_left(configuration, results).values():
-        check_reachable(model)
-
-
 def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> dict[RecordKey, QueryTask]:
     """The remaining queries in the order of the sample, one repeat after another."""
     endings, todo = run.latest_attempts(), dict[RecordKey, QueryTask]()
@@ -199,15 +274,9 @@ def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> dict[R
     return todo
 
 
-def result_of(run: RunDir) -> CellResult:
+def result_of(run: RunDir, failed: str = "", stopped: BudgetExhausted | None = None) -> CellResult:
+    """Of a run as it is, closed or open."""
     statuses = [ending.status for ending in run.latest_attempts().values()]
     n_ok = statuses.count("ok")
-    return CellResult(run, "done", n_ok, len(statuses) - n_ok)
-
-
-def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:
-    """The local server of a generator that needs one; it logs to `folder`."""
-    if not isinstance(model, GeneratorConfig):
-        return nullcontext()
-    serve = provider_of(model).serve
-    return serve(model, folder / RunFile.SERVER_LOG) if serve else nullcontext()
+    status: Status = "failed" if failed else "stopped" if stopped else "done"
+    return CellResult(run, status, n_ok, len(statuses) - n_ok, failed, stopped)

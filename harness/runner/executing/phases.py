@@ -76,8 +76,8 @@ class Execution:
     """Its remaining queries, in the order of the sample, one repeat after another."""
     is_finished: bool = False
     """It was finished before, and stays as it is."""
-    broken: SystemBroken | None = None
-    """Why it gets no more turns."""
+    broken: str = ""
+    """Why it gets no more turns; empty if it does."""
     worker: Supervisor | None = field(default=None, init=False)
     """It answers turn by turn, and waits in between."""
 

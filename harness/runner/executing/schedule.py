@@ -1,44 +1,19 @@
-"""Runs all configurations of a command: one after another, in turns, or in turns as a race.
+"""Runs all configurations of a command; first it warns of reused results whose settings or machine changed."""
 
-In turns (an interleaved schedule), configurations answer a few queries each, all in the same random order. If the
-budget is exhausted, all have answered the same first queries, a random sample. The runs are then closed over
-those (`RunDir.mark_done`), and the same command resumes them. Changing conditions, such as a warm or busy machine,
-affect all configurations alike.
-"""
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from random import Random
-
-import psutil
-
-from harness.config import ModelConfig
-from harness.core.errors import BudgetExhausted
-from harness.datasets.sampling import query_order
-from harness.models.llama_server import LocalServer
-from harness.models.providers import provider_of
-from harness.runner.executing.execute import (
-    CellResult,
-    RunContext,
-    begin,
-    close_run,
-    model_server,
-    prepare,
-    result_of,
-)
-from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import Execution, ProgressCounter
-from harness.runner.executing.race_controller import Ended, RaceController
-from harness.runner.executing.run_announcement import announce
-from harness.runner.executing.worker_supervisor import SystemBroken
+from harness.config import NO_MODEL
+from harness.core.errors import StoreError
+from harness.display.text_format import counted, printable
+from harness.runner.estimating.estimate import keep_estimate
+from harness.runner.executing.execute import CellResult, RunContext, open_run, run_cell
+from harness.runner.executing.turns import run_in_turns
 from harness.runner.executor import Executor
-from harness.runner.plan import Cell
+from harness.runner.machine_info import describe_machine
+from harness.runner.plan import Cell, is_finished
 from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
-
-_LEAST_FREE_BYTES = 1 << 30
-"""Free memory required to start another worker besides the waiting ones."""
 
 
 def run_cells(
@@ -52,264 +27,118 @@ def run_cells(
     """Run configurations on an executor; or `in_turns`, as a race needs; or one by one until the budget stops."""
     if executor or in_turns:
         for number in range(1, len(cells) + 1):
-            announce(cells, number, context)
+            _announce(cells, number, context)
         return executor.run_cells(cells, context) if executor else run_in_turns(cells, context, race)
     results: list[CellResult] = []
     for number, cell in enumerate(cells, 1):
-        announce(cells, number, context)
+        _announce(cells, number, context)
         results.append(run_cell(cell, context))
         if results[-1].status == "stopped":
             break
     return results
 
 
-def run_cell(cell: Cell, context: RunContext) -> CellResult:
-    """Build the index if needed, answer the remaining queries, write done.json. The next call resumes.
-
-    A finished run is not changed, unless its failed queries are retried.
-    """
-    with ExitStack() as stack:
-        return Schedule([cell], context, stack).run()[0]
+_LONGEST = 80
 
 
-def run_in_turns(cells: Sequence[Cell], context: RunContext, race: PlannedRace | None = None) -> list[CellResult]:
-    """Index and answer these configurations in turns; one result each, in their order. The next call resumes.
+def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
+    """Print what a run is and what is reused, and save its estimate. Notes of a data set are printed once."""
+    reporter, cell = context.reporter, cells[number - 1]
+    work = [_work(one) for one in cells[max(0, number - 2) : number]]
+    is_told = number > 1 and len({*work}) == 1
+    # The answer parameters that the config sets tell the runs of one system from each other.
+    given = cell.answer_params.model_dump(mode="json", exclude_unset=True)
+    parameters = printable(" ".join(f"{key}={value}" for key, value in given.items()), _LONGEST)
+    named = " ".join(filter(None, (cell.run_id, parameters)))
+    reporter.say(f"[{number}/{len(cells)}] {named}{'' if is_told else f': {work[-1]}'}")
+    for note in cell.dataset.notes:
+        reporter.say_once(f"  note: {note}")
+    run = open_run(cell, context.results, reporter.warn)
+    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, fresh_index=context.fresh_index)):
+        reporter.warn(f"  {line}")
+    keep_estimate(cell, run, context.spending.prices, reporter, fresh_index=context.fresh_index)
 
-    If the budget is exhausted, the runs are closed over the queries that all have answered, if there are any, and
-    `ended_by` holds the reason. A `race` eliminates systems that are significantly worse; at its end each run is
-    closed over its queries so far, with the result of the race. A system that breaks gets no more turns, and its
-    run stays open.
-    """
-    with ExitStack() as stack:
-        return Schedule(cells, context, stack, in_turns=True, race=race).run()
+
+def _work(cell: Cell) -> str:
+    dataset, generator = cell.config.dataset, cell.generator
+    cited = " that these queries cite" if dataset.corpus == "cited" else ""
+    if generator is None and cell.generates:
+        named = "its own"
+    else:
+        named = NO_MODEL if generator is None or generator.is_none else generator.label
+    return f"{_queries(cell)} over {counted(len(cell.dataset.documents), 'document')}{cited}, generator {named}"
 
 
-class Schedule:
-    """Runs that are open at the same time: one that answers all of its queries at once, or several in turns."""
+def _queries(cell: Cell) -> str:
+    """How many queries are asked, and of how many they are a sample."""
+    n, of, sample = len(cell.dataset.queries), sum(cell.dataset.type_mix.values()), cell.config.dataset.sample
+    if n >= of or sample == "full":
+        return f"{n:,} queries"
+    most = [] if sample.per_type is None else [f"at most {sample.per_type:,} of each type"]
+    held = [f"{100 * sample.holdout:g} % are held out"] if sample.holdout else []
+    return f"a sample of {n:,} of {of:,} queries ({', '.join([*most, *held])})"
 
-    def __init__(
-        self,
-        cells: Sequence[Cell],
-        context: RunContext,
-        stack: ExitStack,
-        *,
-        in_turns: bool = False,
-        race: PlannedRace | None = None,
-    ) -> None:
-        """Open the runs; `stack` closes them. Answers of earlier commands may already decide a race."""
-        self._context, self._stack, self._in_turns = context, stack, in_turns
-        self._reporter, self._spending = context.reporter, context.spending
-        self._servers: dict[str, LocalServer | None] = {}
-        self._seed = cells[0].config.seed
-        self._orders = {cell.dataset.digest: query_order(cell.dataset.references, self._seed) for cell in cells}
-        self._executions = [begin(cell, context, stack) for cell in cells]
-        self._race: RaceController | None = None
-        if race is not None:
-            runs = [RunDir(context.results / cell.run_id) for cell in race.cells]
-            order = self._orders[race.cells[0].dataset.digest]
-            self._race = RaceController(race, order, runs, context.reporter, stack)
-            self._update_race()
 
-    def run(self) -> list[CellResult]:
-        stopped = None
+_OF_NO_TIME = {"provider", "model", "api_key_env"}
+"""Keys of a model config that do not affect time, or that change the run id."""
+_OF_MACHINE = ("processor", "cores")
+_ANEW = "use another folder (--results) to measure again"
+
+
+def reuse_lines(cell: Cell, run: RunDir, *, fresh_index: bool = False) -> Iterator[str]:
+    """Warnings that seconds were measured with other settings or elsewhere, or --fresh-index has no effect."""
+    try:
+        if run.index() is None:
+            return
+    except StoreError:  # The run repairs or reports it when it starts.
+        return
+    changed = "; ".join(_changed(cell, run))
+    if changed and is_finished(cell, run.path.parent):
+        yield f"{run.run_id} is finished, and its seconds were measured with {changed}: {_ANEW}"
+    elif changed:
+        yield f"{run.run_id} is resumed; earlier seconds were measured with {changed}: do not mix them; {_ANEW}"
+    if fresh_index:
+        yield f"--fresh-index has no effect on {run.run_id}, which has its index: {_ANEW}"
+
+
+def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
+    """A warning if a new run differs from an existing one only because files in the folder changed."""
+    place = cell.config.dataset.path
+    if place is None or run.intact_statuses():
+        return
+    identity = {**cell.identity, "dataset": None}
+    for path in sorted(run.path.parent.glob(f"{cell.dataset.name_in_runs}--*/manifest.json"), reverse=True):
+        other = RunDir(path.parent)
         try:
-            for execution in self._executions:
-                if self._race is None or self._remaining(execution, self._order_of(execution)):
-                    self._build(execution)
-            self._answer()
-        except BudgetExhausted as exhausted:
-            stopped = exhausted
-        return list(self._closed(stopped))
-
-    def _order_of(self, execution: Execution) -> list[str]:
-        return self._orders[execution.cell.dataset.digest]
-
-    def _remaining(self, execution: Execution, block: Sequence[str]) -> list[QueryTask]:
-        """What is left of a block of queries for a run to answer."""
-        race = self._race
-        if execution.broken:
-            return []
-        if race is not None:
-            if self._is_broken or race.is_asked(execution.run.run_id) is False:
-                return []
-            if race.is_over:
-                # Baselines answer all queries that the race used.
-                taken = {*self._order_of(execution)[: race.race.n_queries]}
-                block = [query_id for query_id in block if query_id in taken]
-        return execution.left_of(block)
-
-    @property
-    def _is_broken(self) -> bool:
-        """Whether a system still in the race is broken: the race cannot be decided without it."""
-        return any(
-            execution.broken and self._race and self._race.is_asked(execution.run.run_id)
-            for execution in self._executions
-        )
-
-    def _update_race(self) -> None:
-        if self._race is None:
+            manifest = other.manifest()
+        except StoreError:
+            continue
+        then = manifest.config.get("dataset") or {}
+        has_changed = manifest.dataset.get("corpus_digest") not in {None, cell.corpus_digest}
+        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == identity:
+            what = f"the files in {place} have changed since {other.run_id}"
+            yield f"{what}: this is a new run, the other one is kept"
             return
-        runs = {execution.run.run_id: execution for execution in self._executions}
-        for line in self._race.look(lambda run_id, query_id: bool(runs[run_id].left_of([query_id]))):
-            self._reporter.say(line)
-        for run_id, execution in runs.items():
-            if self._race.is_asked(run_id) is False:
-                execution.leave()
-
-    def _build(self, execution: Execution) -> None:
-        """Build its index, and start its model server unless another configuration already uses the same one."""
-        if not execution.todo and (execution.is_finished or execution.run.index() is not None):
-            return
-        if execution.todo:
-            self._spending.check()
-        models = prepare(execution)
-        execution.server = self._server(models.get("generator"), execution)
-        try:
-            execution.ensure_index()
-        except SystemBroken as broken:
-            self._drop_broken(execution, broken)
-
-    def _server(self, model: ModelConfig | None, execution: Execution) -> LocalServer | None:
-        if model is None:
-            return None
-        key = model.model_dump_json()
-        if key not in self._servers:
-            self._servers[key] = self._stack.enter_context(model_server(model, execution.run.path))
-        return self._servers[key]
-
-    def _drop_broken(self, execution: Execution, broken: SystemBroken) -> None:
-        execution.broken = broken
-        run_id = execution.run.run_id
-        if self._in_turns:
-            self._reporter.say(f"{run_id} gets no more turns: {broken}")
-        if self._race and self._race.is_asked(run_id):
-            way = "fix it and run the same command again, or race the others without it (--system)"
-            self._reporter.warn(f"without {run_id} this race cannot be decided, so it stops: {way}")
-
-    def _answer(self) -> None:
-        answering = [one for one in self._executions if self._remaining(one, self._order_of(one))]
-        if not answering:
-            return
-        left = sum(len(execution.todo) for execution in answering)
-        expected = sum(execution.cell.n_answers for execution in answering)
-        with ExitStack() as using:
-            for execution in answering:
-                using.enter_context(execution.index_in_use())
-            several = f"answer, {len(answering)} systems in turns"
-            label = several if len(answering) > 1 else f"{answering[0].cell.spec.name}: answer"
-            bar = using.enter_context(self._reporter.bar(label))
-            for execution in answering:
-                using.callback(execution.end)
-            progress = ProgressCounter(bar, self._spending, expected - left, expected)
-            for execution, todo in self._turns(answering):
-                self._make_room(execution)
-                try:
-                    execution.answer(todo, progress)
-                except SystemBroken as broken:
-                    execution.end()
-                    self._drop_broken(execution, broken)
-                    continue
-                for one in todo:
-                    del execution.todo[one.query_id, one.repeat]
-            for execution in answering:
-                execution.leave()
-
-    def _turns(self, executions: Sequence[Execution]) -> Iterator[tuple[Execution, list[QueryTask]]]:
-        """All queries at once, in their order. In turns: rounds of the same queries for each configuration, in
-        random order within a round.
-        """
-        if not self._in_turns:
-            yield from ((execution, list(execution.todo.values())) for execution in executions)
-            return
-        size = max(_block_size(execution.cell) for execution in executions)
-        rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
-        draw = Random(self._seed)  # noqa: S311 - an order, not a secret
-        for number in range(max(map(len, rounds.values()))):
-            for execution in draw.sample(executions, len(executions)):
-                for block in rounds[execution.cell.dataset.digest][number : number + 1]:
-                    if todo := self._remaining(execution, block):
-                        yield execution, todo
-            self._update_race()
-
-    def _make_room(self, execution: Execution) -> None:
-        """End waiting workers while memory is too small for another one. Their indexes are loaded again later."""
-        while not execution.is_waiting:
-            waiting = [one for one in self._executions if one.is_waiting]
-            sizes = [one.rss_bytes for one in waiting]
-            if not waiting or psutil.virtual_memory().available >= max(_LEAST_FREE_BYTES, *sizes):
-                return
-            waiting[sizes.index(max(sizes))].leave()
-
-    def _closed(self, stopped: BudgetExhausted | None) -> Iterator[CellResult]:
-        """Close every run over the queries that all competing runs have answered, or over those of the race."""
-        for execution in self._executions:
-            execution.run.cut_torn_line()
-        n_common = {digest: self._n_shared(digest, stopped) for digest in self._orders}
-        ended: Ended = "queries" if self._race and self._race.is_over else "budget" if stopped else "broken"
-        race = self._race.record(ended) if self._race else None
-        broken_or_decided = "a system of the race is broken" if self._is_broken else "the race is decided"
-        why_ended = stopped.what if stopped else broken_or_decided
-        after = {one.run_id: one.after for one in race.dropped} if race else {}
-        for execution in self._executions:
-            run, order = execution.run, self._order_of(execution)
-            n, why = n_common[execution.cell.dataset.digest], why_ended
-            if run.run_id in after:
-                n, why = min(n, after[run.run_id]), "eliminated from the race"
-            if execution.broken:
-                reason = f"{execution.broken}; its log is {run.log_path}"
-                yield replace(result_of(run), status="failed", reason=reason)
-            elif execution.is_finished and n == len(order) and race is None:
-                yield result_of(run)
-            elif (stopped or race) and (not n or _n_common(order[:n], [execution]) < n):
-                # It has not answered all queries over which it would be closed.
-                if stopped:
-                    yield replace(result_of(run), status="stopped", stopped=stopped)
-                else:
-                    yield replace(result_of(run), status="failed", reason="another system is broken")
-            else:
-                run.reopen()
-                part = (order[:n], why) if n < len(order) else ()
-                result = close_run(execution.cell, run, *part, race=race)
-                yield replace(result, ended_by=stopped if part else None)
-
-    def _n_shared(self, digest: str, stopped: BudgetExhausted | None) -> int:
-        """Over how many queries, from the first one, the runs over a data set are closed."""
-        order = self._orders[digest]
-        if self._race is not None:
-            return self._race.race.n_queries
-        if stopped is None:
-            return len(order)
-        if not self._in_turns:
-            return 0
-        over_it = [one for one in self._executions if one.cell.dataset.digest == digest]
-        return _n_common(order, [execution for execution in over_it if not execution.broken])
 
 
-def _block_size(cell: Cell) -> int:
-    """Number of queries in a turn.
-
-    At least two and more than the slots of a local model server: each slot caches its last prompt, and the first
-    query of a turn must not profit from the prompt of another system about the same query. With concurrency,
-    several times as many, because the last queries of a turn run less concurrently.
-    """
-    slots, at_once = 1, cell.config.limits.concurrency
-    if cell.generator is not None and provider_of(cell.generator).serve:
-        slots = provider_of(cell.generator).parallel(cell.generator)
-    return max(2, slots + 1, 4 * at_once if at_once > 1 else 0)
+def _changed(cell: Cell, run: RunDir) -> Iterator[str]:
+    """Such as `models.generator.max_concurrency 8, now 1`."""
+    manifest = run.manifest()
+    recorded, asked = manifest.config.get("models") or {}, cell.config.model_dump(mode="json")["models"]
+    for role in cell.models:
+        now = {key: value for key, value in asked[role].items() if key not in _OF_NO_TIME}
+        yield from _differing(f"models.{role}.", recorded.get(role) or {}, now)
+    here = describe_machine()
+    yield from _differing("another machine: ", manifest.machine, {key: here[key] for key in _OF_MACHINE})
 
 
-def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Blocks of `size` queries. A last block of one query is avoided: see `_block_size`."""
-    blocks = [order[start : start + size] for start in range(0, len(order), size)]
-    if len(blocks) > 1 and len(blocks[-1]) == 1:
-        blocks[-2:] = [[*blocks[-2], *blocks[-1]]]
-    return blocks
+def _differing(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in now.items():
+        if key in then and then[key] != value:
+            # Options may hold secrets of the provider, so their values are not printed.
+            shown = "" if isinstance(value, dict) else f" {_word(then[key])}, now {_word(value)}"
+            yield f"{prefix}{key}{shown or ' (another value)'}"
 
 
-def _n_common(order: Sequence[str], executions: Sequence[Execution]) -> int:
-    """The number of queries at the start of the order that all configurations have answered."""
-    answered = [(one.run.intact_statuses().keys(), one.cell.config.repeats) for one in executions]
-    for place, query_id in enumerate(order):
-        if not all((query_id, repeat) in keys for keys, repeats in answered for repeat in range(repeats)):
-            return place
-    return len(order)
+def _word(value: Any) -> str:
+    return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -15,8 +15,7 @@ from harness.core.records import Document, Expected, Query
 from harness.datasets import Dataset
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.estimate import expected_work
-from harness.runner.executing.execute import RunContext
-from harness.runner.executing.schedule import run_cell
+from harness.runner.executing.execute import RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store.asked_calls import AskedCall, latest_calls

@@ -11,8 +11,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import IndexStats, Prediction, Query, Step
 from harness.protocols import GENERATES, NO_ROLE, Route
 from harness.protocols import Params as IndexParams
-from harness.runner.executing.execute import RunContext
-from harness.runner.executing.schedule import run_cell
+from harness.runner.executing.execute import RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir

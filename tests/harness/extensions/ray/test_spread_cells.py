@@ -19,7 +19,7 @@ from harness.extensions.ray.spread_execution import run_spread
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.executing.execute import CellResult, RunContext
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import (
     CallRequested,
     IndexBuilt,
@@ -31,7 +31,6 @@ from harness.runner.executing.messages import (
 )
 from harness.runner.executing.messages import Event as WorkerEvent
 from harness.runner.executing.remote_workers import RULES
-from harness.runner.executing.schedule import run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir

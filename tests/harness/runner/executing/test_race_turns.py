@@ -18,7 +18,7 @@ from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.schedule import Schedule, run_in_turns
+from harness.runner.executing.turns import InTurns, run_in_turns
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -67,7 +67,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             answer(self, one)
 
     monkeypatch.setattr(Execution, "answer", take)
-    monkeypatch.setattr(Schedule, "_build", lambda _self, _run: None)
+    monkeypatch.setattr(InTurns, "_build", lambda _self, _run: None)
     return found
 
 

@@ -16,7 +16,7 @@ from harness.core.records import Prediction
 from harness.runner import machine_info
 from harness.runner.executing import schedule
 from harness.runner.executing.execute import close_run, open_run, result_of
-from harness.runner.executing.run_announcement import changed_lines, reuse_lines
+from harness.runner.executing.schedule import changed_lines, reuse_lines
 from harness.store import RunDir
 
 ANEW = "use another folder (--results) to measure again"
@@ -54,7 +54,7 @@ def test_a_finished_run_that_is_asked_for_at_another_pace_says_whose_seconds_it_
 def test_a_run_that_was_made_on_another_machine_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = begun(tmp_path, is_finished=True)
     monkeypatch.setattr(
-        "harness.runner.executing.run_announcement.describe_machine", lambda: {"processor": "X", "cores": 96}
+        "harness.runner.executing.schedule.describe_machine", lambda: {"processor": "X", "cores": 96}
     )
     (line,) = lines(run)
     assert "another machine: processor " in line

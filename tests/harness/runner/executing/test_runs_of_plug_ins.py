@@ -12,8 +12,7 @@ from teller_server import CLIENT, TellerServer
 
 from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, RunRecord, Usage
-from harness.runner.executing.execute import CellResult, RunContext
-from harness.runner.executing.schedule import run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 

@@ -12,10 +12,10 @@ from records import known
 
 from harness.core.errors import BudgetExhausted
 from harness.datasets.sampling import query_order
-from harness.runner.executing.execute import CellResult, RunContext
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.schedule import run_cell, run_in_turns
+from harness.runner.executing.turns import run_in_turns
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 from harness.store import RunDir

@@ -13,9 +13,8 @@ from records import known
 
 from harness.config import ModelConfig
 from harness.core.records import Cost, RunRecord
-from harness.runner.executing import execute
-from harness.runner.executing.execute import CellResult, RunContext
-from harness.runner.executing.schedule import run_cell
+from harness.runner import model_preflight
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
 
@@ -77,7 +76,7 @@ def test_triplets_alone_need_no_embedder_for_answers(tmp_path: Path, monkeypatch
     def fetch(_reporter: Reporter, *models: ModelConfig) -> None:
         fetched.append({model.role for model in models})
 
-    monkeypatch.setattr(execute, "fetch_weights", fetch)
+    monkeypatch.setattr(model_preflight, "fetch_weights", fetch)
     hybrid = ran(tmp_path / "results", "systems=[kg]")
     triplets = ran(tmp_path / "results", "systems=[kg]", "answer.mode=triplets", "answer.rank=words")
     index = known(triplets.run.index())
