@@ -51,6 +51,10 @@ class Configuration:
     routed: tuple["Configuration", ...] = ()
     """For a router: the systems to which it sends queries, one for each route of its spec."""
 
+    def __post_init__(self) -> None:
+        # Files with weights may change later.
+        _ = self.index_id
+
     @cached_property
     def roles(self) -> Roles:
         return _roles(self.spec, self.index_params, self.answer_params, self.routed)
