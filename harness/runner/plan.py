@@ -25,7 +25,7 @@ from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles
 from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.routed_systems import config_of, refuse_unroutable
+from harness.runner.routed_systems import config_of, refuse_unroutable, with_roles
 from harness.store import IndexDir, RunDir, indexes_of
 
 IDENTITY_SCHEMA = 2
@@ -57,7 +57,8 @@ class Configuration:
 
     @cached_property
     def roles(self) -> Roles:
-        return _roles(self.spec, self.index_params, self.answer_params, self.routed)
+        own = self.spec.roles(self.index_params, self.answer_params)
+        return with_roles(own, [one.roles for one in self.routed])
 
     @cached_property
     def index_id(self) -> str:
@@ -187,7 +188,8 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     for route in routes:
         refuse_unroutable(_system(route.system))
     routed = tuple(_resolve(config_of(config, route), reader) for route in routes)
-    generator, embedder = models_of(config, spec, _roles(spec, index_params, answer_params, routed), index_params)
+    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
+    generator, embedder = models_of(config, spec, roles, index_params)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
         role: model_identity(model)
@@ -246,15 +248,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
 def _generates(models: Mapping[str, Mapping[str, Any]]) -> bool:
     """`models`: role -> identity."""
     return bool(models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL)
-
-
-def _roles(spec: SystemSpec, index: Params, answer: Params, routed: Sequence[Configuration]) -> Roles:
-    """The models that each phase calls, also for the systems to which queries are routed."""
-    own = [spec.roles(index, answer), *(one.roles for one in routed)]
-    return Roles(
-        index=frozenset().union(*(one.index for one in own)),
-        answer=frozenset().union(*(one.answer for one in own)),
-    )
 
 
 def models_of(

@@ -1,12 +1,12 @@
 """Routed systems: the systems to which a router sends queries, their indexes and costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.config import BenchConfig, SystemOverrides
 from harness.core.errors import ConfigError
 from harness.core.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work, subtract_usage
-from harness.protocols import Route, SystemSpec
+from harness.protocols import Roles, Route, SystemSpec
 from harness.runner.costs import by_payer, cost_together, largest_known, sum_if_known
 
 
@@ -23,6 +23,14 @@ def config_of(config: BenchConfig, route: Route) -> BenchConfig:
     own = SystemOverrides(index=dict(route.index), answer=dict(route.answer))
     alone = {"systems": [route.system], "per_system": {route.system: own}}
     return config.model_copy(update={**alone, "index": {}, "answer": {}, "matrix": {}})
+
+
+def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
+    all_roles = [own, *routed]
+    return Roles(
+        index=frozenset().union(*(one.index for one in all_roles)),
+        answer=frozenset().union(*(one.answer for one in all_roles)),
+    )
 
 
 def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:

@@ -13,7 +13,6 @@ from harness.core.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord
 from harness.models.budget import Allowance, Amount
 from harness.models.llama_server import ServerAccess
 from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient
-from harness.protocols import Route
 from harness.statistics.prices import Price
 
 
@@ -27,11 +26,9 @@ class QueryTask(WorkerMessage):
     attempt: int
 
 
-class RoutedJob(WorkerMessage):
-    """A system to which the system of the job routes queries."""
-
-    route: Route
-    system_version: str
+class SystemJob(WorkerMessage):
+    name: str
+    version: str
     """The version of its spec when the run was planned."""
     index_id: str
     index_params: dict[str, object]
@@ -70,10 +67,10 @@ class ExtractionJob(WorkerJob):
 class Job(WorkerJob):
     phase: Phase
     run_id: str
-    index_id: str
+    system: SystemJob
+    routed: dict[str, SystemJob] = {}
+    """Route key -> a system to which it routes queries."""
     corpus_digest: str
-    system: str
-    system_version: str
     retrieves_only: bool = False
     generator: GeneratorConfig | None
     """None: this phase calls no generator."""
@@ -82,8 +79,6 @@ class Job(WorkerJob):
     answer_style: AnswerStyle
     server: ServerAccess | None
     """The server that was started for the generator, if any."""
-    index_params: dict[str, object]
-    answer_params: dict[str, object]
     seed: int
     servers: dict[str, str] = {}
     """Role -> digest of its model and server. It separates calls in the journal that all indexes share."""
@@ -91,7 +86,6 @@ class Job(WorkerJob):
     """Role -> price, if dollars are limited."""
     is_fresh: bool = False
     """The index is built only with calls and vectors that this run itself paid for."""
-    routed: tuple[RoutedJob, ...] = ()
     n_readers: int = 0
     """When indexing: maximum number of workers that extract triplets for it
     (`harness.extraction.remote_extraction`).

@@ -21,7 +21,7 @@ from harness.runner.executing.messages import (
     Progress,
     QueryFinished,
     QueryTask,
-    RoutedJob,
+    SystemJob,
     Turn,
 )
 from harness.runner.executing.resources import ResourceSampler, Servers
@@ -268,39 +268,36 @@ class Execution:
 
 def job_of(configuration: Configuration, results: Path, phase: Phase, server: LocalServer | None) -> Job:
     """The job of a phase, without a budget. `server`: the one that was started for its generator."""
-    spec, identity = configuration.spec, configuration.identity
-    roles = configuration.roles.index if phase == "index" else configuration.roles.answer
-    routes = zip(spec.own_routes(configuration.answer_params), configuration.routed, strict=True)
-    routed = [
-        RoutedJob(
-            route=route,
-            system_version=one.spec.version,
-            index_id=one.index_id,
-            index_params=one.index_params.model_dump(mode="json"),
-            answer_params=one.answer_params.model_dump(mode="json"),
-        )
-        for route, one in routes
-    ]
+    identity, answers = configuration.identity, phase == "answer"
+    models = configuration.models_in(phase)
+    routes = configuration.spec.own_routes(configuration.answer_params) if answers else ()
+    routed = zip(routes, configuration.routed if answers else (), strict=True)
     return Job(
         phase=phase,
         results=str(results),
         run_id=configuration.run_id,
-        index_id=configuration.index_id,
+        system=_system_job(configuration),
+        routed={route.key: _system_job(one) for route, one in routed},
         corpus_digest=configuration.corpus_digest,
-        system=spec.name,
-        system_version=spec.version,
         retrieves_only=not configuration.generates,
-        generator=configuration.generator if "generator" in roles else None,
-        embedder=configuration.embedder if "embedder" in roles else None,
+        generator=configuration.generator if "generator" in models else None,
+        embedder=configuration.embedder if "embedder" in models else None,
         answer_style=configuration.answer_style,
         server=server.access if server else None,
-        index_params=configuration.index_params.model_dump(mode="json"),
-        answer_params=configuration.answer_params.model_dump(mode="json"),
         seed=identity["seed"],
         servers=configuration.servers,
         limits=LimitsConfig.model_validate(identity["limits"]),
         key_names=secret_names(),
-        routed=tuple(routed) if phase == "answer" else (),
+    )
+
+
+def _system_job(configuration: Configuration) -> SystemJob:
+    return SystemJob(
+        name=configuration.spec.name,
+        version=configuration.spec.version,
+        index_id=configuration.index_id,
+        index_params=configuration.index_params.model_dump(mode="json"),
+        answer_params=configuration.answer_params.model_dump(mode="json"),
     )
 
 

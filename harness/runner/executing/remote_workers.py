@@ -13,7 +13,6 @@ from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
 from harness.extraction.nlp import NlpExtractor, pipeline_digest
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
-from harness.models.clients import AnyCallContext
 from harness.models.metering import current_meter, metered_apart
 from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec
@@ -100,8 +99,7 @@ class ScoringWorker(JobWorker):
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
             call_context = RemoteCallContext(self.remote_calls)
-            models = _RelayedModels(job.judge, job.embedder, stack, job.concurrency)
-            models.call_context = call_context
+            models = OpenedModels(job.judge, job.embedder, stack, job.concurrency, lambda: call_context)
             runtime = _RelayedEvaluation(models, _ignore_progress, self.remote_calls)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
@@ -125,15 +123,6 @@ class ScoringWorker(JobWorker):
         if self._answers is None or self._answers[0] != run:
             self._answers = run, RunAnswers(RunDir(run))
         return self._answers[1]
-
-
-class _RelayedModels(OpenedModels):
-    """Models whose calls another process makes."""
-
-    call_context: AnyCallContext
-
-    def _call_context(self) -> AnyCallContext:
-        return self.call_context
 
 
 class _RelayedEvaluation(MeteredEvaluation):

@@ -79,7 +79,7 @@ class Worker(JobWorker):
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
-        IndexDir(Path(self._job.results), self._job.index_id).begin()
+        IndexDir(Path(self._job.results), self._job.system.index_id).begin()
         call_context = self._call_context()
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         if self._job.n_readers:
@@ -110,8 +110,8 @@ class Worker(JobWorker):
             await opened.load()
             # On other machines, the process that started the workers does this.
             if not self._job.is_relayed:
-                routed = (one.index_id for one in self._job.routed)
-                for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
+                routed = (one.index_id for one in self._job.routed.values())
+                for index in indexes_of(Path(self._job.results), self._job.system.index_id, routed):
                     index.opened()
             # Loaded modules and indexes stay in memory. Scanning them in each garbage collection would stop every
             # query for about a tenth of a second.
@@ -153,7 +153,7 @@ class Worker(JobWorker):
             self.send(QueryFinished(todo=todo, status=status, usage=usage, spent=self._budget.spent))
 
     def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
-        sees_gold = SYSTEMS.load(self._job.system).sees_gold
+        sees_gold = SYSTEMS.load(self._job.system.name).sees_gold
         return open_system(
             self._job,
             call_context,

@@ -26,7 +26,7 @@ from harness.runner.executing.execute import RunContext
 from harness.runner.executing.messages import AnswerTurn, QueryTask
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.query_time_limit import latency_limit
-from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from harness.runner.executing.system_runtime import WorkerRuntime
 from harness.runner.executing.worker_supervisor import CleanedLog, WorkerEnd
 from harness.runner.progress import Reporter
 from harness.store.record_lines import RecordWriter
@@ -185,8 +185,8 @@ def test_a_child_that_keeps_the_log_open_blocks_nobody(tmp_path: Path, monkeypat
 
 async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers_none(tmp_path: Path) -> None:
     chat, embedder = Chat(), Embedder()
-    assert WorkerRuntime(tmp_path, 0, chat, Unnamed("embedder")).chat is chat
-    assert WorkerRuntime(tmp_path, 0, Unnamed("generator"), embedder).embedder is embedder
+    assert WorkerRuntime(tmp_path, 0, chat, None).chat is chat
+    assert WorkerRuntime(tmp_path, 0, None, embedder, names_generator=False).embedder is embedder
     runtime = WorkerRuntime(tmp_path, 0, None, embedder)
     assert runtime.chat is None
     assert await runtime.answer("Where does the heron live?", []) is None
