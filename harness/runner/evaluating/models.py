@@ -102,9 +102,7 @@ class OpenedModels:
 
 
 class JournaledModels(OpenedModels):
-    """Models that this process calls, with one shared journal in `folder`. Servers of local models start there when
-    first needed.
-    """
+    """Models that this process calls, with one shared journal in `folder`, where servers of local models log."""
 
     cut_at: float | None = None
     """By when a server must have started, by `time.monotonic`."""
