@@ -171,7 +171,8 @@ GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
-_LEAVES_S = 10.0
+_LEAVES_S = 60.0
+"""How long a system may take to close after its last turn. Its answers are on disk, so it is killed then."""
 
 
 class SystemBroken(Exception):
