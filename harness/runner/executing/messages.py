@@ -164,15 +164,8 @@ class OutputLine(WorkerMessage):
 class QueryStarted(WorkerMessage):
     kind: Literal["query_started"] = "query_started"
     todo: QueryTask
-
-
-class TimeLimitExtended(WorkerMessage):
-    """The time limit of a query was paused."""
-
-    kind: Literal["time_limit_extended"] = "time_limit_extended"
-    todo: QueryTask
     left_s: float
-    """At least so many seconds are left."""
+    """At least so many seconds are left of its time limit. Sent again if that was paused."""
 
 
 class QueryFinished(WorkerMessage):
@@ -232,7 +225,6 @@ Event = Annotated[
     Progress
     | OutputLine
     | QueryStarted
-    | TimeLimitExtended
     | QueryFinished
     | IndexBuilt
     | AnswersScored

@@ -44,7 +44,6 @@ from harness.runner.executing.messages import (
     QueryStarted,
     QueryTask,
     ScoringJob,
-    TimeLimitExtended,
     WorkerFailed,
     read_message_to_worker,
 )
@@ -135,15 +134,14 @@ class Worker(JobWorker):
                 group.create_task(answer_some())
 
     async def _answer_one(self, opened: OpenedSystem, query: Query, todo: QueryTask) -> None:
-        self.send(QueryStarted(todo=todo))
+        def is_left(left_s: float) -> None:
+            self.send(QueryStarted(todo=todo, left_s=left_s))
 
-        def extended(left_s: float) -> None:
-            self.send(TimeLimitExtended(todo=todo, left_s=left_s))
-
-        # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         limits = self._job.limits
+        is_left(limits.query_timeout_s)
+        # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         record = await opened.record(
-            query, todo, limits.query_timeout_s, extended, is_alone=limits.concurrency == 1
+            query, todo, limits.query_timeout_s, is_left, is_alone=limits.concurrency == 1
         )
         status, usage = record.status, record.cost.usage
         if self._job.is_relayed:

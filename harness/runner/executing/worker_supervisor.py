@@ -25,7 +25,6 @@ from harness.runner.executing.messages import (
     QueryFinished,
     QueryStarted,
     QueryTask,
-    TimeLimitExtended,
     ToWorker,
     Turn,
     WaitingForTurn,
@@ -335,8 +334,6 @@ class Supervisor:
         outcome = self._outcome
         match event:
             case QueryStarted():
-                self._started_at[event.todo] = self._worked_s
-            case TimeLimitExtended():
                 self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
             case QueryFinished():
                 self._started_at.pop(event.todo, None)

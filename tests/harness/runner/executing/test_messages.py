@@ -73,7 +73,7 @@ def test_messages_arrive_as_they_were_sent() -> None:
         b"[]",
         b"{}",
         b'{"kind": "unheard_of"}',
-        b'{"kind": "query_started"}',
+        b'{"kind": "query_started", "left_s": 1.0}',
         b'{"kind": "waiting_for_turn", "more": 1}',
         sent(NoMoreTurns()),
     ],
