@@ -61,9 +61,15 @@ class RaceController:
     def is_over(self) -> bool:
         return self.race.is_decided or self.race.n_queries == len(self._order)
 
-    def is_asked(self, run_id: str) -> bool | None:
-        """Whether a run continues; None if it does not compete."""
-        return run_id in self.race.active and not self.is_over if run_id in self._runs else None
+    def competes(self, run_id: str) -> bool:
+        """Whether a run is still in the race."""
+        return run_id in self.race.active and not self.is_over
+
+    def n_wanted(self, run_id: str) -> int:
+        """How many queries, from the first one, a run is to answer. Baselines answer all that the race used."""
+        if run_id in self._runs:
+            return len(self._order) if self.competes(run_id) else 0
+        return self.race.n_queries if self.is_over else len(self._order)
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
         """Test with all queries that every active system has answered; a line for each eliminated system.

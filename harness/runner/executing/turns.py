@@ -61,29 +61,21 @@ class InTurns(Schedule):
     def _is_needed(self, execution: Execution) -> bool:
         if self._race is None:
             return super()._is_needed(execution)
-        return bool(self._remaining(execution, self._order_of(execution)))
+        return bool(self._remaining(execution, 0, len(self._order_of(execution))))
 
-    def _remaining(self, execution: Execution, block: Sequence[str]) -> list[QueryTask]:
-        """What is left of a block of queries for a run to answer."""
-        race = self._race
-        if execution.broken:
+    def _remaining(self, execution: Execution, start: int, stop: int) -> list[QueryTask]:
+        """What is left for a run to answer of the queries at these positions of the order."""
+        order = self._order_of(execution)
+        if execution.broken or self._is_broken:
             return []
-        if race is not None:
-            if self._is_broken or race.is_asked(execution.run.run_id) is False:
-                return []
-            if race.is_over:
-                # Baselines answer all queries that the race used.
-                taken = {*self._order_of(execution)[: race.race.n_queries]}
-                block = [query_id for query_id in block if query_id in taken]
-        return execution.left_of(block)
+        n_wanted = self._race.n_wanted(execution.run.run_id) if self._race else len(order)
+        return execution.left_of(order[start : min(stop, n_wanted)])
 
     @property
     def _is_broken(self) -> bool:
         """Whether a system still in the race is broken: the race cannot be decided without it."""
-        return any(
-            execution.broken and self._race and self._race.is_asked(execution.run.run_id)
-            for execution in self._executions
-        )
+        race = self._race
+        return race is not None and any(one.broken and race.competes(one.run.run_id) for one in self._executions)
 
     def _update_race(self) -> None:
         if self._race is None:
@@ -92,28 +84,28 @@ class InTurns(Schedule):
         for line in self._race.look(lambda run_id, query_id: bool(runs[run_id].left_of([query_id]))):
             self._reporter.say(line)
         for run_id, execution in runs.items():
-            if self._race.is_asked(run_id) is False:
+            if not self._race.n_wanted(run_id):
                 execution.leave()
 
     def _drop(self, execution: Execution, broken: SystemBroken) -> None:
         super()._drop(execution, broken)
         run_id = execution.run.run_id
         self._reporter.say(f"{run_id} gets no more turns: {broken}")
-        if self._race and self._race.is_asked(run_id):
+        if self._is_broken:
             way = "fix it and run the same command again, or race the others without it (--system)"
             self._reporter.warn(f"without {run_id} this race cannot be decided, so it stops: {way}")
 
     def _turns(self, answering: Sequence[Execution]) -> Iterator[tuple[Execution, list[QueryTask]]]:
         """Rounds of the same queries for each configuration, in random order within a round."""
-        size = max(_block_size(execution.cell) for execution in answering)
-        rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
+        size = max(_turn_size(execution.cell) for execution in answering)
         draw = Random(self._seed)  # noqa: S311 - an order, not a secret
-        for number in range(max(map(len, rounds.values()))):
+        for start in range(0, max(map(len, self._orders.values())), size):
             for execution in draw.sample(answering, len(answering)):
-                for block in rounds[execution.cell.dataset.digest][number : number + 1]:
-                    if todo := self._remaining(execution, block):
-                        self._make_room(execution)
-                        yield execution, todo
+                # A last turn of one query is avoided: see `_turn_size`.
+                is_nearly_last = len(self._order_of(execution)) == start + size + 1
+                if todo := self._remaining(execution, start, start + size + is_nearly_last):
+                    self._make_room(execution)
+                    yield execution, todo
             self._update_race()
 
     def _make_room(self, execution: Execution) -> None:
@@ -163,7 +155,7 @@ class InTurns(Schedule):
         return _n_answered(order, [execution for execution in over_it if not execution.broken])
 
 
-def _block_size(cell: Cell) -> int:
+def _turn_size(cell: Cell) -> int:
     """Number of queries in a turn.
 
     At least two and more than the slots of a local model server: each slot caches its last prompt, and the first
@@ -174,14 +166,6 @@ def _block_size(cell: Cell) -> int:
     if cell.generator is not None and provider_of(cell.generator).serve:
         slots = provider_of(cell.generator).parallel(cell.generator)
     return max(2, slots + 1, 4 * at_once if at_once > 1 else 0)
-
-
-def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Blocks of `size` queries. A last block of one query is avoided: see `_block_size`."""
-    blocks = [order[start : start + size] for start in range(0, len(order), size)]
-    if len(blocks) > 1 and len(blocks[-1]) == 1:
-        blocks[-2:] = [[*blocks[-2], *blocks[-1]]]
-    return blocks
 
 
 def _n_answered(order: Sequence[str], executions: Sequence[Execution]) -> int:
