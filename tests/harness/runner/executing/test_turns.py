@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,14 @@ def test_every_round_answers_the_same_queries(tmp_path: Path, turns: list[tuple[
     assert [query_id for one in rounds for query_id in one[0][1]] == order
     assert [(result.status, result.n_ok, result.n_left) for result in results] == [("done", N, 0)] * 2
     assert len({tuple(name for name, _ in one) for one in rounds}) == 2, "who comes first changes"
+
+
+def test_no_turn_is_of_one_query(tmp_path: Path, turns: list[tuple[str, list[str]]]) -> None:
+    """It would profit from the prompt of another system about the same query."""
+    whole = pair()[0].dataset
+    five = replace(whole, queries=whole.queries[:5], references=whole.references[:5])
+    go([replace(cell, dataset=five) for cell in pair()], tmp_path)
+    assert [len(query_ids) for _, query_ids in turns] == [2, 2, 3, 3]
 
 
 def test_an_early_end_leaves_the_same_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
