@@ -5,25 +5,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.api.benchmark import Benchmark
 from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
 from harness.config import BenchConfig
-from harness.core.errors import BudgetExhausted, ConfigError, explained_io
+from harness.core.errors import ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
 from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
-from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
+from harness.runner.evaluating.plan import check_judges, plan_evaluation
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.schedule import run_cells
-from harness.runner.executor import Executor, Executors
+from harness.runner.executor import Executors
 from harness.runner.language_check import language_lines
 from harness.runner.model_preflight import ask_models, check_needs, fetch_models
-from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
+from harness.runner.plan import is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter
-from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
+from harness.runner.race_plan import pace_lines, plan_race
 from harness.store import RunDir, runs_called
 
 
@@ -41,83 +42,6 @@ class RunOptions:
     quiet: bool = False
     note: str = ""
     """A line to print before the first run, once everything is checked."""
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """A checked config: what it runs, what is left to do, and what became of it."""
-
-    config: BenchConfig
-    cells: list[Cell]
-    unfinished: list[Cell]
-    evaluation: EvaluationPlan
-    race: PlannedRace | None
-    spending: BudgetTracker
-    executor: Executor | None
-    """Where the runs are executed. None: on this machine, or nothing is left to do."""
-    results: tuple[CellResult, ...] = ()
-    """Results of the runs, up to the one that the budget stopped."""
-    outcome: EvaluationOutcome | None = None
-    """None: nothing was scored, because the time was over or scoring was not wanted."""
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether the systems answer in turns. By default they do under a budget, so that its end does not leave
-        the first run with all answers and the others with none.
-        """
-        if self.executor is not None or self.race is not None:
-            return self.executor is None
-        if self.config.schedule is None:
-            return self.config.budget.is_limited and len(self.cells) > 1
-        return self.config.schedule == "interleaved"
-
-    @property
-    def runs(self) -> list[RunDir]:
-        return [result.run for result in self.results]
-
-    @property
-    def stopped(self) -> BudgetExhausted | None:
-        cells = next((result.stopped for result in self.results if result.stopped), None)
-        return cells or (self.outcome.stopped if self.outcome else None)
-
-    @property
-    def shortened(self) -> str:
-        """Queries answered by all interleaved runs when the budget was exhausted: `23 of 40 queries`."""
-        held = {
-            cell.dataset.digest: (len(cell.dataset.queries) - result.n_left, len(cell.dataset.queries))
-            for cell, result in zip(self.cells, self.results, strict=False)
-            if result.ended_by
-        }
-        return ", ".join(f"{n:,} of {of:,} queries" for n, of in held.values())
-
-    @property
-    def ended_by(self) -> BudgetExhausted | None:
-        return next((result.ended_by for result in self.results if result.ended_by), None)
-
-    @property
-    def progress(self) -> str:
-        """`3 of 10 queries answered`, and that none is answered by all systems, if they took turns."""
-        done = sum(result.n_ok + result.n_error for result in self.results)
-        answered = f"{done:,} of {sum(cell.n_answers for cell in self.cells):,} queries answered"
-        stopped = [cell for cell, result in zip(self.cells, self.results, strict=False) if result.stopped]
-        if not self.takes_turns or not stopped:
-            return answered
-        return f"0 of {len(stopped[0].dataset.queries):,} queries answered by all systems ({answered})"
-
-    @property
-    def failed(self) -> list[CellResult]:
-        """Runs whose system failed, or failed at more queries than `runner.failure_tolerance` allows."""
-        tolerance = self.config.runner.failure_tolerance
-        return [
-            one
-            for one in self.results
-            if one.status == "failed" or (one.n_error and one.n_error / (one.n_ok + one.n_error) > tolerance)
-        ]
-
-    @property
-    def troubles(self) -> list[str]:
-        reached = [f"stopped at the budget ({self.stopped.what}): {self.progress}"] if self.stopped else []
-        return [*map(_said, self.failed), *reached]
 
 
 def run_benches(
@@ -268,7 +192,7 @@ class _Command:
         keep_speeds(bench.unfinished, results, reporter)
         for result in made:
             if result.status == "failed":
-                reporter.say(_said(result))
+                reporter.say(result.trouble)
         outcome = None if options.records_only else self._score(bench, made)
         return replace(bench, results=tuple(made), outcome=outcome)
 
@@ -286,9 +210,3 @@ class _Command:
         elsewhere = scoring_elsewhere(self.executors, bench.config, evaluation, self.reporter)
         runs, results = [result.run for result in made], self.options.results
         return evaluate_runs(runs, evaluation, results, self.reporter, spending, elsewhere, keep_final=True)
-
-
-def _said(result: CellResult) -> str:
-    if result.status == "failed":
-        return f"{result.run.run_id} failed: {result.reason}"
-    return f"{result.run.run_id}: {result.n_error:,} of {result.n_ok + result.n_error:,} queries failed"

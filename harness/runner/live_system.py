@@ -18,8 +18,8 @@ from harness.core.records import Query, RunRecord
 from harness.models.budget import Budget
 from harness.models.llama_server import LocalServer
 from harness.models.transport import CallContext
+from harness.runner.executing.jobs import job_of
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import job_of
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.system_loader import OpenedSystem, open_system
 from harness.runner.executing.worker_supervisor import CleanedLog

@@ -67,6 +67,13 @@ class CellResult:
     ended_by: BudgetExhausted | None = None
     """The limit that closed the run early, in an interleaved schedule."""
 
+    @property
+    def trouble(self) -> str:
+        """Why it failed, or how many of its queries did."""
+        if self.status == "failed":
+            return f"{self.run.run_id} failed: {self.reason}"
+        return f"{self.run.run_id}: {self.n_error:,} of {self.n_ok + self.n_error:,} queries failed"
+
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
     """The run directory, created if it does not exist. `tell` receives a line if it was repaired."""
