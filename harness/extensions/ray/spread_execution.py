@@ -195,7 +195,7 @@ class _Shards:
                 if worker is None or not worker.is_waiting:
                     worker = self._execution.supervisor("answer", self._on_event)
                 outcome = worker.turn(AnswerTurn(todo=tuple(shard)))
-                n_lost = n_lost + 1 if outcome.is_lost and not outcome.finished else 0
+                n_lost = n_lost + 1 if outcome.is_lost and not outcome.has_answered else 0
                 self._settle(shard, outcome, n_lost)
             if worker is not None:
                 worker.leave()
@@ -222,7 +222,7 @@ class _Shards:
         left = self._left(shard)
         if outcome.completed and left:
             raise SystemBroken("its process ended before every query was answered")
-        if outcome.death and not outcome.is_lost and not outcome.in_flight and not outcome.finished:
+        if outcome.death and not outcome.is_lost and not outcome.in_flight and not outcome.has_answered:
             raise SystemBroken(f"{outcome.death} before its first query")
         under_way = [one for one in outcome.in_flight if one in left]
         if outcome.is_lost:

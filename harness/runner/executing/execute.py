@@ -22,7 +22,7 @@ from harness.runner.machine_info import describe_machine, git_commit, package_ve
 from harness.runner.model_preflight import check_needs, fetch_models, model_server
 from harness.runner.plan import Cell, index_dirs, is_indexed, is_whole
 from harness.runner.progress import Reporter
-from harness.store import SCHEMA_VERSION, Done, Manifest, RecordKey, RunDir, sample_rows
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -179,15 +179,12 @@ class Schedule:
                 except SystemBroken as broken:
                     execution.end()
                     self._drop(execution, broken)
-                    continue
-                for one in todo:
-                    del execution.todo[one.query_id, one.repeat]
             for execution in answering:
                 execution.leave()
 
     def _turns(self, answering: Sequence[Execution]) -> Iterator[tuple[Execution, list[QueryTask]]]:
         for execution in answering:
-            yield execution, list(execution.todo.values())
+            yield execution, execution.todo
 
     def _drop(self, execution: Execution, broken: SystemBroken) -> None:
         """Give a run no more turns."""
@@ -268,16 +265,15 @@ def close_run(
     return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
 
 
-def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> dict[RecordKey, QueryTask]:
+def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
     """The remaining queries in the order of the sample, one repeat after another."""
-    endings, todo = run.latest_attempts(), dict[RecordKey, QueryTask]()
+    endings, todo = run.latest_attempts(), list[QueryTask]()
     for repeat in range(cell.config.repeats):
         for query in cell.dataset.queries:
-            key = query.query_id, repeat
-            ending = endings.get(key)
+            ending = endings.get((query.query_id, repeat))
             if ending is None or (retry_failed and ending.status != "ok"):
                 attempt = ending.attempt + 1 if ending else 1
-                todo[key] = QueryTask(query_id=query.query_id, repeat=repeat, attempt=attempt)
+                todo.append(QueryTask(query_id=query.query_id, repeat=repeat, attempt=attempt))
     return todo
 
 

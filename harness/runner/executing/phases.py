@@ -28,7 +28,7 @@ from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Bar, Reporter
 from harness.runner.routed_systems import joined_index
 from harness.statistics.prices import usage_usd
-from harness.store import IndexDir, RecordKey, RunDir
+from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
 
 
@@ -59,7 +59,7 @@ OnEvent = Callable[[Event], None]
 
 @dataclass(kw_only=True)
 class Execution:
-    """The two phases of one run, while its lock is held. What is left of it is in `todo`."""
+    """The two phases of one run, while its lock is held."""
 
     cell: Cell
     run: RunDir
@@ -70,8 +70,8 @@ class Execution:
     fresh_index: bool = False
     server: LocalServer | None = None
     """The model server that was started for it."""
-    todo: dict[RecordKey, QueryTask] = field(default_factory=dict)
-    """Its remaining queries, in the order of the sample, one repeat after another."""
+    todo: list[QueryTask] = field(default_factory=list)
+    """The queries that were left when it began, in the order of the sample, one repeat after another."""
     is_finished: bool = False
     """It was finished before, and stays as it is."""
     broken: str = ""
@@ -166,11 +166,6 @@ class Execution:
             self.worker = self.supervisor("answer", on_event)
         return self.worker.turn(AnswerTurn(todo=tuple(pending), allowance=self.spending.allowance()))
 
-    def left_of(self, query_ids: Sequence[str]) -> list[QueryTask]:
-        """What is left of these queries, each with all of its repeats."""
-        keys = [(query_id, repeat) for query_id in query_ids for repeat in range(self.cell.config.repeats)]
-        return [self.todo[key] for key in keys if key in self.todo]
-
     @property
     def is_waiting(self) -> bool:
         return self.worker is not None and self.worker.is_waiting
@@ -195,11 +190,11 @@ class Execution:
         # A query that blocks its process also delays the messages about answered queries.
         for todo in self._unanswered(outcome.overdue):
             self.record_unanswered(todo, "timeout", "the query blocked its process past its time limit")
-        if outcome.death and not outcome.in_flight and not outcome.finished:
+        if outcome.death and not outcome.in_flight and not outcome.has_answered:
             raise SystemBroken(f"{outcome.death} before its first query")
         if not outcome.completed:
             return self._unanswered(batch)
-        if not outcome.finished.issuperset(batch):
+        if outcome.n_finished < len(batch):
             raise SystemBroken("its process ended its turn before every query was answered")
         return []
 

@@ -41,6 +41,8 @@ def run_in_turns(cells: Sequence[Cell], context: RunContext, race: PlannedRace |
 
 
 class InTurns(Schedule):
+    """Several runs, which answer the same queries before any of them goes on to the next ones."""
+
     def __init__(
         self, cells: Sequence[Cell], context: RunContext, stack: ExitStack, race: PlannedRace | None
     ) -> None:
@@ -48,6 +50,10 @@ class InTurns(Schedule):
         super().__init__(cells, context, stack)
         self._seed = cells[0].config.seed
         self._orders = {cell.dataset.digest: query_order(cell.dataset.references, self._seed) for cell in cells}
+        self._left = {
+            one.run.run_id: {(task.query_id, task.repeat): task for task in one.todo} for one in self._executions
+        }
+        """By run, what it has not answered yet."""
         self._race: RaceController | None = None
         if race is not None:
             runs = [RunDir(context.results / cell.run_id) for cell in race.cells]
@@ -69,7 +75,12 @@ class InTurns(Schedule):
         if execution.broken or self._is_broken:
             return []
         n_wanted = self._race.n_wanted(execution.run.run_id) if self._race else len(order)
-        return execution.left_of(order[start : min(stop, n_wanted)])
+        return self._left_of(execution, order[start : min(stop, n_wanted)])
+
+    def _left_of(self, execution: Execution, query_ids: Sequence[str]) -> list[QueryTask]:
+        left, repeats = self._left[execution.run.run_id], range(execution.cell.config.repeats)
+        keys = [(query_id, repeat) for query_id in query_ids for repeat in repeats]
+        return [left[key] for key in keys if key in left]
 
     @property
     def _is_broken(self) -> bool:
@@ -81,7 +92,7 @@ class InTurns(Schedule):
         if self._race is None:
             return
         runs = {execution.run.run_id: execution for execution in self._executions}
-        for line in self._race.look(lambda run_id, query_id: bool(runs[run_id].left_of([query_id]))):
+        for line in self._race.look(lambda run_id, query_id: bool(self._left_of(runs[run_id], [query_id]))):
             self._reporter.say(line)
         for run_id, execution in runs.items():
             if not self._race.n_wanted(run_id):
@@ -106,6 +117,8 @@ class InTurns(Schedule):
                 if todo := self._remaining(execution, start, start + size + is_nearly_last):
                     self._make_room(execution)
                     yield execution, todo
+                    for one in () if execution.broken else todo:
+                        del self._left[execution.run.run_id][one.query_id, one.repeat]
             self._update_race()
 
     def _make_room(self, execution: Execution) -> None:

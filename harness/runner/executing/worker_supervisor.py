@@ -191,8 +191,10 @@ class WorkerEnd:
     death: str = ""
     is_lost: bool = False
     """The connection to its machine was lost, so no query caused it."""
-    finished: set[QueryTask] = field(default_factory=set)
-    """Queries that it has answered, in all of its turns."""
+    n_finished: int = 0
+    """Number of queries that it has answered in this turn."""
+    has_answered: bool = False
+    """Whether it has answered a query in this turn or an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +230,8 @@ class Supervisor:
         Raises HarnessError (BudgetExhausted included) for what the user can fix, and SystemBroken for a bug of the
         system outside of any query. On any exception, Ctrl-C included, the worker is ended first.
         """
-        finished = self._outcome.finished if self._worker else set()
-        self._outcome, self._started_at = WorkerEnd(completed=False, finished=finished), {}
+        has_answered = self._worker is not None and self._outcome.has_answered
+        self._outcome, self._started_at = WorkerEnd(completed=False, has_answered=has_answered), {}
         try:
             if self._worker is None:
                 self._worker = self._start()
@@ -337,7 +339,8 @@ class Supervisor:
                 self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
             case QueryFinished():
                 self._started_at.pop(event.todo, None)
-                outcome.finished.add(event.todo)
+                outcome.n_finished += 1
+                outcome.has_answered = True
             case IndexBuilt():
                 outcome.indexed = event
             case WaitingForTurn():
