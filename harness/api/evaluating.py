@@ -17,11 +17,10 @@ from harness.runner.evaluating.evaluate import (
     RemoteScoring,
     evaluate_runs,
     is_worth_a_worker,
-    no_executor,
 )
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.executor import Executors, needs_own_process
+from harness.runner.executor import JoinExecutor, joining_executors, needs_own_process
 from harness.runner.progress import Reporter
 from harness.store import RunDir, find_runs
 
@@ -64,9 +63,9 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
     outcomes = []
     # Saved answers are scored in order, even if they were answered interleaved.
     places = [BenchConfig(runner=config.runner) for _, config, _ in plans]
-    with Executors(places, options.results, reporter) as executors:
+    with joining_executors(places, options.results, reporter) as join:
         for plan, config, members in plans:
-            elsewhere = scoring_elsewhere(executors, config, plan, reporter)
+            elsewhere = scoring_elsewhere(join, config, plan, reporter)
             outcomes.append(evaluate_runs(members, plan, options.results, reporter, spending, elsewhere))
     return Evaluation(tuple(outcomes), spending)
 
@@ -76,12 +75,11 @@ def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConf
 
 
 def scoring_elsewhere(
-    executors: Executors, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
-) -> RemoteScoring:
+    join: JoinExecutor, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
+) -> RemoteScoring | None:
     """Remote scoring by the config's executor, if there is one and an evaluator is slow enough to need it."""
-    if not any(map(is_worth_a_worker, plan.evaluators)) or (executor := executors.joined(config)) is None:
-        return no_executor
-    return executor.scoring(plan, reporter.warn)
+    executor = join(config) if any(map(is_worth_a_worker, plan.evaluators)) else None
+    return executor.scoring(plan, reporter.warn) if executor else None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import check_judges, plan_evaluation
 from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.schedule import run_cells
-from harness.runner.executor import Executors
+from harness.runner.executor import JoinExecutor, joining_executors
 from harness.runner.language_check import language_lines
 from harness.runner.model_preflight import ask_models, check_needs, fetch_models
 from harness.runner.plan import is_finished, left_out_lines, plan_cells, weights_left
@@ -60,8 +60,8 @@ def run_benches(
         )
     reporter = Reporter(quiet=options.quiet)
     done: list[Benchmark] = []
-    with Executors(configs, options.results, reporter) as executors:
-        command = _Command(options, reporter, executors)
+    with joining_executors(configs, options.results, reporter) as join:
+        command = _Command(options, reporter, join)
         benches = [command.check(config) for config in configs]
         command.say_before(benches)
         for place, bench in enumerate(benches):
@@ -126,7 +126,7 @@ def run_apart(config: BenchConfig, options: RunOptions, run_id: str, folder: Pat
 class _Command:
     options: RunOptions
     reporter: Reporter
-    executors: Executors
+    join: JoinExecutor
 
     def check(self, config: BenchConfig) -> Benchmark:
         """Plan a config and check it. The time limit of its budget starts now."""
@@ -154,7 +154,7 @@ class _Command:
             check_needs(cell, results)
         if scoring:
             check_judges(scoring)
-        executor = self.executors.joined(config) if unfinished else None
+        executor = self.join(config) if unfinished else None
         ask_models(unfinished, scoring, results, reporter, spending)
         return Benchmark(config, cells, unfinished, evaluation, race, spending, executor)
 
@@ -207,6 +207,6 @@ class _Command:
             evaluation = evaluation.without_models()
             if spending.time_is_over:
                 return None
-        elsewhere = scoring_elsewhere(self.executors, bench.config, evaluation, self.reporter)
+        elsewhere = scoring_elsewhere(self.join, bench.config, evaluation, self.reporter)
         runs, results = [result.run for result in made], self.options.results
         return evaluate_runs(runs, evaluation, results, self.reporter, spending, elsewhere, keep_final=True)

@@ -50,10 +50,6 @@ def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
     return bool(planned.spec.roles or planned.weights)
 
 
-def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
-    """A `RemoteScoring` that leaves all scoring to this process."""
-
-
 @dataclass(frozen=True)
 class LocalScoring:
     scorer: Scorer
@@ -134,7 +130,7 @@ def evaluate_runs(
     results: Path,
     reporter: Reporter,
     spending: BudgetTracker | None = None,
-    elsewhere: RemoteScoring = no_executor,
+    elsewhere: RemoteScoring | None = None,
     *,
     keep_final: bool = False,
 ) -> EvaluationOutcome:
@@ -160,7 +156,7 @@ class _Evaluation:
     reporter: Reporter
     spending: BudgetTracker
     budget: Budget
-    elsewhere: RemoteScoring
+    elsewhere: RemoteScoring | None
     keep_final: bool
 
     async def run(self, folder: Path) -> EvaluationOutcome:
@@ -200,7 +196,7 @@ class _Evaluation:
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
-        if there := self.elsewhere(planned, models, tell):
+        if self.elsewhere and (there := self.elsewhere(planned, models, tell)):
             with there as scoring:
                 yield scoring
             return
