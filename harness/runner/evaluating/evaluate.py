@@ -174,8 +174,15 @@ class _Evaluation:
                 await models.disconnect()
         return EvaluationOutcome(tuple(evaluated), tuple(refusals), self.plan.failure_tolerance)
 
+    def _is_final(self, run: RunDir, planned: PlannedEvaluator) -> bool:
+        """Whether an evaluator without a model has scored these records in the same way, without failures."""
+        checksum = run.records_checksum()
+        if not checksum or planned.spec.roles:
+            return False
+        return any(one.records == checksum and self.plan.would_make(planned, one) for one in run.evaluations())
+
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
-        runs = [run for run in self.runs if not (self.keep_final and _is_final(run, planned))]
+        runs = [run for run in self.runs if not (self.keep_final and self._is_final(run, planned))]
         if not runs:
             return []
         found: list[Evaluated] = []
@@ -235,15 +242,3 @@ class _Evaluation:
             twins={measure.name: measure.twin_of for measure in planned.measures if measure.twin_of},
             cost=cost,
         )
-
-
-def _is_final(run: RunDir, planned: PlannedEvaluator) -> bool:
-    """Whether the evaluator, which uses no model, has scored these records in the same way without failures."""
-    checksum = run.records_checksum()
-    if not checksum or planned.spec.roles:
-        return False
-    params = planned.params.model_dump(mode="json")
-    way = (planned.spec.name, planned.spec.version, params, planned.weights, checksum)
-    return any(
-        way == (one.evaluator, one.version, one.params, one.weights, one.records) for one in run.evaluations()
-    )
