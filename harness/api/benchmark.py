@@ -1,4 +1,4 @@
-"""What a command runs of one config, and what became of it."""
+"""One config of a command: its runs, and their results."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A checked config: what it runs, what is left to do, and what became of it."""
+    """A checked config with its planned runs, and with their results after they ran."""
 
     config: BenchConfig
     cells: list[Cell]

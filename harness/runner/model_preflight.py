@@ -1,5 +1,5 @@
-"""What runs need besides their config: checked, downloaded, and models started or called once before anything else
-is paid, so that a bad key or model name fails early.
+"""Requirements of runs: checks them, downloads weights, starts local model servers, and calls each model once
+before anything else is paid, so that a bad key or model name fails early.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the worker of a phase is told, and which servers it uses."""
+"""The job of a worker, and the servers that its phase uses."""
 
 from pathlib import Path
 

@@ -126,8 +126,9 @@ def open_calls(
     prices: RolePrices | None = None,
     limiters: Limiters | None = None,
 ) -> CallContext:
-    """The calls of a job that are made in this process, with the journal of its run, or with that of all indexes.
-    `prices`, `limiters`: if runs with other prices share the budget, and other jobs the rate limits.
+    """The state that all model calls of a job share, if this process makes them. Their journal is that of the run
+    or, for an index, the one of all indexes. `prices`, `limiters`: if runs with other prices share the budget, and
+    other jobs share the rate limits.
     """
     results, builds = Path(job.results), job.phase == "index"
     run = RunDir(results / job.run_id)

@@ -180,7 +180,7 @@ class SystemBroken(Exception):
 
 @dataclass
 class WorkerEnd:
-    """What became of a worker at the end of a turn."""
+    """The state of a worker at the end of a turn."""
 
     completed: bool
     """It did the turn, and waits for the next one. Otherwise it has ended."""
