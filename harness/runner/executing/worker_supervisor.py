@@ -22,6 +22,7 @@ from harness.runner.executing.messages import (
     Event,
     IndexBuilt,
     NoMoreTurns,
+    OutputLine,
     QueryFinished,
     QueryStarted,
     QueryTask,
@@ -238,7 +239,7 @@ class Supervisor:
             else:
                 self._sampler.resume()
             self._worker.send(turn)
-            self._follow(self._worker)
+            self._follow(self._worker, self._end_by)
             self._sampler.pause()
             if self._outcome.completed:
                 return self._outcome
@@ -269,11 +270,17 @@ class Supervisor:
             worker.kill()
 
     def leave(self) -> None:
-        """Let the worker close its system and exit. The next turn starts a new one."""
+        """Let the worker close its system and exit. A failure is a warning, because its work is done."""
         try:
             if self._worker is not None and self.is_waiting:
+                self._sampler.resume()
+                self._outcome = WorkerEnd(completed=False)
                 self._worker.send(NoMoreTurns())
-                self._worker.wait(_LEAVES_S)
+                with suppress(BudgetExhausted, SystemBroken):
+                    self._follow(self._worker, time.monotonic() + _LEAVES_S)
+                if self._failure:
+                    said = f"the system could not be closed: {self._failure.what}"
+                    self._on_event(OutputLine(line=said, is_warning=True))
         finally:
             self.end()
 
@@ -290,12 +297,12 @@ class Supervisor:
         worker.send(self._job)
         return worker
 
-    def _follow(self, worker: WorkerLink) -> None:
+    def _follow(self, worker: WorkerLink, end_by: float) -> None:
         buffer, self._looked_at = bytearray(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
             while not self._outcome.completed:
-                left_s = max(0.0, self._end_by - time.monotonic())
+                left_s = max(0.0, end_by - time.monotonic())
                 if selector.select(timeout=min(_LOOKS_S, self._sampler.wait_s(), left_s)):
                     chunk = worker.events.read(65536)
                     if not chunk:
@@ -313,7 +320,7 @@ class Supervisor:
                 self._sampler.sample_if_due()
                 self._note_suspension(worker)
                 self._kill_if_overdue(worker)
-                if time.monotonic() >= self._end_by:
+                if time.monotonic() >= end_by:
                     raise BudgetExhausted("the time is over")
 
     @property
