@@ -167,9 +167,8 @@ class Schedule:
         with ExitStack() as using:
             for execution in answering:
                 using.enter_context(execution.index_in_use())
-            several = f"answer, {len(answering)} systems in turns"
-            label = several if len(answering) > 1 else f"{answering[0].cell.spec.name}: answer"
-            bar = using.enter_context(self._reporter.bar(label))
+            (first, *others), label = answering, f"answer, {len(answering)} systems in turns"
+            bar = using.enter_context(self._reporter.bar(label if others else f"{first.cell.spec.name}: answer"))
             for execution in answering:
                 using.callback(execution.end)
             progress = ProgressCounter(bar, self._spending, expected - left, expected)
@@ -198,18 +197,6 @@ class Schedule:
             else close_run(one.cell, one.run)
             for one in self._executions
         ]
-
-
-def build_index(cell: Cell, context: RunContext) -> RunDir:
-    """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
-    with ExitStack() as stack:
-        execution = context.locked(cell, stack)
-        if execution.run.index() is None or not is_indexed(cell, context.results):
-            models = prepare(execution)
-            reading = models.get("generator") if "generator" in cell.roles.index else None
-            execution.server = stack.enter_context(model_server(reading, execution.run.path))
-            execution.ensure_index()
-    return execution.run
 
 
 def begin(cell: Cell, context: RunContext, stack: ExitStack) -> Execution:
@@ -283,3 +270,15 @@ def result_of(run: RunDir, failed: str = "", stopped: BudgetExhausted | None = N
     n_ok = statuses.count("ok")
     status: Status = "failed" if failed else "stopped" if stopped else "done"
     return CellResult(run, status, n_ok, len(statuses) - n_ok, failed, stopped)
+
+
+def build_index(cell: Cell, context: RunContext) -> RunDir:
+    """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
+    with ExitStack() as stack:
+        execution = context.locked(cell, stack)
+        if execution.run.index() is None or not is_indexed(cell, context.results):
+            models = prepare(execution)
+            reading = models.get("generator") if "generator" in cell.roles.index else None
+            execution.server = stack.enter_context(model_server(reading, execution.run.path))
+            execution.ensure_index()
+    return execution.run
