@@ -167,8 +167,10 @@ class Schedule:
         with ExitStack() as using:
             for execution in answering:
                 using.enter_context(execution.index_in_use())
-            (first, *others), label = answering, f"answer, {len(answering)} systems in turns"
-            bar = using.enter_context(self._reporter.bar(label if others else f"{first.cell.spec.name}: answer"))
+            label = f"answer, {len(answering)} systems in turns"
+            if len(answering) == 1:
+                label = f"{answering[0].cell.spec.name}: answer"
+            bar = using.enter_context(self._reporter.bar(label))
             for execution in answering:
                 using.callback(execution.end)
             progress = ProgressCounter(bar, self._spending, expected - left, expected)
