@@ -117,17 +117,15 @@ def run(
     measured. Problems that do not stop the benchmark are warnings: a failed run, an exhausted budget, missing
     scores. The error of an evaluator that cannot run is raised at the end.
     """
-    from harness.api.evaluating import refused, troubles
     from harness.api.frames import Runs
     from harness.api.running import RunOptions, run_bench
 
     resolved = _config(config, systems, settings, dataset=dataset, docs=docs, questions=questions)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
     bench = run_bench(resolved, options)
-    outcomes = [(bench.outcome, resolved)] if bench.outcome else []
-    _warn([*troubles(outcomes), *bench.troubles])
-    if error := refused(outcomes):
-        raise error
+    _warn([*(bench.outcome.troubles if bench.outcome else ()), *bench.troubles])
+    if bench.outcome and bench.outcome.refused:
+        raise bench.outcome.refused
     return Runs(bench.runs)
 
 
@@ -147,7 +145,7 @@ def evaluate(
     Warnings and errors as in `run`. Returns the runs to read the scores from.
     """
     from harness.api.config_building import as_names, as_settings
-    from harness.api.evaluating import EvaluateOptions, evaluate_all, refused, troubles
+    from harness.api.evaluating import EvaluateOptions, evaluate_all
     from harness.api.frames import Runs
 
     run_dirs = _run_dirs(runs, results)
@@ -159,10 +157,11 @@ def evaluate(
         results=Path(results),
         quiet=quiet,
     )
-    evaluation = evaluate_all(run_dirs, options)
-    _warn(troubles(evaluation.outcomes))
-    if error := refused(evaluation.outcomes):
-        raise error
+    outcomes = evaluate_all(run_dirs, options).outcomes
+    _warn([line for outcome in outcomes for line in outcome.troubles])
+    for outcome in outcomes:
+        if outcome.refused:
+            raise outcome.refused
     return Runs(run_dirs)
 
 

@@ -9,7 +9,7 @@ from harness.api.config_building import evaluation_config, price_table, prices_o
 from harness.api.untrusted_config import reject_untrusted_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
-from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, nearest
+from harness.core.errors import BudgetExhausted, ConfigError, nearest
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import (
@@ -17,11 +17,10 @@ from harness.runner.evaluating.evaluate import (
     RemoteScoring,
     evaluate_runs,
     is_worth_a_worker,
-    no_executor,
 )
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.executor import Executors, needs_own_process
+from harness.runner.executor import JoinExecutor, joining_executors, needs_own_process
 from harness.runner.progress import Reporter
 from harness.store import RunDir, find_runs
 
@@ -36,37 +35,15 @@ class EvaluateOptions:
     quiet: bool = False
 
 
-Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
-"""Of each group of runs with the same config, together with that config."""
-
-
 @dataclass(frozen=True)
 class Evaluation:
-    outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
-    """One for each group of runs with the same config, together with that config."""
+    outcomes: tuple[EvaluationOutcome, ...]
+    """One for each group of runs with the same config."""
     spending: BudgetTracker
 
     @property
     def stopped(self) -> BudgetExhausted | None:
-        return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
-
-
-def troubles(outcomes: Outcomes) -> list[str]:
-    """One line per evaluator and run with more failed scores than `runner.failure_tolerance` allows."""
-    lines = []
-    for outcome, config in outcomes:
-        for one in outcome.evaluated:
-            total = one.n_counted + one.n_failed
-            if one.n_failed and one.n_failed / total > config.runner.failure_tolerance:
-                what = f"{one.evaluator} has no value for {one.n_failed:,} of {total:,} scores"
-                lines.append(f"{one.run.run_id}: {what} ({one.reason})")
-    return lines
-
-
-def refused(outcomes: Outcomes) -> HarnessError | None:
-    """The error of the first evaluator that could not run; None if there is none. A budget stop does not count."""
-    errors = (error for outcome, _ in outcomes for _, error in outcome.refusals)
-    return next((error for error in errors if not isinstance(error, BudgetExhausted)), None)
+        return next((outcome.stopped for outcome in self.outcomes if outcome.stopped), None)
 
 
 def needs_child_process(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
@@ -86,11 +63,10 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
     outcomes = []
     # Saved answers are scored in order, even if they were answered interleaved.
     places = [BenchConfig(runner=config.runner) for _, config, _ in plans]
-    with Executors(places, options.results, reporter) as executors:
+    with joining_executors(places, options.results, reporter) as join:
         for plan, config, members in plans:
-            elsewhere = scoring_elsewhere(executors, config, plan, reporter)
-            outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
-            outcomes.append((outcome, config))
+            elsewhere = scoring_elsewhere(join, config, plan, reporter)
+            outcomes.append(evaluate_runs(members, plan, options.results, reporter, spending, elsewhere))
     return Evaluation(tuple(outcomes), spending)
 
 
@@ -99,12 +75,11 @@ def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConf
 
 
 def scoring_elsewhere(
-    executors: Executors, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
-) -> RemoteScoring:
+    join: JoinExecutor, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
+) -> RemoteScoring | None:
     """Remote scoring by the config's executor, if there is one and an evaluator is slow enough to need it."""
-    if not any(map(is_worth_a_worker, plan.evaluators)) or (executor := executors.joined(config)) is None:
-        return no_executor
-    return executor.scoring(plan, reporter.warn)
+    executor = join(config) if any(map(is_worth_a_worker, plan.evaluators)) else None
+    return executor.scoring(plan, reporter.warn) if executor else None
 
 
 @contextmanager

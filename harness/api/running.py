@@ -2,28 +2,29 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.api.benchmark import Benchmark
 from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
 from harness.config import BenchConfig
-from harness.core.errors import BudgetExhausted, ConfigError, explained_io
+from harness.core.errors import ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
 from harness.runner.estimating.estimate_text import budget_text, downloads_text
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
-from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
+from harness.runner.evaluating.plan import check_judges, plan_evaluation
+from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.executing.schedule import run_cells
-from harness.runner.executor import Executor, Executors
+from harness.runner.executor import JoinExecutor, joining_executors
 from harness.runner.language_check import language_lines
-from harness.runner.model_preflight import ask_models
-from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells, weights_left
+from harness.runner.model_preflight import ask_models, check_needs, fetch_models
+from harness.runner.plan import is_finished, left_out_lines, plan_cells, weights_left
 from harness.runner.progress import Reporter
-from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
+from harness.runner.race_plan import pace_lines, plan_race
 from harness.store import RunDir, runs_called
 
 
@@ -43,66 +44,6 @@ class RunOptions:
     """A line to print before the first run, once everything is checked."""
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    config: BenchConfig
-    cells: tuple[Cell, ...]
-    results: tuple[CellResult, ...]
-    """Results of the runs, up to the one that the budget stopped."""
-    outcome: EvaluationOutcome | None
-    """None: nothing was scored, because the time was over or scoring was not wanted."""
-    spending: BudgetTracker
-    took_turns: bool = False
-
-    @property
-    def runs(self) -> list[RunDir]:
-        return [result.run for result in self.results]
-
-    @property
-    def stopped(self) -> BudgetExhausted | None:
-        cells = next((result.stopped for result in self.results if result.stopped), None)
-        return cells or (self.outcome.stopped if self.outcome else None)
-
-    @property
-    def shortened(self) -> str:
-        """Queries answered by all interleaved runs when the budget was exhausted: `23 of 40 queries`."""
-        held = {
-            cell.dataset.digest: (len(cell.dataset.queries) - result.n_left, len(cell.dataset.queries))
-            for cell, result in zip(self.cells, self.results, strict=False)
-            if result.ended_by
-        }
-        return ", ".join(f"{n:,} of {of:,} queries" for n, of in held.values())
-
-    @property
-    def ended_by(self) -> BudgetExhausted | None:
-        return next((result.ended_by for result in self.results if result.ended_by), None)
-
-    @property
-    def progress(self) -> str:
-        """`3 of 10 queries answered`, and that none is answered by all systems, if they took turns."""
-        done = sum(result.n_ok + result.n_error for result in self.results)
-        answered = f"{done:,} of {sum(cell.n_answers for cell in self.cells):,} queries answered"
-        stopped = [cell for cell, result in zip(self.cells, self.results, strict=False) if result.stopped]
-        if not self.took_turns or not stopped:
-            return answered
-        return f"0 of {len(stopped[0].dataset.queries):,} queries answered by all systems ({answered})"
-
-    @property
-    def failed(self) -> list[CellResult]:
-        """Runs whose system failed, or failed at more queries than `runner.failure_tolerance` allows."""
-        tolerance = self.config.runner.failure_tolerance
-        return [
-            one
-            for one in self.results
-            if one.status == "failed" or (one.n_error and one.n_error / (one.n_ok + one.n_error) > tolerance)
-        ]
-
-    @property
-    def troubles(self) -> list[str]:
-        reached = [f"stopped at the budget ({self.stopped.what}): {self.progress}"] if self.stopped else []
-        return [*map(_said, self.failed), *reached]
-
-
 def run_benches(
     configs: Sequence[BenchConfig],
     options: RunOptions,
@@ -118,54 +59,41 @@ def run_benches(
             "these configs name different `prices`", "name the same table in each, or run them separately"
         )
     reporter = Reporter(quiet=options.quiet)
-    benches: list[Benchmark] = []
-    with Executors(configs, options.results, reporter) as executors:
-        all_checked = [_checked(config, options, reporter, executors) for config in configs]
-        _refuse_taken_names(all_checked, options.results)
-        compared = [one.cells for one in all_checked if sum(not cell.spec.baseline for cell in one.cells) > 1]
-        # The report says what more queries would settle.
-        sizes = size_lines(size for cells in compared for size in sample_sizes(cells) if size.warning)
-        notes = [line for one in all_checked for line in language_lines(one.cells)]
-        for line in filter(None, (options.note, *dict.fromkeys(notes), *sizes)):
-            reporter.say(line)
-        for place, checked in enumerate(all_checked):
-            if benches:
-                is_retrieval = benches[-1].config.models.generator.is_none
-                others_answer = not any(one.config.models.generator.is_none for one in all_checked[place:])
-                if benches[-1].outcome is not None and is_retrieval and others_answer:
+    done: list[Benchmark] = []
+    with joining_executors(configs, options.results, reporter) as join:
+        command = _Command(options, reporter, join)
+        benches = [command.check(config) for config in configs]
+        command.say_before(benches)
+        for place, bench in enumerate(benches):
+            if done:
+                is_retrieval = done[-1].config.models.generator.is_none
+                others_answer = not any(one.config.models.generator.is_none for one in benches[place:])
+                if done[-1].outcome is not None and is_retrieval and others_answer:
                     # Minutes that both configs share are for their runs.
-                    with benches[-1].spending.paused():
-                        on_stage_end(benches[-1])
-                if checked.unfinished:
-                    reporter.say(_next_line(checked, options.results))
-                same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]
-                checked.spending.begin(same[0].spending if same else None)
-            benches.append(_run(checked, options, reporter, executors))
-            if benches[-1].stopped:
+                    with done[-1].spending.paused():
+                        on_stage_end(done[-1])
+                if bench.unfinished:
+                    reporter.say(_next_line(bench, options.results))
+                same = [one for one in done if one.config.budget.minutes == bench.config.budget.minutes]
+                bench.spending.begin(same[0].spending if same else None)
+            done.append(command.run(bench))
+            if done[-1].stopped:
                 break
-    return benches
+    return done
 
 
-def _next_line(checked: "_Checked", results: Path) -> str:
+def _next_line(bench: Benchmark, results: Path) -> str:
     """How many systems the next config has, what limits them, and what is downloaded."""
-    queries = {cell.dataset.digest: len(cell.dataset.queries) for cell in checked.cells}
-    n, n_systems = sum(queries.values()), len(checked.cells)
+    queries = {cell.dataset.digest: len(cell.dataset.queries) for cell in bench.cells}
+    n, n_systems = sum(queries.values()), len(bench.cells)
     facts = [f"{n:,} {'query' if n == 1 else 'queries'}"]
-    if limits := budget_text(checked.config.budget):
+    if limits := budget_text(bench.config.budget):
         facts.append(f"at most {limits}")
-    if weights := weights_left(checked.unfinished, results):
+    if weights := weights_left(bench.unfinished, results):
         facts.append(f"after downloading {downloads_text(weights)}")
-    verb = "search" if checked.config.models.generator.is_none else "answer"
+    verb = "search" if bench.config.models.generator.is_none else "answer"
     who = f"{n_systems} configurations {verb}" if n_systems > 1 else f"1 configuration {verb}s"
     return f"next, {who}: {', '.join(facts)}"
-
-
-def _refuse_taken_names(all_checked: Sequence["_Checked"], results: Path) -> None:
-    """A name belongs to the configurations of one command, so that it says which runs are meant."""
-    planned = {cell.run_id for checked in all_checked for cell in checked.cells}
-    for name in {checked.config.name for checked in all_checked} - {None}:
-        if others := sorted({*runs_called(results, str(name))} - planned):
-            raise ConfigError(f"the name '{name}' is taken by {others[0]}", "choose another name, or leave it out")
 
 
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
@@ -194,101 +122,91 @@ def run_apart(config: BenchConfig, options: RunOptions, run_id: str, folder: Pat
     return RunDir(kept)
 
 
-def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors: Executors) -> Benchmark:
-    """Run all systems and score them. Neither a failed run nor a failed evaluator stops the rest."""
-    config, cells, spending, race = checked.config, checked.cells, checked.spending, checked.race
-    if sum(not cell.spec.baseline for cell in cells) > 1:
-        for line in pace_lines(race):
-            reporter.say(line)
-    estimator = Estimator(options.results, spending.prices, fresh_index=options.fresh_index)
-    say_total(cells, estimator, reporter)
-    # The clock of the budget is paused, so that a download does not reduce the answers.
-    with spending.paused():
-        for cell in checked.unfinished:
-            fetch_models(cell, options.results, reporter)
-    rerun = RerunOptions(failed=options.retry_failed, index=options.fresh_index)
-    context = RunContext(options.results.resolve(), reporter, spending, rerun)
-    is_interleaved = config.schedule == "interleaved"
-    if config.schedule is None:
-        # A budget that ends must not leave the first run with all answers and the others with none.
-        is_interleaved = config.budget.is_limited and len(cells) > 1
-    took_turns = checked.executor is None and (race is not None or is_interleaved)
-    results = run_cells(cells, context, checked.evaluation, race, executor=checked.executor, in_turns=took_turns)
-    keep_speeds(checked.unfinished, context.results, reporter)
-    for result in results:
-        if result.status == "failed":
-            reporter.say(_said(result))
-    outcome = None if options.records_only else _score(results, checked, options, reporter, executors)
-    return Benchmark(config, tuple(cells), tuple(results), outcome, spending, took_turns)
-
-
 @dataclass(frozen=True)
-class _Checked:
-    """A checked config: what is left to do, and its budget."""
+class _Command:
+    options: RunOptions
+    reporter: Reporter
+    join: JoinExecutor
 
-    config: BenchConfig
-    cells: list[Cell]
-    unfinished: list[Cell]
-    evaluation: EvaluationPlan
-    race: PlannedRace | None
-    spending: BudgetTracker
-    executor: Executor | None
-    """Where the runs are executed. None: on this machine, or nothing is left to do."""
+    def check(self, config: BenchConfig) -> Benchmark:
+        """Plan a config and check it. The time limit of its budget starts now."""
+        began, results, reporter = time.monotonic(), self.options.results, self.reporter
+        with reporter.reading() as progress:
+            reader = DatasetReader(progress, opens_holdout=self.options.opens_holdout)
+            cells = plan_cells(config, progress, reader)
+        for line in left_out_lines(config, cells):
+            reporter.say(line)
+        evaluation = plan_evaluation(config)
+        race = plan_race(config, cells, evaluation)
+        payers = [
+            CostOwner.of(RunDir(results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
+        ]
+        prices = price_table(config.prices)
+        spending = BudgetTracker(config.budget, prices, results, payers, began, reporter.warn)
+        scoring = None if self.options.records_only else evaluation
+        # Everything is checked here, so that a missing requirement of the last run shows at once, not after hours.
+        for models in (*(cell.identity["models"] for cell in cells), scoring.models if scoring else {}):
+            spending.check_prices(models)
+        with explained_io("write to", results):
+            results.mkdir(parents=True, exist_ok=True)
+        unfinished = [cell for cell in cells if not is_finished(cell, results)]
+        for cell in unfinished:
+            check_needs(cell, results)
+        if scoring:
+            check_judges(scoring)
+        executor = self.join(config) if unfinished else None
+        ask_models(unfinished, scoring, results, reporter, spending)
+        return Benchmark(config, cells, unfinished, evaluation, race, spending, executor)
 
+    def say_before(self, benches: Sequence[Benchmark]) -> None:
+        """Notices before the first config runs. ConfigError: its name is that of other runs, and so would not say
+        which runs are meant.
+        """
+        planned = {cell.run_id for bench in benches for cell in bench.cells}
+        for name in {bench.config.name for bench in benches} - {None}:
+            if others := sorted({*runs_called(self.options.results, str(name))} - planned):
+                what = f"the name '{name}' is taken by {others[0]}"
+                raise ConfigError(what, "choose another name, or leave it out")
+        compared = [one.cells for one in benches if sum(not cell.spec.baseline for cell in one.cells) > 1]
+        # The report says what more queries would settle.
+        sizes = size_lines(size for cells in compared for size in sample_sizes(cells) if size.warning)
+        notes = [line for bench in benches for line in language_lines(bench.cells)]
+        for line in filter(None, (self.options.note, *dict.fromkeys(notes), *sizes)):
+            self.reporter.say(line)
 
-def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, executors: Executors) -> _Checked:
-    """Plan a config and check it. The time limit of its budget starts now."""
-    began = time.monotonic()
-    with reporter.reading() as progress:
-        cells = plan_cells(config, progress, DatasetReader(progress, opens_holdout=options.opens_holdout))
-    for line in left_out_lines(config, cells):
-        reporter.say(line)
-    evaluation = plan_evaluation(config)
-    race = plan_race(config, cells, evaluation)
-    payers = [
-        CostOwner.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
-    ]
-    prices = price_table(config.prices)
-    spending = BudgetTracker(config.budget, prices, options.results, payers, began, reporter.warn)
-    scoring = None if options.records_only else evaluation
-    # Everything is checked here, so that a missing requirement of the last run shows at once, not after hours.
-    for models in (*(cell.identity["models"] for cell in cells), scoring.models if scoring else {}):
-        spending.check_prices(models)
-    with explained_io("write to", options.results):
-        options.results.mkdir(parents=True, exist_ok=True)
-    unfinished = [cell for cell in cells if not is_finished(cell, options.results)]
-    for cell in unfinished:
-        check_needs(cell, options.results)
-    if scoring:
-        check_judges(scoring)
-    executor = executors.joined(config) if unfinished else None
-    ask_models(unfinished, scoring, options.results, reporter, spending)
-    return _Checked(config, cells, unfinished, evaluation, race, spending, executor)
+    def run(self, bench: Benchmark) -> Benchmark:
+        """Run all systems and score them. Neither a failed run nor a failed evaluator stops the rest."""
+        options, reporter, spending = self.options, self.reporter, bench.spending
+        if sum(not cell.spec.baseline for cell in bench.cells) > 1:
+            for line in pace_lines(bench.race):
+                reporter.say(line)
+        estimator = Estimator(options.results, spending.prices, fresh_index=options.fresh_index)
+        say_total(bench.cells, estimator, reporter)
+        # The clock of the budget is paused, so that a download does not reduce the answers.
+        with spending.paused():
+            for cell in bench.unfinished:
+                fetch_models(cell, options.results, reporter)
+        results = options.results.resolve()
+        context = RunContext(results, reporter, spending, options.retry_failed, options.fresh_index)
+        made = run_cells(bench.cells, context, bench.race, executor=bench.executor, in_turns=bench.takes_turns)
+        keep_speeds(bench.unfinished, results, reporter)
+        for result in made:
+            if result.status == "failed":
+                reporter.say(result.trouble)
+        outcome = None if options.records_only else self._score(bench, made)
+        return replace(bench, results=tuple(made), outcome=outcome)
 
-
-def _score(
-    results: Sequence[CellResult],
-    checked: "_Checked",
-    options: RunOptions,
-    reporter: Reporter,
-    executors: Executors,
-) -> EvaluationOutcome | None:
-    """Score the runs. After the budget stopped a run, only evaluators without a model are used, and none if the
-    time is over. Interleaved runs that ended early are scored over the queries that they answered.
-    """
-    evaluation, spending = checked.evaluation, checked.spending
-    if any(result.ended_by for result in results):
-        evaluation, spending = evaluation.without_models(), spending.without_minutes()
-    elif any(result.stopped for result in results):
-        evaluation = evaluation.without_models()
-        if spending.time_is_over:
-            return None
-    elsewhere = scoring_elsewhere(executors, checked.config, evaluation, reporter)
-    runs = [result.run for result in results]
-    return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere, keep_final=True)
-
-
-def _said(result: CellResult) -> str:
-    if result.status == "failed":
-        return f"{result.run.run_id} failed: {result.reason}"
-    return f"{result.run.run_id}: {result.n_error:,} of {result.n_ok + result.n_error:,} queries failed"
+    def _score(self, bench: Benchmark, made: Sequence[CellResult]) -> EvaluationOutcome | None:
+        """Score the runs. After the budget stopped a run, only evaluators without a model are used, and none if
+        the time is over. Interleaved runs that ended early are scored over the queries that they answered.
+        """
+        evaluation, spending = bench.evaluation, bench.spending
+        if any(result.ended_by for result in made):
+            evaluation, spending = evaluation.without_models(), spending.without_minutes()
+        elif any(result.stopped for result in made):
+            evaluation = evaluation.without_models()
+            if spending.time_is_over:
+                return None
+        elsewhere = scoring_elsewhere(self.join, bench.config, evaluation, self.reporter)
+        runs, results = [result.run for result in made], self.options.results
+        return evaluate_runs(runs, evaluation, results, self.reporter, spending, elsewhere, keep_final=True)

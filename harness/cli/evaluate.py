@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from harness.api.evaluating import EvaluateOptions, Outcomes, evaluate_all, needs_child_process, refused, troubles
+from harness.api.evaluating import EvaluateOptions, evaluate_all, needs_child_process
 from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, BudgetExhausted, RunInterrupted
 from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.evaluating.evaluate import EvaluationOutcome
 from harness.store import find_runs
 
 
@@ -26,12 +27,12 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
         columns = ("evaluator", "n_counted", "n_failed", "reason")
         shown = [
             {"run_id": one.run.run_id, **{name: getattr(one, name) for name in columns}}
-            for outcome, _ in evaluation.outcomes
+            for outcome in evaluation.outcomes
             for one in outcome.evaluated
         ]
         refusals = [
             {"evaluator": name, "reason": str(error)}
-            for outcome, _ in evaluation.outcomes
+            for outcome in evaluation.outcomes
             for name, error in outcome.refusals
         ]
         sys.stdout.write(json.dumps({"evaluations": shown, "refusals": refusals}) + "\n")
@@ -58,17 +59,18 @@ def resumable(kept: str) -> Iterator[None]:
         signal.signal(signal.SIGTERM, ends)
 
 
-def conclude(outcomes: Outcomes) -> int:
+def conclude(outcomes: Sequence[EvaluationOutcome]) -> int:
     """Print each scoring problem and return the exit code. Raises the error of an evaluator that could not run.
 
     An evaluator stopped by the budget raises nothing; `say_stopped` reports it.
     """
-    lines = troubles(outcomes)
+    lines = [line for outcome in outcomes for line in outcome.troubles]
     for line in lines:
         # Printed even with --quiet, because it explains the exit code.
         complain(f"{line}. All judgements are kept. To retry: {same_command()}")
-    if error := refused(outcomes):
-        raise error
+    for outcome in outcomes:
+        if outcome.refused:
+            raise outcome.refused
     return EXIT_TOLERANCE if lines else EXIT_DONE
 
 

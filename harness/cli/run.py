@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.api.running import Benchmark, RunOptions, run_benches
+from harness.api.benchmark import Benchmark
+from harness.api.running import RunOptions, run_benches
 from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import conclude, resumable, say_stopped
@@ -68,7 +69,7 @@ def run_all(
             for one in bench.results
         ]
         sys.stdout.write(json.dumps({"runs": runs}) + "\n")
-    code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
+    code = conclude([bench.outcome for bench in benches if bench.outcome])
     if not options.quiet:
         _say_shortened(benches)
     *_, last = benches

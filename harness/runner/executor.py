@@ -1,7 +1,7 @@
 """Executors: plug-ins that run systems and evaluators elsewhere, such as on the machines of a cluster."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -47,38 +47,39 @@ def needs_own_process(configs: Sequence[BenchConfig]) -> bool:
     return any(EXECUTORS.load(name).needs_own_process for name in _names(configs))
 
 
-class Executors(AbstractContextManager["Executors"]):
-    """Joins the executor of one command when the first config needs it; leaves it at the end of the `with`."""
+JoinExecutor = Callable[[BenchConfig], Executor | None]
+"""join(config): joins its executor if this was not done before. None: it runs on this machine."""
 
-    def __init__(self, configs: Sequence[BenchConfig], results: Path, reporter: Reporter) -> None:
-        """ConfigError if these configs cannot be executed remotely, or not together."""
-        self._results, self._reporter = results, reporter
-        self._stack = ExitStack()
-        self._joined: Executor | None = None
-        remote = [config for config in configs if config.runner.executor != LOCAL_EXECUTOR]
-        if len({(config.runner.executor, config.runner.ray_address) for config in remote}) > 1:
+
+@contextmanager
+def joining_executors(configs: Sequence[BenchConfig], results: Path, reporter: Reporter) -> Iterator[JoinExecutor]:
+    """Joins the executor of one command when the first config needs it; leaves it at the end of the block.
+
+    ConfigError if these configs cannot be executed remotely, or not together.
+    """
+    remote = [config for config in configs if config.runner.executor != LOCAL_EXECUTOR]
+    if len({(config.runner.executor, config.runner.ray_address) for config in remote}) > 1:
+        raise ConfigError(
+            "these configs name different clusters (runner.executor, runner.ray_address)", "run them separately"
+        )
+    specs, joined = {name: EXECUTORS.load(name) for name in _names(remote)}, list[Executor]()
+    for config in remote:
+        if config.race is not None or config.schedule == "interleaved":
             raise ConfigError(
-                "these configs name different clusters (runner.executor, runner.ray_address)",
-                "run them separately",
+                "an interleaved schedule or a race runs on one machine only",
+                f"remove runner.executor: {config.runner.executor}, or the race and the schedule",
             )
-        self._specs = {name: EXECUTORS.load(name) for name in _names(remote)}
-        for config in remote:
-            if config.race is not None or config.schedule == "interleaved":
-                raise ConfigError(
-                    "an interleaved schedule or a race runs on one machine only",
-                    f"remove runner.executor: {config.runner.executor}, or the race and the schedule",
-                )
+    with ExitStack() as stack:
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        def join(config: BenchConfig) -> Executor | None:
+            if config.runner.executor == LOCAL_EXECUTOR:
+                return None
+            if not joined:
+                spec = specs[config.runner.executor]
+                joined.append(stack.enter_context(spec.join(config.runner, results, reporter)))
+            return joined[0]
 
-    def joined(self, config: BenchConfig) -> Executor | None:
-        if config.runner.executor == LOCAL_EXECUTOR:
-            return None
-        if self._joined is None:
-            spec = self._specs[config.runner.executor]
-            self._joined = self._stack.enter_context(spec.join(config.runner, self._results, self._reporter))
-        return self._joined
+        yield join
 
 
 def _names(configs: Sequence[BenchConfig]) -> list[str]:

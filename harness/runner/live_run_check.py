@@ -12,8 +12,7 @@ from harness.models.model_endpoint import model_identity
 from harness.protocols import Params, SystemSpec
 from harness.registry import SYSTEMS
 from harness.runner.executing.system_loader import check_version
-from harness.runner.plan import Configuration, index_dirs, index_id_of, models_of, params_of
-from harness.runner.routed_systems import with_roles
+from harness.runner.plan import Configuration, index_dirs, models_of, params_of
 from harness.store import IndexDir, Manifest, RunDir, find_runs
 
 _AGAIN = "run its config again (`rag-harness run`): the index is built, and no call is paid twice"
@@ -77,22 +76,18 @@ def _recorded_system(manifest: Manifest, name: str, system: Mapping[str, Any]) -
     check_version(spec, str(system.get("version")))
     index_params = params_of(spec, "index", system["index"])
     answer_params = params_of(spec, "answer", system["answer"])
-    routed = _routed(manifest, spec, answer_params, system)
-    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
-    corpus, identity = str(manifest.dataset.get("corpus_digest") or ""), {**manifest.identity, "system": system}
+    identity = {**manifest.identity, "system": system}
     return Configuration(
         spec=spec,
         index_params=index_params,
         answer_params=answer_params,
-        roles=roles,
         generator=None,
         embedder=None,
         answer_style=identity.get("answers", {}).get("style", "short"),
-        corpus_digest=corpus,
+        corpus_digest=str(manifest.dataset.get("corpus_digest") or ""),
         identity=identity,
         run_id=manifest.run_id,
-        index_id=index_id_of(spec, index_params, roles, corpus, identity, routed),
-        routed=routed,
+        routed=_routed(manifest, spec, answer_params, system),
     )
 
 

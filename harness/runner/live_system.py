@@ -18,13 +18,13 @@ from harness.core.records import Query, RunRecord
 from harness.models.budget import Budget
 from harness.models.llama_server import LocalServer
 from harness.models.transport import CallContext
-from harness.runner.executing.execute import check_needs, fetch_models, model_server
+from harness.runner.executing.jobs import job_of
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import job_of
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.system_loader import OpenedSystem, open_system
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.runner.live_run_check import LiveRun
+from harness.runner.model_preflight import check_needs, fetch_models, model_server
 from harness.runner.plan import index_dirs
 from harness.runner.progress import Reporter
 from harness.store import Dialects, Journal

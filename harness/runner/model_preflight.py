@@ -1,27 +1,30 @@
-"""Downloads missing weights, and calls each model of a command once before anything else is paid, so that a
-bad key or model name fails early.
+"""Requirements of runs: checks them, downloads weights, starts local model servers, and calls each model once
+before anything else is paid, so that a bad key or model name fails early.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.config import ModelConfig
+from harness.config import GeneratorConfig, ModelConfig
 from harness.llm_utils.concurrency import run_to_end
+from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.huggingface_hub_files import WeightFile
+from harness.models.llama_server import LocalServer
 from harness.models.model_endpoint import server_digests
 from harness.models.probe import ask_once, is_asked
-from harness.models.providers import provider_of
+from harness.models.providers import check_reachable, provider_of
 from harness.models.transport import CallContext
 from harness.models.weights import cached_path, fetch
+from harness.protocols import BY_GENERATOR, Role
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.plan import Cell
+from harness.runner.plan import Cell, Configuration, models_left
 from harness.runner.progress import Reporter
-from harness.store import Dialects, IndexDir, Journal, RunDir
+from harness.store import Dialects, IndexDir, Journal, RunDir, RunFile
 from harness.store.asked_calls import PREFLIGHT
 
 
@@ -37,6 +40,36 @@ def fetch_files(reporter: Reporter, files: Iterable[WeightFile]) -> None:
             reporter.say(f"fetching {weights.name} ({weights.size_bytes / 1e6:,.0f} MB)")
             with reporter.aside():
                 fetch(weights, None if reporter.quiet else reporter.bar)
+
+
+def check_needs(configuration: Configuration, results: Path) -> None:
+    """HarnessError if a server, package or weight file that is still needed is missing. Makes no paid call."""
+    for one in configuration.systems:
+        if one.spec.preflight:
+            one.spec.preflight(one.index_params, one.answer_params)
+        if reranker := one.spec.own_reranker(one.answer_params):
+            check_reranker(reranker)
+        if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
+            check_entailment(str(entailment))
+    for model in models_left(configuration, results).values():
+        check_reachable(model)
+
+
+def fetch_models(configuration: Configuration, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
+    """Download the weights of the models that are still needed; returns these models."""
+    models = models_left(configuration, results)
+    fetch_weights(reporter, *models.values())
+    for one in configuration.systems:
+        fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
+    return models
+
+
+def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:
+    """The local server of a generator that needs one; it logs to `folder`."""
+    if not isinstance(model, GeneratorConfig):
+        return nullcontext()
+    serve = provider_of(model).serve
+    return serve(model, folder / RunFile.SERVER_LOG) if serve else nullcontext()
 
 
 def ask_models(

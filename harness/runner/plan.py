@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,7 +40,6 @@ class Configuration:
     spec: SystemSpec
     index_params: Params
     answer_params: Params
-    roles: Roles
     generator: GeneratorConfig | None
     """None: neither phase calls a generator."""
     embedder: EmbedderConfig | None
@@ -48,9 +48,33 @@ class Configuration:
     corpus_digest: str
     identity: dict[str, Any]
     run_id: str
-    index_id: str
     routed: tuple["Configuration", ...] = ()
     """For a router: the systems to which it sends queries, one for each route of its spec."""
+
+    def __post_init__(self) -> None:
+        # Files with weights may change later.
+        _ = self.index_id
+
+    @cached_property
+    def roles(self) -> Roles:
+        own = self.spec.roles(self.index_params, self.answer_params)
+        return with_roles(own, [one.roles for one in self.routed])
+
+    @cached_property
+    def index_id(self) -> str:
+        """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
+        models, weights = self.identity["models"], self.spec.own_weights(self.index_params)
+        return short_digest(
+            {
+                "kind": self.spec.stored_index_kind,
+                "corpus": self.corpus_digest,
+                "params": self.identity["system"]["index"],
+                "models": {role: models[role] for role in sorted(self.roles.index) if role in models},
+                "seed": self.identity["seed"],
+                **({"weights": weights} if weights else {}),
+                **({"routed": sorted({one.index_id for one in self.routed})} if self.routed else {}),
+            }
+        )
 
     @property
     def systems(self) -> "list[Configuration]":
@@ -210,7 +234,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         spec=spec,
         index_params=index_params,
         answer_params=answer_params,
-        roles=roles,
         generator=generator,
         embedder=embedder,
         answer_style=style,
@@ -218,7 +241,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name_in_runs}--{system}--{short_digest(identity)}",
-        index_id=index_id_of(spec, index_params, roles, documents_digest, identity, routed),
         routed=routed,
     )
 
@@ -226,29 +248,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
 def _generates(models: Mapping[str, Mapping[str, Any]]) -> bool:
     """`models`: role -> identity."""
     return bool(models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL)
-
-
-def index_id_of(
-    spec: SystemSpec,
-    params: Params,
-    roles: Roles,
-    corpus_digest: str,
-    identity: Mapping[str, Any],
-    routed: Sequence[Configuration] = (),
-) -> str:
-    """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
-    models, weights = identity["models"], spec.own_weights(params)
-    return short_digest(
-        {
-            "kind": spec.stored_index_kind,
-            "corpus": corpus_digest,
-            "params": identity["system"]["index"],
-            "models": {role: models[role] for role in sorted(roles.index) if role in models},
-            "seed": identity["seed"],
-            **({"weights": weights} if weights else {}),
-            **({"routed": sorted({one.index_id for one in routed})} if routed else {}),
-        }
-    )
 
 
 def models_of(

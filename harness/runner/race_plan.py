@@ -19,7 +19,9 @@ class PlannedRace:
 
     cells: tuple[Cell, ...]
     """Without baselines."""
+    evaluation: EvaluationPlan
     evaluator: PlannedEvaluator
+    """The one of `evaluation` that scores the answers."""
     measure: Measure
     rules: RaceRules
 
@@ -44,7 +46,7 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
         what = f"'{measure.name}' has no known bounds, and the tests of a race need them"
         raise ConfigError(what, f"choose another metric: {_able(plan)}")
     rules = RaceRules(margin, config.race.alpha, span, measure.higher_is_better, lowest)
-    return PlannedRace(racing, evaluator, measure, rules)
+    return PlannedRace(racing, plan, evaluator, measure, rules)
 
 
 def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:

@@ -45,12 +45,6 @@ def runs(here: CommandLineHere, serve: Any) -> Runs:
 N_QUERIES = 8
 
 
-def test_recursive_retrieves_from_the_index_that_naive_built(runs: Runs) -> None:
-    naive, _, _ = runs("naive")
-    _, index, _ = runs("recursive")
-    assert index.reused_from == index.built_by == naive.run_id
-
-
 def test_a_graph_is_paid_once_for_other_answers_and_for_community_and_again_for_another_model(runs: Runs) -> None:
     kg, paid, asked = runs("kg")
     assert paid.stats.chunks is not None

@@ -41,6 +41,7 @@ class Nasty:
         (self.runtime.index_dir / "n").write_text(str(len(corpus)))
         return IndexStats(documents=len(corpus))
     async def load(self):
+        self.has_loaded = True
         if self.deed == "die_in_load":
             os._exit(9)
     async def answer(self, query):
@@ -58,7 +59,8 @@ class Nasty:
                 os.abort()
         return Prediction(answer="fine")
     def close(self):
-        pass
+        if self.deed == "break_close" and hasattr(self, "has_loaded"):
+            raise RuntimeError("no end today")
 
 SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles=NO_ROLE, answer_roles=NO_ROLE)
 """
@@ -131,6 +133,12 @@ def test_a_system_that_fails_outside_queries_fails(nasty: CommandLineHere, deed:
     made = run_nasty(nasty, deed)
     assert (made["status"], made["n_ok"], made["rc"]) == ("failed", 0, 3)
     assert reason in made["stderr"]
+
+
+def test_a_system_that_fails_to_close_has_answered_all_the_same(nasty: CommandLineHere) -> None:
+    made = run_nasty(nasty, "break_close")
+    assert (made["status"], made["n_ok"]) == ("done", 8)
+    assert "could not be closed: RuntimeError: no end today" in made["stderr"]
 
 
 # A process that is suspended does not work: its queries have no latency and miss no time limit.

@@ -1,16 +1,14 @@
 """Runs without worker processes."""
 
 import asyncio
-import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import Any
 from unittest.mock import patch
 
 from harness.core.records import Phase
-from harness.runner.executing.messages import AnswerTurn, Event, Job, SystemFailed, read_event
-from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
+from harness.runner.executing.messages import Event, Job, NoMoreTurns, Turn, read_event
+from harness.runner.executing.worker import Worker, failure_of
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
 
 
@@ -22,23 +20,18 @@ class WorkersHere:
         self._phases = phases
 
     def __enter__(self) -> None:
-        in_a_process, phases = Supervisor.run, self._phases
+        in_a_process, phases = Supervisor.turn, self._phases
 
-        def run(supervisor: Supervisor) -> WorkerEnd:
+        def turn(supervisor: Supervisor, turn: Turn) -> WorkerEnd:
             job = supervisor._job
             is_here = not phases or (isinstance(job, Job) and job.phase in phases)
-            return _work_here(supervisor) if is_here else in_a_process(supervisor)
+            return _turn_here(supervisor, turn) if is_here else in_a_process(supervisor, turn)
 
-        self._patches: list[Any] = [
-            patch.object(Supervisor, "run", run),
-            patch.object(Supervisor, "turn", _turn_here),
-        ]
-        for one in self._patches:
-            one.start()
+        self._patch = patch.object(Supervisor, "turn", turn)
+        self._patch.start()
 
     def __exit__(self, *_: object) -> None:
-        for one in self._patches:
-            one.stop()
+        self._patch.stop()
 
 
 class _Events:
@@ -54,14 +47,17 @@ class _Events:
         """Nothing is buffered."""
 
 
-def _work_here(self: Supervisor) -> WorkerEnd:
-    """`Supervisor.run` without a process."""
+def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:
+    """`Supervisor.turn` without a process: each turn is a separate worker."""
+    self._outcome = WorkerEnd(completed=False)
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            asyncio.run(_worked(Worker(self._job, _Events(self._handle))))  # type: ignore[arg-type]
+            worker = Worker(self._job, _Events(self._handle))  # type: ignore[arg-type]
+            for message in (turn, NoMoreTurns()):
+                worker.handle(message)
+            asyncio.run(_worked(worker))
     except Exception as error:
-        known = _first_harness_error(error)
-        self._handle(_event_of(known) if known else SystemFailed(what=traceback.format_exc()[-3000:]))
+        self._handle(failure_of(error))
     return self._worker_end(0)
 
 
@@ -73,10 +69,3 @@ async def _worked(worker: Worker) -> None:
         for transport in [*asyncio.get_running_loop()._transports.values()]:  # type: ignore[attr-defined]
             transport.abort()
         await asyncio.sleep(0)
-
-
-def _turn_here(self: Supervisor, turn: AnswerTurn) -> WorkerEnd:
-    """`Supervisor.turn` without a process: each turn is a separate worker."""
-    self._outcome = WorkerEnd(completed=False)
-    self._job = self._job.model_copy(update={"todo": turn.todo, "allowance": turn.allowance})
-    return _work_here(self)

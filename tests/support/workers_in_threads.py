@@ -5,19 +5,18 @@ import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from harness.core.errors import HarnessError
 from harness.extensions.ray.remote_worker import Received, WorkerLost
 from harness.runner.executing.messages import (
     Event,
     JobWorker,
+    NoMoreTurns,
     QueryStarted,
     QueryTask,
-    SystemFailed,
     WorkerMessage,
     read_event,
     read_message_to_worker,
 )
-from harness.runner.executing.worker import _event_of, _first_harness_error, read_job, worker_of
+from harness.runner.executing.worker import failure_of, read_job, worker_of
 
 _NOTHING = Received()
 
@@ -60,6 +59,8 @@ class WorkerInThread:
 
     def close(self) -> None:
         self.is_killed = True
+        if self._worker is not None:
+            self._worker.handle(NoMoreTurns())  # Else its thread would wait for ever.
 
     def lose(self) -> None:
         self.is_lost = True
@@ -91,9 +92,7 @@ class WorkerInThread:
         self._said.put(0)
 
     def _end_badly(self, error: BaseException) -> None:
-        known = _first_harness_error(error)
-        event = _event_of(known) if isinstance(known, HarnessError) else SystemFailed(what=str(error))
-        self._said.put(event.model_dump_json().encode() + b"\n")
+        self._said.put(failure_of(error).model_dump_json().encode() + b"\n")
 
     def _check(self) -> None:
         if self.is_lost:

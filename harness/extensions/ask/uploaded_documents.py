@@ -13,7 +13,6 @@ from harness.core.errors import ConfigError
 from harness.core.records import Phase
 from harness.datasets.folder.reading import KINDS
 from harness.runner.executing.execute import RunContext, build_index
-from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution, OnEvent
 from harness.runner.executing.worker_supervisor import Supervisor
 from harness.runner.plan import plan_cells
@@ -102,8 +101,8 @@ def index_documents(
     """
 
     class Stoppable(Execution):
-        def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
-            supervisor = super().supervisor(phase, todo, on_event)
+        def supervisor(self, phase: Phase, on_event: OnEvent) -> Supervisor:
+            supervisor = super().supervisor(phase, on_event)
             started(supervisor)
             return supervisor
 

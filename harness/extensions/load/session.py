@@ -39,7 +39,7 @@ from harness.models.metering import Meter, covered_s
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.costs import usage_together
-from harness.runner.executing.phases import servers_of
+from harness.runner.executing.jobs import servers_of
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.live_run_check import LiveRun, live_run, run_named
 from harness.runner.live_system import LiveSystem, open_live

@@ -273,7 +273,7 @@ def measure_sensitivity(
     swept = []
     if not evaluation.stopped:
         # Scores of an earlier command are ignored if the evaluator refused now.
-        refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
+        refused = {name for outcome in evaluation.outcomes for name, _ in outcome.refusals}
         effects = swap_effects(swapped, _measures([one for one in planned if one.spec.name not in refused]))
         if not effects:
             notes.append("no measure has a value for the original answers: nothing can be compared")

@@ -69,7 +69,7 @@ def score_and_print(
     values = card_values(human, measures, computed_values(run), plan.models)
     if values.measures:
         write_and_print(build_card(values), out or results / "validity" / values.name, as_json=as_json)
-    code = conclude(((outcome, config),))
+    code = conclude([outcome])
     return say_stopped(outcome.stopped, spending, "judgements are unfinished") if outcome.stopped else code
 
 

@@ -19,7 +19,6 @@ from harness.extensions.ray.worker_pool import RemoteReaders, WorkerPool, WorkQu
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
-from harness.models.transport import CallContext
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import (
     AnswerTurn,
@@ -28,10 +27,12 @@ from harness.runner.executing.messages import (
     Progress,
     QueryFinished,
     QueryTask,
+    Turn,
 )
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.remote_workers import RULES
 from harness.runner.executing.resources import Sampler
+from harness.runner.executing.system_loader import open_calls
 from harness.runner.executing.worker_supervisor import (
     LaunchWorker,
     Supervisor,
@@ -41,7 +42,7 @@ from harness.runner.executing.worker_supervisor import (
     start_process,
 )
 from harness.runner.plan import Cell
-from harness.store import Dialects, IndexDir, Journal
+from harness.store import IndexDir
 
 _MOST_LOST = 5  # Consecutive workers that may be lost before any of them answers a query.
 
@@ -89,22 +90,14 @@ class SpreadExecution(Execution):
     workers: WorkerPool
     launch: LaunchWorker = start_process
 
-    def answer(self, todo: Sequence[QueryTask]) -> None:
+    def answer(self, todo: Sequence[QueryTask], progress: ProgressCounter) -> None:
         """Answer `todo` in shards; other workers take over what a lost one had not answered."""
-        if not todo:
-            return
-        expected = self.cell.n_answers
-        with (
-            self.index_in_use(),
-            self.reporter.bar(f"{self.cell.spec.name}: answer") as bar,
-            self.workers.serving(partial(self._call_server, "answer")) as (_, launch),
-        ):
-            progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)
+        with self.workers.serving(partial(self._call_server, "answer")) as (_, launch):
             shards = _Shards(replace(self, launch=launch), todo, progress)
             self.run.keep_cluster_info(shards.n_workers)
             shards.run()
 
-    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
+    def supervisor(self, phase: Phase, on_event: OnEvent) -> Supervisor:
         """The same; events report what all workers have spent."""
         self.workers.check()
         self.spending.check_time()
@@ -116,7 +109,7 @@ class SpreadExecution(Execution):
 
         environment = WorkerEnvironment(self.run.log_path, Sampler(), self.lock_fd, self.launch)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
-        job = self.job(phase, todo)
+        job = self.job(phase)
         # Calls, servers and costs are handled by this process.
         here: dict[str, object] = {
             "server": None,
@@ -132,16 +125,15 @@ class SpreadExecution(Execution):
                 results=str(self.results.resolve()),
                 limits=self.cell.config.limits,
                 key_names=secret_names(),
-                texts="",
             )
             environment = WorkerEnvironment(self.run.log_path, Sampler(), -1, launch)
             with RemoteReaders(self.workers, job, environment, self.reporter.warn) as readers:
                 server.serve(RULES, readers)
                 return Execution._build(replace(self, launch=launch), index)
 
-    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
+    def only_turn(self, phase: Phase, turn: Turn, on_event: OnEvent) -> WorkerEnd:
         for _ in range(_MOST_LOST):
-            outcome = super()._supervise(phase, todo, on_event)
+            outcome = super().only_turn(phase, turn, on_event)
             if not outcome.is_lost:
                 return outcome
             self.reporter.warn(f"{self.run.run_id}: {outcome.death}; another worker continues")
@@ -150,23 +142,14 @@ class SpreadExecution(Execution):
 
     def _call_server(self, phase: Phase, loop: AbstractEventLoop) -> RemoteCallServer:
         """Makes the model calls of a phase's workers, with the models, servers, prices and journal of this run."""
-        job, builds = self.job(phase, ()), phase == "index"
-        path = IndexDir(self.results, job.index_id).journal_path if builds else self.run.journal_path
-        call_context = CallContext(
-            Journal(
-                path,
-                payer=job.run_id,
-                shared=builds,
-                tell=lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
-            ),
-            job.servers if builds else {},
-            dialects=Dialects.under(self.results),
-            begun_in=self.run.dialects(),
-            noted=self.run.keep_dialect,
+        job = self.job(phase)
+        call_context = open_calls(
+            job,
             budget=self.workers.budget,
+            say=lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
+            warn=lambda line: self.reporter.warn(f"{self.run.run_id}: {line}"),
             prices=job.prices,
             limiters=self.workers.limiters,
-            say=lambda line: self.reporter.say(f"{self.run.run_id}: {line}"),
         )
         # Encoders run in the worker itself.
         models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
@@ -210,9 +193,9 @@ class _Shards:
         try:
             while shard := self._queue.take():
                 if worker is None or not worker.is_waiting:
-                    worker = self._execution.supervisor("answer", shard, self._on_event)
+                    worker = self._execution.supervisor("answer", self._on_event)
                 outcome = worker.turn(AnswerTurn(todo=tuple(shard)))
-                n_lost = n_lost + 1 if outcome.is_lost and not outcome.n_finished else 0
+                n_lost = n_lost + 1 if outcome.is_lost and not outcome.has_answered else 0
                 self._settle(shard, outcome, n_lost)
             if worker is not None:
                 worker.leave()
@@ -239,7 +222,7 @@ class _Shards:
         left = self._left(shard)
         if outcome.completed and left:
             raise SystemBroken("its process ended before every query was answered")
-        if outcome.death and not outcome.is_lost and not outcome.in_flight and not outcome.n_finished:
+        if outcome.death and not outcome.is_lost and not outcome.in_flight and not outcome.has_answered:
             raise SystemBroken(f"{outcome.death} before its first query")
         under_way = [one for one in outcome.in_flight if one in left]
         if outcome.is_lost:
@@ -256,7 +239,7 @@ class _Shards:
             return [one for one in shard if one not in self._answered]
 
     def _try_by_itself(self, suspect: QueryTask) -> None:
-        outcome = self._execution.supervisor("answer", [suspect], self._on_event).run()
+        outcome = self._execution.supervisor("answer", self._on_event).only_turn(AnswerTurn(todo=(suspect,)))
         self._execution.workers.check()
         if self._left([suspect]):
             if outcome.is_lost and not self._answered:

@@ -59,7 +59,6 @@ class SpreadScoring:
             results=str(self.results.resolve()),
             limits=LimitsConfig(),
             key_names=secret_names(),
-            of_run="",
             evaluator=planned.spec.name,
             version=planned.spec.version,
             params=planned.params.model_dump(mode="json"),

@@ -228,7 +228,7 @@ class RemoteReaders:
     def __init__(
         self, workers: WorkerPool, job: ExtractionJob, environment: WorkerEnvironment, warn: Callable[[str], None]
     ) -> None:
-        """`job`: the first message for each worker, without its texts."""
+        """`job`: the first message for each worker."""
         self._workers, self._job, self._environment, self._warn = workers, job, environment, warn
         self._idle: list[_Reader] = []
         self._busy: set[_Reader] = set()

@@ -70,7 +70,7 @@ def reproduce(
         page = write_paper(found, made, published, runs, out)
     if not quiet:
         print_made(made, page, models)
-    code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
+    code = conclude([bench.outcome for bench in benches if bench.outcome])
     if last.stopped:
         raise typer.Exit(say_stopped(last.stopped, last.spending, last.progress))
     is_incomplete = any(one.why_not for one in made) or any(bench.failed for bench in benches)

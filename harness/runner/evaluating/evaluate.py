@@ -50,10 +50,6 @@ def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
     return bool(planned.spec.roles or planned.weights)
 
 
-def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
-    """A `RemoteScoring` that leaves all scoring to this process."""
-
-
 @dataclass(frozen=True)
 class LocalScoring:
     scorer: Scorer
@@ -104,11 +100,28 @@ class EvaluationOutcome:
     evaluated: tuple[Evaluated, ...]
     refusals: tuple[tuple[str, HarnessError], ...]
     """Evaluators that could not run at all, with the reason; the others continued."""
+    failure_tolerance: float
 
     @property
     def stopped(self) -> BudgetExhausted | None:
         """The budget limit that was reached; the evaluators it stopped have written nothing for that run."""
         return next((error for _, error in self.refusals if isinstance(error, BudgetExhausted)), None)
+
+    @property
+    def refused(self) -> HarnessError | None:
+        """The error of the first evaluator that could not run. A budget stop does not count."""
+        return next((error for _, error in self.refusals if not isinstance(error, BudgetExhausted)), None)
+
+    @property
+    def troubles(self) -> list[str]:
+        """One line per evaluator and run with more failed scores than are tolerated."""
+        lines = []
+        for one in self.evaluated:
+            total = one.n_counted + one.n_failed
+            if one.n_failed and one.n_failed / total > self.failure_tolerance:
+                what = f"{one.evaluator} has no value for {one.n_failed:,} of {total:,} scores"
+                lines.append(f"{one.run.run_id}: {what} ({one.reason})")
+        return lines
 
 
 def evaluate_runs(
@@ -117,7 +130,7 @@ def evaluate_runs(
     results: Path,
     reporter: Reporter,
     spending: BudgetTracker | None = None,
-    elsewhere: RemoteScoring = no_executor,
+    elsewhere: RemoteScoring | None = None,
     *,
     keep_final: bool = False,
 ) -> EvaluationOutcome:
@@ -143,7 +156,7 @@ class _Evaluation:
     reporter: Reporter
     spending: BudgetTracker
     budget: Budget
-    elsewhere: RemoteScoring
+    elsewhere: RemoteScoring | None
     keep_final: bool
 
     async def run(self, folder: Path) -> EvaluationOutcome:
@@ -159,10 +172,17 @@ class _Evaluation:
                         refusals.append((planned.spec.name, error))
             finally:
                 await models.disconnect()
-        return EvaluationOutcome(tuple(evaluated), tuple(refusals))
+        return EvaluationOutcome(tuple(evaluated), tuple(refusals), self.plan.failure_tolerance)
+
+    def _is_final(self, run: RunDir, planned: PlannedEvaluator) -> bool:
+        """Whether an evaluator without a model has scored these records in the same way, without failures."""
+        checksum = run.records_checksum()
+        if not checksum or planned.spec.roles:
+            return False
+        return any(one.records == checksum and self.plan.would_make(planned, one) for one in run.evaluations())
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
-        runs = [run for run in self.runs if not (self.keep_final and _is_final(run, planned))]
+        runs = [run for run in self.runs if not (self.keep_final and self._is_final(run, planned))]
         if not runs:
             return []
         found: list[Evaluated] = []
@@ -183,7 +203,7 @@ class _Evaluation:
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
-        if there := self.elsewhere(planned, models, tell):
+        if self.elsewhere and (there := self.elsewhere(planned, models, tell)):
             with there as scoring:
                 yield scoring
             return
@@ -222,15 +242,3 @@ class _Evaluation:
             twins={measure.name: measure.twin_of for measure in planned.measures if measure.twin_of},
             cost=cost,
         )
-
-
-def _is_final(run: RunDir, planned: PlannedEvaluator) -> bool:
-    """Whether the evaluator, which uses no model, has scored these records in the same way without failures."""
-    checksum = run.records_checksum()
-    if not checksum or planned.spec.roles:
-        return False
-    params = planned.params.model_dump(mode="json")
-    way = (planned.spec.name, planned.spec.version, params, planned.weights, checksum)
-    return any(
-        way == (one.evaluator, one.version, one.params, one.weights, one.records) for one in run.evaluations()
-    )

@@ -35,21 +35,26 @@ SCOPE = "judge"
 
 
 class OpenedModels:
-    """The judge and the embedder, called by this process or by the one that started it. `stack` closes them."""
+    """The judge and the embedder of a worker whose calls another process makes. `stack` closes them."""
 
-    def __init__(self, judge: JudgeConfig, embedder: EmbedderConfig, stack: ExitStack, concurrency: int) -> None:
-        """`concurrency`: the number of judgements to run in parallel."""
+    def __init__(
+        self,
+        judge: JudgeConfig,
+        embedder: EmbedderConfig,
+        stack: ExitStack,
+        concurrency: int,
+        call_context: Callable[[], AnyCallContext],
+    ) -> None:
+        """`concurrency`: the number of judgements to run in parallel. `call_context` is called for each model: if
+        one server is down, calls to the other continue.
+        """
         self._judge_config, self._embedder_config, self._stack = judge, embedder, stack
-        self.concurrency = concurrency
+        self.concurrency, self._call_context = concurrency, call_context
         self._payer = ""
         self._connected: list[OpenAIChat | CachedEmbedder] = []
 
-    def _call_context(self) -> AnyCallContext:
-        """One for each model: if one server is down, calls to the other continue."""
-        raise NotImplementedError
-
     def check_time(self) -> None:
-        """BudgetExhausted if the time is over. In a remote worker, another process checks that."""
+        """BudgetExhausted if the time is over. Of a remote worker, another process checks that."""
 
     def _fetch(self, config: ModelConfig) -> None:
         """Download the weights, if any, with a progress bar. Loading them later would show none."""
@@ -97,7 +102,7 @@ class OpenedModels:
 
 
 class JournaledModels(OpenedModels):
-    """Models with one shared journal in `folder`. Servers of local models are started there when needed."""
+    """Models that this process calls, with one shared journal in `folder`, where servers of local models log."""
 
     cut_at: float | None = None
     """By when a server must have started, by `time.monotonic`."""
@@ -115,7 +120,8 @@ class JournaledModels(OpenedModels):
         dialects: Dialects,
     ) -> None:
         # As many as the judge's server has slots, or as its config allows.
-        super().__init__(judge, embedder, stack, provider_of(judge).parallel(judge))
+        concurrency = provider_of(judge).parallel(judge)
+        super().__init__(judge, embedder, stack, concurrency, lambda: self._context_of(self._journal))
         self._identities, self._folder, self._reporter = identities, folder, reporter
         self.budget, self._dialects = budget, dialects
         self._left_out: dict[str, list[str]] = {}
@@ -157,9 +163,9 @@ class JournaledModels(OpenedModels):
         self._journals.append(Journal(path, payer=self._payer, shared=True, tell=self._reporter.warn))
         return self._journals[-1]
 
-    def _call_context(self, journal: Journal | None = None) -> CallContext:
+    def _context_of(self, journal: Journal) -> CallContext:
         return CallContext(
-            journal or self._journal,
+            journal,
             server_digests(self._identities),
             dialects=self._dialects,
             noted=self._note,
@@ -201,7 +207,7 @@ class EvaluationModels(JournaledModels):
         """Makes their calls for remote workers, in `loop`; closed by the caller. `server`: the judge's."""
         models = (self._judge_config, self._embedder_config)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
-        call_context = self._call_context(self._opened_journal())
+        call_context = self._context_of(self._opened_journal())
         return RemoteCallServer(call_context, called, {self._judge_config.role: server} if server else {}, loop)
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:

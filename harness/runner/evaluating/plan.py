@@ -39,6 +39,8 @@ class EvaluationPlan:
     embedder: JudgeEmbedderConfig
     models: dict[str, dict[str, Any]]
     """Role -> identity, for all models that these evaluators call."""
+    failure_tolerance: float = 0.0
+    """Share of failed scores above which an evaluation of a run is in trouble."""
 
     def models_of(self, planned: PlannedEvaluator) -> dict[str, dict[str, Any]]:
         """Role -> identity, for the models that this evaluator calls."""
@@ -80,7 +82,7 @@ def plan_evaluation(config: BenchConfig) -> EvaluationPlan:
             raise ConfigError(what, "choose a provider, or remove these evaluators")
         if asking:
             models[model.role] = model_identity(model)
-    return EvaluationPlan(evaluators, judge, embedder, models)
+    return EvaluationPlan(evaluators, judge, embedder, models, config.runner.failure_tolerance)
 
 
 def check_packages(plan: EvaluationPlan) -> None:

@@ -1,30 +1,28 @@
 """Runs one configuration (`Cell`), or resumes it where it stopped, until its run is done."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.config import GeneratorConfig, ModelConfig
+from harness.config import ModelConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.page_and_section import has_places
 from harness.core.records import RaceRecord
-from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
 from harness.models.llama_server import LocalServer
-from harness.models.providers import check_reachable, provider_of
-from harness.protocols import BY_GENERATOR, Role
+from harness.protocols import Role
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.dataset_loading import describe_dataset
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import Execution
+from harness.runner.executing.phases import Execution, ProgressCounter
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
-from harness.runner.model_preflight import fetch_files, fetch_weights
-from harness.runner.plan import Cell, Configuration, index_dirs, is_indexed, is_whole, models_left
+from harness.runner.model_preflight import check_needs, fetch_models, model_server
+from harness.runner.plan import Cell, index_dirs, is_indexed, is_whole
 from harness.runner.progress import Reporter
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, RunFile, sample_rows
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, sample_rows
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -51,11 +49,14 @@ def build_manifest(cell: Cell) -> Manifest:
     )
 
 
+Status = Literal["done", "failed", "stopped"]
+"""stopped: the budget is exhausted; the run can be resumed."""
+
+
 @dataclass(frozen=True)
 class CellResult:
     run: RunDir
-    status: Literal["done", "failed", "stopped"]
-    """stopped: the budget is exhausted; the run can be resumed."""
+    status: Status
     n_ok: int
     n_error: int
     reason: str = ""
@@ -66,17 +67,12 @@ class CellResult:
     ended_by: BudgetExhausted | None = None
     """The limit that closed the run early, in an interleaved schedule."""
 
-
-@dataclass(frozen=True)
-class RerunOptions:
-    failed: bool = False
-    index: bool = False
-    """If the run has no index yet, build it without anything that an earlier build left behind, so that its time
-    is measured. No other run may answer from that index meanwhile.
-    """
-
-
-NO_RERUN = RerunOptions()
+    @property
+    def trouble(self) -> str:
+        """Why it failed, or how many of its queries did."""
+        if self.status == "failed":
+            return f"{self.run.run_id} failed: {self.reason}"
+        return f"{self.run.run_id}: {self.n_error:,} of {self.n_ok + self.n_error:,} queries failed"
 
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
@@ -91,20 +87,24 @@ class RunContext:
     reporter: Reporter
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
     """Stops a run before a budget is exceeded."""
-    rerun: RerunOptions = NO_RERUN
+    retry_failed: bool = False
+    fresh_index: bool = False
+    """If a run has no index yet, build it without anything that an earlier build left behind, so that its time is
+    measured. No other run may answer from that index meanwhile.
+    """
     make: Callable[..., Execution] = Execution
 
-    def execution(self, cell: Cell, run: RunDir, lock_fd: int, server: LocalServer | None = None) -> Execution:
-        """The phases of a run whose lock is held; `server`: the model server that was started for it."""
+    def locked(self, cell: Cell, stack: ExitStack) -> Execution:
+        """The run of a configuration, created or opened. Its lock is held until `stack` is closed."""
+        run = open_run(cell, self.results, self.reporter.warn)
         return self.make(
             cell=cell,
             run=run,
             results=self.results,
             reporter=self.reporter,
             spending=self.spending,
-            lock_fd=lock_fd,
-            server=server,
-            fresh_index=self.rerun.index,
+            lock_fd=stack.enter_context(run.exclusive()),
+            fresh_index=self.fresh_index,
         )
 
 
@@ -113,73 +113,126 @@ def run_cell(cell: Cell, context: RunContext) -> CellResult:
 
     A finished run is not changed, unless its failed queries are retried.
     """
-    run = open_run(cell, context.results, context.reporter.warn)
-    with run.exclusive() as lock_fd:
-        todo = begin(cell, run, context)
-        if todo is None:
-            return result_of(run)
+    with ExitStack() as stack:
+        return Schedule([cell], context, stack).run()[0]
+
+
+class Schedule:
+    """Runs that are open at the same time. Each answers all of its queries in one turn (see also `InTurns`)."""
+
+    def __init__(self, cells: Sequence[Cell], context: RunContext, stack: ExitStack) -> None:
+        """Open the runs; `stack` closes them."""
+        self._stack, self._reporter, self._spending = stack, context.reporter, context.spending
+        self._servers: dict[str, LocalServer | None] = {}
+        self._executions = [begin(cell, context, stack) for cell in cells]
+
+    def run(self) -> list[CellResult]:
+        """One result each, in their order."""
+        stopped = None
         try:
-            if todo or run.index() is None:
-                if todo:
-                    context.spending.check()
-                models = prepare(cell, run, context)
-                with model_server(models.get("generator"), run.path) as server:
-                    execution = context.execution(cell, run, lock_fd, server)
-                    execution.ensure_index()
-                    execution.answer(todo)
-        except SystemBroken as broken:
-            return broken_result(run, broken)
+            for execution in self._executions:
+                if self._is_needed(execution):
+                    self._build(execution)
+            self._answer()
         except BudgetExhausted as exhausted:
-            run.cut_torn_line()
-            return replace(result_of(run), status="stopped", stopped=exhausted)
-        return close_run(cell, run)
+            stopped = exhausted
+        for execution in self._executions:
+            execution.run.cut_torn_line()
+        return self._results(stopped)
+
+    def _is_needed(self, execution: Execution) -> bool:
+        """Whether something is left to do for a run."""
+        return bool(execution.todo) or not (execution.is_finished or execution.run.index())
+
+    def _build(self, execution: Execution) -> None:
+        """Build its index, and start its model server unless another run already uses the same one."""
+        if execution.todo:
+            self._spending.check()
+        model = prepare(execution).get("generator")
+        key = model.model_dump_json() if model else ""
+        if key not in self._servers:
+            self._servers[key] = self._stack.enter_context(model_server(model, execution.run.path))
+        execution.server = self._servers[key]
+        try:
+            execution.ensure_index()
+        except SystemBroken as broken:
+            self._drop(execution, broken)
+
+    def _answer(self) -> None:
+        answering = [one for one in self._executions if one.todo and not one.broken and self._is_needed(one)]
+        if not answering:
+            return
+        left = sum(len(execution.todo) for execution in answering)
+        expected = sum(execution.cell.n_answers for execution in answering)
+        with ExitStack() as using:
+            for execution in answering:
+                using.enter_context(execution.index_in_use())
+            label = f"answer, {len(answering)} systems in turns"
+            if len(answering) == 1:
+                label = f"{answering[0].cell.spec.name}: answer"
+            bar = using.enter_context(self._reporter.bar(label))
+            for execution in answering:
+                using.callback(execution.end)
+            progress = ProgressCounter(bar, self._spending, expected - left, expected)
+            for execution, todo in self._turns(answering):
+                try:
+                    execution.answer(todo, progress)
+                except SystemBroken as broken:
+                    execution.end()
+                    self._drop(execution, broken)
+            for execution in answering:
+                execution.leave()
+
+    def _turns(self, answering: Sequence[Execution]) -> Iterator[tuple[Execution, list[QueryTask]]]:
+        for execution in answering:
+            yield execution, execution.todo
+
+    def _drop(self, execution: Execution, broken: SystemBroken) -> None:
+        """Give a run no more turns."""
+        execution.broken = f"{broken}; its log is {execution.run.log_path}"
+
+    def _results(self, stopped: BudgetExhausted | None) -> list[CellResult]:
+        """Of all runs; those that are done are closed."""
+        return [
+            result_of(one.run, one.broken, stopped)
+            if one.broken or stopped or one.is_finished
+            else close_run(one.cell, one.run)
+            for one in self._executions
+        ]
 
 
-def build_index(cell: Cell, context: RunContext) -> RunDir:
-    """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
-    run = open_run(cell, context.results, context.reporter.warn)
-    with run.exclusive() as lock_fd:
-        if run.index() is None or not is_indexed(cell, context.results):
-            models = prepare(cell, run, context)
-            reading = models.get("generator") if "generator" in cell.roles.index else None
-            with model_server(reading, run.path) as server:
-                context.execution(cell, run, lock_fd, server).ensure_index()
-    return run
-
-
-def begin(cell: Cell, run: RunDir, context: RunContext) -> list[QueryTask] | None:
-    """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
-    rerun = context.rerun
+def begin(cell: Cell, context: RunContext, stack: ExitStack) -> Execution:
+    """The run, repaired and reopened, with its remaining queries. One that is finished stays as it is, unless its
+    failed queries are retried. Its lock is held until `stack` is closed.
+    """
+    execution = context.locked(cell, stack)
+    run = execution.run
     for line in run.remove_damaged():
         context.reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
-    if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
-        return None
+    execution.is_finished = is_whole(cell, run) and not (
+        context.retry_failed and _remaining_queries(cell, run, retry_failed=True)
+    )
+    if execution.is_finished:
+        return execution
     # A run that was closed early has answers beyond those over which it was closed.
     run.reopen()
-    if rerun.index and run.index() is None:
+    if context.fresh_index and run.index() is None:
         for index in index_dirs(cell, context.results):
             index.forget()
-    return _remaining_queries(cell, run, retry_failed=rerun.failed)
+    execution.todo = _remaining_queries(cell, run, retry_failed=context.retry_failed)
+    return execution
 
 
-def prepare(cell: Cell, run: RunDir, context: RunContext) -> dict[Role, ModelConfig]:
+def prepare(execution: Execution) -> dict[Role, ModelConfig]:
     """Repair indexes, check requirements, download weights. Returns the models that are still needed."""
-    for index in index_dirs(cell, context.results):
+    cell, results, reporter = execution.cell, execution.results, execution.reporter
+    for index in index_dirs(cell, results):
         for line in index.remove_damaged():
-            context.reporter.warn(f"{run.run_id}: {line}")
-    check_needs(cell, context.results)
-    return fetch_models(cell, context.results, context.reporter)
-
-
-def fetch_models(configuration: Configuration, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
-    """Download the weights of the models that are still needed; returns these models."""
-    models = models_left(configuration, results)
-    fetch_weights(reporter, *models.values())
-    for one in configuration.systems:
-        fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
-    return models
+            reporter.warn(f"{execution.run.run_id}: {line}")
+    check_needs(cell, results)
+    return fetch_models(cell, results, reporter)
 
 
 def close_run(
@@ -201,26 +254,9 @@ def close_run(
     return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
 
 
-def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
-    return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
-
-
-def check_needs(configuration: Configuration, results: Path) -> None:
-    """HarnessError if a server, package or weight file that is still needed is missing. Makes no paid call."""
-    for one in configuration.systems:
-        if one.spec.preflight:
-            one.spec.preflight(one.index_params, one.answer_params)
-        if reranker := one.spec.own_reranker(one.answer_params):
-            check_reranker(reranker)
-        if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
-            check_entailment(str(entailment))
-    for model in models_left(configuration, results).values():
-        check_reachable(model)
-
-
 def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
     """The remaining queries in the order of the sample, one repeat after another."""
-    endings, todo = run.latest_attempts(), []
+    endings, todo = run.latest_attempts(), list[QueryTask]()
     for repeat in range(cell.config.repeats):
         for query in cell.dataset.queries:
             ending = endings.get((query.query_id, repeat))
@@ -230,15 +266,21 @@ def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Q
     return todo
 
 
-def result_of(run: RunDir) -> CellResult:
+def result_of(run: RunDir, failed: str = "", stopped: BudgetExhausted | None = None) -> CellResult:
+    """Of a run as it is, closed or open."""
     statuses = [ending.status for ending in run.latest_attempts().values()]
     n_ok = statuses.count("ok")
-    return CellResult(run, "done", n_ok, len(statuses) - n_ok)
+    status: Status = "failed" if failed else "stopped" if stopped else "done"
+    return CellResult(run, status, n_ok, len(statuses) - n_ok, failed, stopped)
 
 
-def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:
-    """The local server of a generator that needs one; it logs to `folder`."""
-    if not isinstance(model, GeneratorConfig):
-        return nullcontext()
-    serve = provider_of(model).serve
-    return serve(model, folder / RunFile.SERVER_LOG) if serve else nullcontext()
+def build_index(cell: Cell, context: RunContext) -> RunDir:
+    """The run with its index and no query answered, to ask its system others. Raises SystemBroken."""
+    with ExitStack() as stack:
+        execution = context.locked(cell, stack)
+        if execution.run.index() is None or not is_indexed(cell, context.results):
+            models = prepare(execution)
+            reading = models.get("generator") if "generator" in cell.roles.index else None
+            execution.server = stack.enter_context(model_server(reading, execution.run.path))
+            execution.ensure_index()
+    return execution.run

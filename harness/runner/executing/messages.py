@@ -2,8 +2,9 @@
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from queue import SimpleQueue
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -12,7 +13,6 @@ from harness.core.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord
 from harness.models.budget import Allowance, Amount
 from harness.models.llama_server import ServerAccess
 from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient
-from harness.protocols import Route
 from harness.statistics.prices import Price
 
 
@@ -26,11 +26,9 @@ class QueryTask(WorkerMessage):
     attempt: int
 
 
-class RoutedJob(WorkerMessage):
-    """A system to which the system of the job routes queries."""
-
-    route: Route
-    system_version: str
+class SystemJob(WorkerMessage):
+    name: str
+    version: str
     """The version of its spec when the run was planned."""
     index_id: str
     index_params: dict[str, object]
@@ -38,26 +36,21 @@ class RoutedJob(WorkerMessage):
 
 
 class WorkerJob(WorkerMessage):
-    """The first message to a worker, on its standard input."""
+    """The first message to a worker, on its standard input. Then turns follow, until `NoMoreTurns`."""
 
     results: str
     limits: LimitsConfig
     allowance: Allowance = Allowance()
-    todo: tuple[QueryTask, ...] = ()
     key_names: tuple[str, ...] = ()
     """Environment variables with API keys, which are removed from logs: see `harness.core.sanitize.keep_secret`.
     """
-    stays: bool = False
-    """After its job, the worker waits for turns, one line each, until `NoMoreTurns`."""
 
 
 class ScoringJob(WorkerJob):
     """Score answers with one evaluator on another machine. The worker reads runs, relays its model calls and sends
-    scores. `todo` names queries; all their repeats are scored.
+    scores.
     """
 
-    of_run: str
-    """The run directory with the answers to score."""
     evaluator: str
     version: str
     params: dict[str, object]
@@ -70,17 +63,14 @@ class ScoringJob(WorkerJob):
 class ExtractionJob(WorkerJob):
     """Extract triplets by rules, for an index that a worker on another machine builds."""
 
-    texts: str
-    """A `TextsToRead`, as JSON."""
-
 
 class Job(WorkerJob):
     phase: Phase
     run_id: str
-    index_id: str
+    system: SystemJob
+    routed: dict[str, SystemJob] = {}
+    """Route key -> a system to which it routes queries."""
     corpus_digest: str
-    system: str
-    system_version: str
     retrieves_only: bool = False
     generator: GeneratorConfig | None
     """None: this phase calls no generator."""
@@ -89,8 +79,6 @@ class Job(WorkerJob):
     answer_style: AnswerStyle
     server: ServerAccess | None
     """The server that was started for the generator, if any."""
-    index_params: dict[str, object]
-    answer_params: dict[str, object]
     seed: int
     servers: dict[str, str] = {}
     """Role -> digest of its model and server. It separates calls in the journal that all indexes share."""
@@ -98,7 +86,6 @@ class Job(WorkerJob):
     """Role -> price, if dollars are limited."""
     is_fresh: bool = False
     """The index is built only with calls and vectors that this run itself paid for."""
-    routed: tuple[RoutedJob, ...] = ()
     n_readers: int = 0
     """When indexing: maximum number of workers that extract triplets for it
     (`harness.extraction.remote_extraction`).
@@ -111,22 +98,31 @@ class Job(WorkerJob):
 AnyJob = Job | ScoringJob | ExtractionJob
 
 
+class IndexTurn(WorkerMessage):
+    """Build the index, close the system."""
+
+    kind: Literal["index"] = "index"
+
+
 class AnswerTurn(WorkerMessage):
     kind: Literal["answer"] = "answer"
     todo: tuple[QueryTask, ...]
-    allowance: Allowance = Allowance()
-    """What is left of the budget now; other workers may have spent some since the last turn."""
+    allowance: Allowance | None = None
+    """What is left of the budget now, if other workers may have spent some since the last turn."""
 
 
 class ScoringTurn(WorkerMessage):
     kind: Literal["score"] = "score"
     of_run: str
+    """The run directory with the answers to score."""
     todo: tuple[QueryTask, ...]
+    """Queries, of which all repeats are scored."""
 
 
 class ExtractionTurn(WorkerMessage):
     kind: Literal["extract"] = "extract"
     texts: str
+    """A `TextsToRead`, as JSON."""
 
 
 class NoMoreTurns(WorkerMessage):
@@ -142,7 +138,8 @@ class CallUpdated(WorkerMessage):
     update: CallUpdate
 
 
-Turn = AnswerTurn | ScoringTurn | ExtractionTurn
+Turn = IndexTurn | AnswerTurn | ScoringTurn | ExtractionTurn
+T = TypeVar("T", bound=Turn)
 ToWorker = Annotated[Turn | NoMoreTurns | CallUpdated, Field(discriminator="kind")]
 
 
@@ -160,27 +157,15 @@ class Progress(WorkerMessage):
 class OutputLine(WorkerMessage):
     kind: Literal["output"] = "output"
     line: str
-
-
-class WarningLine(WorkerMessage):
-    """A line that is shown even if output is quiet."""
-
-    kind: Literal["warning"] = "warning"
-    line: str
+    is_warning: bool = False
+    """It is shown even if output is quiet."""
 
 
 class QueryStarted(WorkerMessage):
     kind: Literal["query_started"] = "query_started"
     todo: QueryTask
-
-
-class TimeLimitExtended(WorkerMessage):
-    """The time limit of a query was paused."""
-
-    kind: Literal["time_limit_extended"] = "time_limit_extended"
-    todo: QueryTask
     left_s: float
-    """At least so many seconds are left."""
+    """At least so many seconds are left of its time limit. Sent again if that was paused."""
 
 
 class QueryFinished(WorkerMessage):
@@ -219,54 +204,34 @@ class CallRequested(WorkerMessage):
 
 
 class WaitingForTurn(WorkerMessage):
-    """A turn is finished; the worker stays for the next one."""
+    """A turn is finished; the worker waits for the next one."""
 
     kind: Literal["waiting_for_turn"] = "waiting_for_turn"
 
 
-class JobCompleted(WorkerMessage):
-    kind: Literal["job_completed"] = "job_completed"
+class WorkerFailed(WorkerMessage):
+    """The worker exits."""
 
-
-class BudgetReached(WorkerMessage):
-    """The worker exits, because the next call did not fit the budget."""
-
-    kind: Literal["budget_reached"] = "budget_reached"
+    kind: Literal["worker_failed"] = "worker_failed"
+    why: Literal["budget", "user", "system"]
+    """The next call did not fit the budget, or an error that the user can fix, or a bug of the system."""
     what: str
-    needed: Amount
-    """The upper bound of that call."""
+    fix: str = ""
+    needed: Amount = Amount()
+    """The upper bound of the call that did not fit."""
 
 
-class UserError(WorkerMessage):
-    """The worker exits because of an error that the user can fix."""
-
-    kind: Literal["user_error"] = "user_error"
-    what: str
-    fix: str
-
-
-class SystemFailed(WorkerMessage):
-    """The worker exits because of a bug of the system."""
-
-    kind: Literal["system_failed"] = "system_failed"
-    what: str
-
-
-JobFailed = BudgetReached | UserError | SystemFailed
 Event = Annotated[
     Progress
     | OutputLine
-    | WarningLine
     | QueryStarted
-    | TimeLimitExtended
     | QueryFinished
     | IndexBuilt
     | AnswersScored
     | TextsExtracted
     | CallRequested
     | WaitingForTurn
-    | JobCompleted
-    | JobFailed,
+    | WorkerFailed,
     Field(discriminator="kind"),
 ]
 
@@ -289,15 +254,15 @@ def read_message_to_worker(line: bytes) -> ToWorker:
 class JobWorker(ABC):
     """What workers of all kinds share: they send events, wait for turns, and have the runner make model calls."""
 
-    def __init__(self, events: BinaryIO, *, stays: bool) -> None:
-        self._events, self._stays = events, stays
+    def __init__(self, events: BinaryIO) -> None:
+        self._events = events
         self._turns: SimpleQueue[Turn | NoMoreTurns] = SimpleQueue()
         self.remote_calls = RemoteCallClient(lambda call: self.send(CallRequested(call=call)))
         """The model calls that the runner makes for this worker."""
 
     @abstractmethod
     async def work(self) -> None:
-        """Do the job; every outcome is reported as an event."""
+        """Do one turn after another; every outcome is reported as an event."""
         ...
 
     def send(self, event: Event) -> None:
@@ -311,8 +276,8 @@ class JobWorker(ABC):
         else:
             self._turns.put(message)
 
-    async def _next_turn(self) -> Turn | NoMoreTurns:
-        if not self._stays:
-            return NoMoreTurns()
-        self.send(WaitingForTurn())
-        return await asyncio.to_thread(self._turns.get)
+    async def turns(self, kind: type[T]) -> AsyncIterator[T]:
+        """Each turn of the job, as it comes, until there are no more."""
+        while isinstance(turn := await asyncio.to_thread(self._turns.get), kind):
+            yield turn
+            self.send(WaitingForTurn())

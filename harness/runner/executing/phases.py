@@ -2,30 +2,29 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
-from harness.config import LimitsConfig
 from harness.core.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
-from harness.core.sanitize import secret_names
 from harness.models.budget import Amount
 from harness.models.llama_server import LocalServer
 from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.executing.jobs import job_of, servers_of
 from harness.runner.executing.messages import (
+    AnswerTurn,
     Event,
+    IndexTurn,
     Job,
     OutputLine,
     Progress,
     QueryFinished,
     QueryTask,
-    RoutedJob,
-    WarningLine,
+    Turn,
 )
-from harness.runner.executing.resources import ResourceSampler, Servers
+from harness.runner.executing.resources import ResourceSampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
-from harness.runner.plan import Cell, Configuration, index_dirs
+from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Bar, Reporter
 from harness.runner.routed_systems import joined_index
 from harness.statistics.prices import usage_usd
@@ -56,13 +55,11 @@ class ProgressCounter:
 
 
 OnEvent = Callable[[Event], None]
-Ask = Callable[[Sequence[QueryTask], OnEvent], WorkerEnd]
-"""ask(todo, on_event): a worker answers as many queries as it can; `on_event` receives its events."""
 
 
 @dataclass(kw_only=True)
 class Execution:
-    """The two phases of one run, while its lock is held and its model server runs."""
+    """The two phases of one run, while its lock is held."""
 
     cell: Cell
     run: RunDir
@@ -70,8 +67,17 @@ class Execution:
     reporter: Reporter
     spending: BudgetTracker
     lock_fd: int
-    server: LocalServer | None = None
     fresh_index: bool = False
+    server: LocalServer | None = None
+    """The model server that was started for it."""
+    todo: list[QueryTask] = field(default_factory=list)
+    """The queries that were left when it began, in the order of the sample, one repeat after another."""
+    is_finished: bool = False
+    """It was finished before, and stays as it is."""
+    broken: str = ""
+    """Why it gets no more turns; empty if it does."""
+    worker: Supervisor | None = field(default=None, init=False)
+    """It answers turn by turn, and waits in between."""
 
     def usd(self, usage: Mapping[str, Usage]) -> float | None:
         """The price of this usage; None if a model that was called has none."""
@@ -105,7 +111,7 @@ class Execution:
     def _build(self, index: IndexDir) -> IndexRecord:
         Corpora(self.results).save(self.cell.corpus_digest, self.cell.dataset.documents)
         with self.reporter.bar(f"{self.cell.spec.name}: index") as bar:
-            outcome = self._supervise("index", [], lambda event: self._show_index(bar, event))
+            outcome = self.only_turn("index", IndexTurn(), lambda event: self._show_index(bar, event))
         if outcome.indexed is None:
             raise SystemBroken(outcome.death or "the index ended without a result")
         return IndexRecord(
@@ -123,13 +129,6 @@ class Execution:
             doing = f"{event.doing}, {note}" if note else event.doing
             bar.update(event.done, event.total, doing, self.spending.seconds_left())
 
-    def answer(self, todo: Sequence[QueryTask]) -> None:
-        """A query that kills the worker process is recorded as failed, and the others continue."""
-        expected = self.cell.n_answers
-        with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
-            progress = ProgressCounter(bar, self.spending, expected - len(todo), expected)
-            self.work_through(todo, progress, partial(self._supervise, "answer"))
-
     @contextmanager
     def index_in_use(self) -> Iterator[None]:
         """Holds the indexes, so that no other run rebuilds them while this one answers."""
@@ -138,8 +137,10 @@ class Execution:
                 using.enter_context(index.in_use())
             yield
 
-    def work_through(self, todo: Sequence[QueryTask], progress: ProgressCounter, ask: Ask) -> None:
-        """Start workers with `ask` until every query of `todo` has a record."""
+    def answer(self, todo: Sequence[QueryTask], progress: ProgressCounter) -> None:
+        """Give each of these queries a record; the worker then waits for more. A query that kills the worker
+        process is recorded as failed, and the others continue.
+        """
 
         def on_event(event: Event) -> None:
             if isinstance(event, QueryFinished):
@@ -147,15 +148,40 @@ class Execution:
 
         pending = list(todo)
         while pending:
-            outcome = ask(pending, on_event)
+            outcome = self._turn(pending, on_event)
             pending = self._left(pending, outcome)
             # Queries that were running when the process died are retried alone. This finds the query that
             # kills the process, and tolerates a kill from outside.
             for suspect in [one for one in outcome.in_flight if one in pending]:
                 pending.remove(suspect)
-                alone = self._supervise("answer", [suspect], on_event)
+                alone = self.only_turn("answer", AnswerTurn(todo=(suspect,)), on_event)
                 if suspect in self._left([suspect], alone):
                     self.record_unanswered(suspect, "error", alone.death)
+
+    def _turn(self, pending: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
+        if self.worker is not None and self.worker.is_waiting:
+            self.spending.check()
+        else:
+            self.end()
+            self.worker = self.supervisor("answer", on_event)
+        return self.worker.turn(AnswerTurn(todo=tuple(pending), allowance=self.spending.allowance()))
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.worker is not None and self.worker.is_waiting
+
+    @property
+    def rss_bytes(self) -> int:
+        return self.worker.rss_bytes if self.worker else 0
+
+    def leave(self) -> None:
+        """Let the worker close its system and exit. The next turn starts a new one."""
+        if self.worker:
+            self.worker.leave()
+
+    def end(self) -> None:
+        if self.worker:
+            self.worker.end()
 
     def _left(self, batch: Sequence[QueryTask], outcome: WorkerEnd) -> list[QueryTask]:
         """The unanswered queries of `batch` after a worker ended; overdue queries are recorded as timeouts."""
@@ -164,14 +190,16 @@ class Execution:
         # A query that blocks its process also delays the messages about answered queries.
         for todo in self._unanswered(outcome.overdue):
             self.record_unanswered(todo, "timeout", "the query blocked its process past its time limit")
-        if outcome.death and not outcome.in_flight and not outcome.n_finished:
+        if outcome.death and not outcome.in_flight and not outcome.has_answered:
             raise SystemBroken(f"{outcome.death} before its first query")
-        left = self._unanswered(batch)
-        if outcome.completed and left:
-            raise SystemBroken("its process ended before every query was answered")
-        return left
+        if not outcome.completed:
+            return self._unanswered(batch)
+        if outcome.n_finished < len(batch):
+            raise SystemBroken("its process ended its turn before every query was answered")
+        return []
 
     def _unanswered(self, batch: Sequence[QueryTask]) -> list[QueryTask]:
+        """Those without a record. It may be there although the worker could not say so."""
         endings = self.run.latest_attempts() if batch else {}
         return [
             one
@@ -198,81 +226,34 @@ class Execution:
             )
         )
 
-    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
-        return self.supervisor(phase, todo, on_event).run()
+    def only_turn(self, phase: Phase, turn: Turn, on_event: OnEvent) -> WorkerEnd:
+        """The one turn of a worker that is started for it."""
+        return self.supervisor(phase, on_event).only_turn(turn)
 
-    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
-        """A supervisor that starts a worker for `todo` and follows it, within the remaining budget."""
+    def supervisor(self, phase: Phase, on_event: OnEvent) -> Supervisor:
+        """Starts a worker with its first turn, and follows it, within the remaining budget."""
         interval_s = self.cell.config.runner.resources_interval_s
         servers = servers_of(self.cell, phase, self.server)
         sampler = ResourceSampler(self.run.append_resources, phase, interval_s, servers)
         self.spending.check()
         environment = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
-        return Supervisor(self.job(phase, todo), environment, self.with_messages(on_event))
+        return Supervisor(self.job(phase), environment, self.with_messages(on_event))
 
     def with_messages(self, on_event: OnEvent) -> OnEvent:
         """Like `on_event`, but also prints the messages of the worker."""
 
         def shown(event: Event) -> None:
             if isinstance(event, OutputLine):
-                self.reporter.say(f"{self.run.run_id}: {event.line}")
-            elif isinstance(event, WarningLine):
-                self.reporter.warn(f"{self.run.run_id}: {event.line}")
+                show = self.reporter.warn if event.is_warning else self.reporter.say
+                show(f"{self.run.run_id}: {event.line}")
             on_event(event)
 
         return shown
 
-    def job(self, phase: Phase, todo: Sequence[QueryTask]) -> Job:
+    def job(self, phase: Phase) -> Job:
         update = {
             "allowance": self.spending.allowance(),
             "prices": self.spending.prices_of(self.cell.identity["models"]),
-            "todo": tuple(todo),
             "is_fresh": self.fresh_index and phase == "index",
         }
         return job_of(self.cell, self.results, phase, self.server).model_copy(update=update)
-
-
-def job_of(configuration: Configuration, results: Path, phase: Phase, server: LocalServer | None) -> Job:
-    """The job of a phase, without queries and budget. `server`: the one that was started for its generator."""
-    spec, identity = configuration.spec, configuration.identity
-    roles = configuration.roles.index if phase == "index" else configuration.roles.answer
-    routes = zip(spec.own_routes(configuration.answer_params), configuration.routed, strict=True)
-    routed = [
-        RoutedJob(
-            route=route,
-            system_version=one.spec.version,
-            index_id=one.index_id,
-            index_params=one.index_params.model_dump(mode="json"),
-            answer_params=one.answer_params.model_dump(mode="json"),
-        )
-        for route, one in routes
-    ]
-    return Job(
-        phase=phase,
-        results=str(results),
-        run_id=configuration.run_id,
-        index_id=configuration.index_id,
-        corpus_digest=configuration.corpus_digest,
-        system=spec.name,
-        system_version=spec.version,
-        retrieves_only=not configuration.generates,
-        generator=configuration.generator if "generator" in roles else None,
-        embedder=configuration.embedder if "embedder" in roles else None,
-        answer_style=configuration.answer_style,
-        server=server.access if server else None,
-        index_params=configuration.index_params.model_dump(mode="json"),
-        answer_params=configuration.answer_params.model_dump(mode="json"),
-        seed=identity["seed"],
-        servers=configuration.servers,
-        limits=LimitsConfig.model_validate(identity["limits"]),
-        key_names=secret_names(),
-        routed=tuple(routed) if phase == "answer" else (),
-    )
-
-
-def servers_of(configuration: Configuration, phase: Phase, started: LocalServer | None) -> Servers:
-    """The servers that a phase uses. `started`: the model server that was started for it."""
-    urls = [str(model.base_url) for model in configuration.models_in(phase).values() if model.base_url]
-    systems = configuration.systems
-    databases = [url for one in systems if one.spec.servers for url in one.spec.servers(one.index_params)]
-    return Servers(urls, databases, started.pid if started else None, configuration.spec.is_elsewhere)

@@ -12,7 +12,6 @@ from harness.evaluators.run_scoring import Scorer, score_run
 from harness.llm_utils.concurrency import run_to_end
 from harness.protocols import RunFacts
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
-from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace
 from harness.statistics.aggregate import mean_of
@@ -31,9 +30,19 @@ class RaceController:
     depends only on the records, not on when they are read.
     """
 
-    def __init__(self, planned: PlannedRace, order: Sequence[str], runs: Sequence[RunDir], scorer: Scorer) -> None:
-        """`runs`: those of the competing cells, in the same order. `order`: the query ids in the order of use."""
-        self._planned, self._order, self._scorer = planned, order, scorer
+    def __init__(
+        self,
+        planned: PlannedRace,
+        order: Sequence[str],
+        runs: Sequence[RunDir],
+        reporter: Reporter,
+        stack: ExitStack,
+    ) -> None:
+        """`runs`: those of the competing cells, in the same order. `order`: the query ids in the order of use.
+        `stack` closes the evaluator.
+        """
+        self._planned, self._order = planned, order
+        self._scorer = _open_scorer(planned, reporter, stack)
         self._runs = {run.run_id: run for run in runs}
         cell = planned.cells[0]
         rows = sample_rows(cell.dataset.queries, cell.dataset.references)
@@ -52,9 +61,15 @@ class RaceController:
     def is_over(self) -> bool:
         return self.race.is_decided or self.race.n_queries == len(self._order)
 
-    def is_asked(self, run_id: str) -> bool | None:
-        """Whether a run continues; None if it does not compete."""
-        return run_id in self.race.active and not self.is_over if run_id in self._runs else None
+    def competes(self, run_id: str) -> bool:
+        """Whether a run is still in the race."""
+        return run_id in self.race.active and not self.is_over
+
+    def n_wanted(self, run_id: str) -> int:
+        """How many queries, from the first one, a run is to answer. Baselines answer all that the race used."""
+        if run_id in self._runs:
+            return len(self._order) if self.competes(run_id) else 0
+        return self.race.n_queries if self.is_over else len(self._order)
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
         """Test with all queries that every active system has answered; a line for each eliminated system.
@@ -142,9 +157,9 @@ class RaceController:
         return {one: 1.0 if weights is None else float(weights[place]) for place, one in enumerate(applies)}
 
 
-def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, stack: ExitStack) -> Scorer:
+def _open_scorer(planned: PlannedRace, reporter: Reporter, stack: ExitStack) -> Scorer:
     # No model is called, so nothing is written to a folder.
-    models = EvaluationModels(plan.without_models(), Path(), reporter, stack)
+    models = EvaluationModels(planned.evaluation.without_models(), Path(), reporter, stack)
     runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
     spec = planned.evaluator.spec
     evaluator = stack.enter_context(closing(spec.build(planned.evaluator.params, runtime)))

@@ -13,7 +13,6 @@ from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer
 from harness.extraction.nlp import NlpExtractor, pipeline_digest
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
-from harness.models.clients import AnyCallContext
 from harness.models.metering import current_meter, metered_apart
 from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec
@@ -22,15 +21,11 @@ from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import SCOPE, MeteredEvaluation, OpenedModels
 from harness.runner.executing.messages import (
     AnswersScored,
-    ExtractionJob,
     ExtractionTurn,
-    JobCompleted,
     JobWorker,
-    NoMoreTurns,
     ScoringJob,
     ScoringTurn,
     TextsExtracted,
-    Turn,
 )
 from harness.store import RunDir
 
@@ -41,17 +36,13 @@ RULES = "rules"
 class ExtractionWorker(JobWorker):
     """A worker that extracts triplets, turn by turn. It makes no model calls."""
 
-    def __init__(self, job: ExtractionJob, events: BinaryIO) -> None:
-        super().__init__(events, stays=job.stays)
-        self._job = job
+    def __init__(self, events: BinaryIO) -> None:
+        super().__init__(events)
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
 
     async def work(self) -> None:
-        turn: Turn | NoMoreTurns = ExtractionTurn(texts=self._job.texts)
-        while isinstance(turn, ExtractionTurn):
+        async for turn in self.turns(ExtractionTurn):
             self.send(TextsExtracted(found=await self._read(TextsToRead.model_validate_json(turn.texts))))
-            turn = await self._next_turn()
-        self.send(JobCompleted())
 
     async def _read(self, asked: TextsToRead) -> str:
         cpu = time.process_time()
@@ -99,7 +90,7 @@ class ScoringWorker(JobWorker):
     """Scores answers with one evaluator, turn by turn."""
 
     def __init__(self, job: ScoringJob, events: BinaryIO) -> None:
-        super().__init__(events, stays=job.stays)
+        super().__init__(events)
         self._job = job
         self._answers: tuple[Path, RunAnswers] | None = None
 
@@ -108,20 +99,16 @@ class ScoringWorker(JobWorker):
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
             call_context = RemoteCallContext(self.remote_calls)
-            models = _RelayedModels(job.judge, job.embedder, stack, job.concurrency)
-            models.call_context = call_context
+            models = OpenedModels(job.judge, job.embedder, stack, job.concurrency, lambda: call_context)
             runtime = _RelayedEvaluation(models, _ignore_progress, self.remote_calls)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
-            turn: Turn | NoMoreTurns = ScoringTurn(of_run=job.of_run, todo=job.todo)
-            while isinstance(turn, ScoringTurn):
+            async for turn in self.turns(ScoringTurn):
                 await self._score(scorer, turn, runtime)
                 if call_context.budget_error:
                     # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
                     raise call_context.budget_error
-                turn = await self._next_turn()
             await models.disconnect()
-        self.send(JobCompleted())
 
     async def _score(self, scorer: Scorer, turn: ScoringTurn, runtime: "_RelayedEvaluation") -> None:
         run = Path(turn.of_run)
@@ -136,15 +123,6 @@ class ScoringWorker(JobWorker):
         if self._answers is None or self._answers[0] != run:
             self._answers = run, RunAnswers(RunDir(run))
         return self._answers[1]
-
-
-class _RelayedModels(OpenedModels):
-    """Models whose calls another process makes."""
-
-    call_context: AnyCallContext
-
-    def _call_context(self) -> AnyCallContext:
-        return self.call_context
 
 
 class _RelayedEvaluation(MeteredEvaluation):

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import psutil
@@ -18,26 +19,32 @@ _CpuSeconds = dict[psutil.Process, float]
 """CPU seconds of each process since its start."""
 
 
-@dataclass
-class _Tree:
-    root: psutil.Process
-    cpu_s: _CpuSeconds = field(default_factory=dict)
-    at: float = 0.0
-    without: Sequence[psutil.Process] = ()
-    """Those of them that are counted elsewhere, with their descendants."""
-    _paused: tuple[float, _CpuSeconds] | None = None
+class _Processes:
+    """Processes with their descendants, and what they have used since the last sample."""
+
+    def __init__(self, pids: Iterable[int], without: Sequence[psutil.Process] = ()) -> None:
+        """`without`: descendants that are counted elsewhere, with their own descendants."""
+        self.roots: list[psutil.Process] = []
+        for pid in pids:
+            with suppress(psutil.NoSuchProcess):
+                self.roots.append(psutil.Process(pid))
+        self._without = without
+        self._cpu_s: _CpuSeconds = {}
+        self._at = 0.0
+        self._paused: tuple[float, _CpuSeconds] | None = None
+        self.sample()
 
     def sample(self) -> tuple[float, int] | None:
-        """(CPU percent since the last sample, 100 = one busy core; resident bytes). None if it has ended."""
+        """(CPU percent since the last sample, 100 = one busy core; resident bytes). None if a root has ended."""
         now, cpu_s, rss = self._used()
-        if not rss:
+        if not self.roots or not all(rss.get(root) for root in self.roots):
             return None
-        percent = 100.0 * sum(_since(self.cpu_s, cpu_s).values()) / (now - self.at) if self.at else 0.0
-        self.cpu_s, self.at = cpu_s, now
-        return percent, rss
+        percent = 100.0 * sum(_since(self._cpu_s, cpu_s).values()) / (now - self._at) if self._at else 0.0
+        self._cpu_s, self._at = cpu_s, now
+        return percent, sum(rss.values())
 
     def rss_bytes(self) -> int:
-        return self._used()[2]
+        return sum(self._used()[2].values())
 
     def pause(self) -> None:
         """Count nothing until `resume`."""
@@ -47,20 +54,21 @@ class _Tree:
         """Continue; the time and CPU since the pause are left out of the next sample."""
         if self._paused is not None:
             now, cpu_s, _ = self._used()
-            self.at += now - self._paused[0]
+            self._at += now - self._paused[0]
             left_out = _since(self._paused[1], cpu_s)
-            self.cpu_s = {one: self.cpu_s.get(one, 0.0) + spent_s for one, spent_s in left_out.items()}
+            self._cpu_s = {one: self._cpu_s.get(one, 0.0) + spent_s for one, spent_s in left_out.items()}
             self._paused = None
 
-    def _used(self) -> tuple[float, _CpuSeconds, int]:
-        now, cpu_s, rss = time.monotonic(), dict[psutil.Process, float](), 0
-        members = _members(self.root)
-        apart = {one for root in self.without if root in members[1:] for one in _members(root)}
-        for process in (one for one in members if one not in apart):
+    def _used(self) -> tuple[float, _CpuSeconds, dict[psutil.Process, int]]:
+        """The time, and the CPU seconds and resident bytes of each process. One that was not waited for has 0."""
+        now, cpu_s, rss = time.monotonic(), dict[psutil.Process, float](), dict[psutil.Process, int]()
+        members = {one for root in self.roots for one in _members(root)}
+        apart = {one for root in self._without if root in members - {*self.roots} for one in _members(root)}
+        for process in members - apart:
             try:
                 times = process.cpu_times()
                 cpu_s[process] = times.user + times.system
-                rss += process.memory_info().rss
+                rss[process] = process.memory_info().rss
             except psutil.Error:
                 continue
         return now, cpu_s, rss
@@ -82,25 +90,24 @@ class Servers:
     """The system itself runs at the URLs in `databases`; the worker only sends requests."""
 
 
-class _Served:
+class _Served(_Processes):
     """The local processes that serve some URLs. They are sampled separately from the system."""
 
     def __init__(self, urls: Sequence[str], started: int | None = None) -> None:
         pids = [listening_at(url) for url in dict.fromkeys(urls)]
         self._is_used = bool(urls) or started is not None
         self._is_whole = None not in pids
-        found = {pid for pid in (started, *pids) if pid is not None}
-        self.trees = [tree for pid in sorted(found) if (tree := _tree(pid))]
+        super().__init__(sorted({pid for pid in (started, *pids) if pid is not None}))
 
     def fields(self) -> list[str]:
         """CPU and RAM of all of them together; `NOT_SAMPLED` if any of them is not visible."""
         if not self._is_used:
             return ["", ""]
-        taken = [tree.sample() for tree in self.trees]
-        seen = [one for one in taken if one is not None]
-        if not self._is_whole or not seen or len(seen) < len(taken):
-            return [NOT_SAMPLED, NOT_SAMPLED]
-        return [f"{sum(percent for percent, _ in seen):.1f}", str(sum(rss for _, rss in seen))]
+        return _fields(self.sample() if self._is_whole else None, NOT_SAMPLED)
+
+
+def _fields(sample: tuple[float, int] | None, unknown: str = "") -> list[str]:
+    return [unknown, unknown] if sample is None else [f"{sample[0]:.1f}", str(sample[1])]
 
 
 def is_suspended(pid: int | None) -> bool:
@@ -144,7 +151,7 @@ class ResourceSampler(Sampler):
     ) -> None:
         """`append(header, line)` receives each sample, as `RunDir.append_resources` does."""
         self._append, self._phase, self._interval_s = append, phase, interval_s
-        self._system: _Tree | None = None
+        self._system: _Processes | None = None
         self._is_elsewhere = servers.is_system
         self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
         self._due = time.monotonic()
@@ -153,25 +160,24 @@ class ResourceSampler(Sampler):
 
     def watch(self, pid: int) -> None:
         # The servers that it started are sampled apart.
-        self._system = _tree(pid, [tree.root for served in self._servers for tree in served.trees])
+        self._system = _Processes([pid], [root for served in self._servers for root in served.roots])
 
     def pause(self) -> None:
         self._left_s = self.wait_s()
-        for tree in self._trees():
-            tree.pause()
+        for processes in self._all():
+            processes.pause()
 
     def resume(self) -> None:
         self._due = time.monotonic() + self._left_s
-        for tree in self._trees():
-            tree.resume()
+        for processes in self._all():
+            processes.resume()
         psutil.cpu_percent()
 
     def rss_bytes(self) -> int:
         return self._system.rss_bytes() if self._system else 0
 
-    def _trees(self) -> list[_Tree]:
-        own = [self._system] if self._system else []
-        return [*own, *(tree for served in self._servers for tree in served.trees)]
+    def _all(self) -> list[_Processes]:
+        return [*([self._system] if self._system else []), *self._servers]
 
     def wait_s(self) -> float:
         return max(0.0, self._due - time.monotonic())
@@ -184,21 +190,9 @@ class ResourceSampler(Sampler):
         memory = psutil.virtual_memory()
         fields.append(str(memory.total - memory.available))
         models, asked = (served.fields() for served in self._servers)
-        system = self._system.sample() if self._system else None
-        own = [f"{system[0]:.1f}", str(system[1])] if system else ["", ""]
+        own = _fields(self._system.sample() if self._system else None)
         fields += [*asked, *models, "", ""] if self._is_elsewhere else [*own, *models, *asked]
         self._append(HEADER, ",".join(fields))
-
-
-def _tree(pid: int | None, without: Sequence[psutil.Process] = ()) -> _Tree | None:
-    if pid is None:
-        return None
-    try:
-        tree = _Tree(psutil.Process(pid), without=without)
-    except psutil.NoSuchProcess:
-        return None
-    tree.sample()
-    return tree
 
 
 def _members(root: psutil.Process) -> list[psutil.Process]:

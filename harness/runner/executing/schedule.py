@@ -7,9 +7,8 @@ from harness.config import NO_MODEL
 from harness.core.errors import StoreError
 from harness.display.text_format import counted, printable
 from harness.runner.estimating.estimate import keep_estimate
-from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, open_run, run_cell
-from harness.runner.executing.interleaved_scheduler import run_interleaved
+from harness.runner.executing.execute import CellResult, RunContext, open_run, run_cell
+from harness.runner.executing.turns import run_in_turns
 from harness.runner.executor import Executor
 from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell, is_finished
@@ -20,7 +19,6 @@ from harness.store import RunDir
 def run_cells(
     cells: Sequence[Cell],
     context: RunContext,
-    evaluation: EvaluationPlan,
     race: PlannedRace | None = None,
     *,
     executor: Executor | None = None,
@@ -30,9 +28,7 @@ def run_cells(
     if executor or in_turns:
         for number in range(1, len(cells) + 1):
             _announce(cells, number, context)
-        if executor:
-            return executor.run_cells(cells, context)
-        return run_interleaved(cells, context, race, evaluation)
+        return executor.run_cells(cells, context) if executor else run_in_turns(cells, context, race)
     results: list[CellResult] = []
     for number, cell in enumerate(cells, 1):
         _announce(cells, number, context)
@@ -58,9 +54,9 @@ def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     for note in cell.dataset.notes:
         reporter.say_once(f"  note: {note}")
     run = open_run(cell, context.results, reporter.warn)
-    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.rerun)):
+    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, fresh_index=context.fresh_index)):
         reporter.warn(f"  {line}")
-    keep_estimate(cell, run, context.spending.prices, reporter, fresh_index=context.rerun.index)
+    keep_estimate(cell, run, context.spending.prices, reporter, fresh_index=context.fresh_index)
 
 
 def _work(cell: Cell) -> str:
@@ -89,7 +85,7 @@ _OF_MACHINE = ("processor", "cores")
 _ANEW = "use another folder (--results) to measure again"
 
 
-def reuse_lines(cell: Cell, run: RunDir, rerun: RerunOptions) -> Iterator[str]:
+def reuse_lines(cell: Cell, run: RunDir, *, fresh_index: bool = False) -> Iterator[str]:
     """Warnings that seconds were measured with other settings or elsewhere, or --fresh-index has no effect."""
     try:
         if run.index() is None:
@@ -101,7 +97,7 @@ def reuse_lines(cell: Cell, run: RunDir, rerun: RerunOptions) -> Iterator[str]:
         yield f"{run.run_id} is finished, and its seconds were measured with {changed}: {_ANEW}"
     elif changed:
         yield f"{run.run_id} is resumed; earlier seconds were measured with {changed}: do not mix them; {_ANEW}"
-    if rerun.index:
+    if fresh_index:
         yield f"--fresh-index has no effect on {run.run_id}, which has its index: {_ANEW}"
 
 

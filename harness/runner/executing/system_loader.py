@@ -14,20 +14,23 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunRecord, RunStatus
 from harness.core.sanitize import cleaned
 from harness.llm_utils.reasoning import with_reasoning_apart
+from harness.models.budget import Budget, RolePrices
 from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache, embedder_cache_key
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer
 from harness.models.providers import provider_of
+from harness.models.rate_limits import Limiters
+from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import System, SystemSpec
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
-from harness.runner.executing.messages import Job, QueryTask, RoutedJob
+from harness.runner.executing.messages import Job, QueryTask, SystemJob
 from harness.runner.executing.query_time_limit import latency_limit
-from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
-from harness.store import IndexDir
+from harness.runner.executing.system_runtime import WorkerRuntime
+from harness.store import Dialects, IndexDir, Journal, RunDir
 
 Predicted = tuple[Prediction | None, Failure | None, RunStatus]
 
@@ -114,6 +117,35 @@ class OpenedSystem:
         return cost.model_copy(update=unseen) if self.is_elsewhere else cost
 
 
+def open_calls(
+    job: Job,
+    *,
+    budget: Budget,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    prices: RolePrices | None = None,
+    limiters: Limiters | None = None,
+) -> CallContext:
+    """The state that all model calls of a job share, if this process makes them. Their journal is that of the run
+    or, for an index, the one of all indexes. `prices`, `limiters`: if runs with other prices share the budget, and
+    other jobs share the rate limits.
+    """
+    results, builds = Path(job.results), job.phase == "index"
+    run = RunDir(results / job.run_id)
+    path = IndexDir(results, job.system.index_id).journal_path if builds else run.journal_path
+    return CallContext(
+        Journal(path, payer=job.run_id, shared=builds, tell=warn),
+        job.servers if builds else {},
+        dialects=Dialects.under(results),
+        begun_in=run.dialects(),
+        noted=run.keep_dialect,
+        budget=budget,
+        prices=prices,
+        limiters=limiters or Limiters(),
+        say=say,
+    )
+
+
 @contextmanager
 def open_system(
     job: Job,
@@ -131,51 +163,46 @@ def open_system(
     spec says `sees_gold`. `has_answers`: whether the run has answers of an earlier process. ConfigError if the
     system has another version than the job says.
     """
-    spec = SYSTEMS.load(job.system)
-    check_version(spec, job.system_version)
+    spec = _spec_of(job.system)
     with closing(call_context), _embedder(job, call_context, payer, progress) as (embedder, rss_bytes):
-        index_params = spec.index_params.model_validate(job.index_params)
-        answer_params = spec.answer_params.model_validate(job.answer_params)
         chat = build_chat(job.generator, call_context, job.server) if job.generator else None
         model_proxy = ModelProxyServer(chat, embedder, call_context.stop, warn)
-        answers = job.phase == "answer"
         runtime = WorkerRuntime(
-            index_dir=IndexDir(Path(job.results), job.index_id).store,
+            index_dir=IndexDir(Path(job.results), job.system.index_id).store,
             seed=job.seed,
-            generator=chat if job.generator else Unnamed("generator"),
-            vectors=embedder or Unnamed("embedder"),
+            generator=chat,
+            vectors=embedder,
+            names_generator=job.generator is not None,
             retrieves_only=job.retrieves_only,
             has_answers=has_answers,
             model_proxy=model_proxy,
             say=warn,
             answer_style=job.answer_style,
-            gold=gold or {},
             tell=progress,
-            reranks_with=spec.own_reranker(answer_params) if answers else None,
-            entails_by=spec.own_entailment(answer_params) if answers else None,
         )
         with ExitStack() as opened:
-            runtime.routed_systems = {
-                one.route.key: opened.enter_context(_open_routed(one, job.results, runtime)) for one in job.routed
-            }
-            system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
+            routed = {key: opened.enter_context(_built(one, job, runtime)) for key, one in job.routed.items()}
+            own = replace(runtime, gold=gold or {}, routed_systems=routed)
+            system = opened.enter_context(_built(job.system, job, own))
             models = tuple(one for one in (chat, embedder) if one is not None)
             yield OpenedSystem(system, call_context, model_proxy, spec.is_elsewhere, rss_bytes, models)
 
 
-def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
-    """A routed system, with its own index and the main system's models."""
-    spec = SYSTEMS.load(routed.route.system)
-    check_version(spec, routed.system_version)
-    answer_params = spec.answer_params.model_validate(routed.answer_params)
-    own = replace(
-        runtime,
-        index_dir=IndexDir(Path(results), routed.index_id).store,
-        gold={},
-        reranks_with=spec.own_reranker(answer_params),
-        entails_by=spec.own_entailment(answer_params),
-    )
-    return closing(spec.build(spec.index_params.model_validate(routed.index_params), answer_params, own))
+def _built(one: SystemJob, job: Job, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+    """The system of a job, or one to which it routes, with its own index."""
+    spec = _spec_of(one)
+    index_params = spec.index_params.model_validate(one.index_params)
+    answer_params = spec.answer_params.model_validate(one.answer_params)
+    own = replace(runtime, index_dir=IndexDir(Path(job.results), one.index_id).store)
+    if job.phase == "answer":
+        own.reranks_with, own.entails_by = spec.own_reranker(answer_params), spec.own_entailment(answer_params)
+    return closing(spec.build(index_params, answer_params, own))
+
+
+def _spec_of(one: SystemJob) -> SystemSpec:
+    spec = SYSTEMS.load(one.name)
+    check_version(spec, one.version)
+    return spec
 
 
 def check_version(spec: SystemSpec, version: str) -> None:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.core.sanitize import keep_made
@@ -28,15 +27,6 @@ from harness.protocols import (
     System,
 )
 
-M = TypeVar("M")
-
-
-class Unnamed:
-    """Placeholder for a model that the spec of a system does not name for this phase."""
-
-    def __init__(self, role: Role) -> None:
-        self.role = role
-
 
 @dataclass
 class WorkerRuntime:
@@ -44,8 +34,11 @@ class WorkerRuntime:
 
     index_dir: Path
     seed: int
-    generator: ChatModel | Unnamed | None
-    vectors: Embedder | Unnamed
+    generator: ChatModel | None
+    vectors: Embedder | None
+    """None: the spec of the system names no embedder for this phase."""
+    names_generator: bool = True
+    """Whether the spec of the system names a generator for this phase. It is None if only retrieval is wanted."""
     answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
@@ -61,11 +54,15 @@ class WorkerRuntime:
 
     @property
     def chat(self) -> ChatModel | None:
-        return _named(self.generator)
+        if not self.names_generator:
+            raise _unnamed("generator")
+        return self.generator
 
     @property
     def embedder(self) -> Embedder:
-        return _named(self.vectors)
+        if self.vectors is None:
+            raise _unnamed("embedder")
+        return self.vectors
 
     @cached_property
     def reranker(self) -> Reranker:
@@ -137,9 +134,5 @@ class WorkerRuntime:
         self.tell(done, total, doing)
 
 
-def _named(model: M | Unnamed) -> M:
-    if isinstance(model, Unnamed):
-        raise RuntimeError(
-            f"the system's spec names no {model.role} for this phase: see index_roles, answer_roles"
-        )
-    return model
+def _unnamed(role: Role) -> RuntimeError:
+    return RuntimeError(f"the system's spec names no {role} for this phase: see index_roles, answer_roles")

@@ -1,8 +1,8 @@
 """The process in which a system runs one phase: `python -m harness.runner.executing.worker`. On another machine it
 may score answers or extract triplets instead (`harness.runner.executing.remote_workers`).
 
-It reads its job from standard input, then one turn after another if it is kept for more queries. It ends when
-standard input closes, so it never outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
+It reads its job from standard input, then one turn after another. It ends when standard input closes, so it never
+outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
 output of libraries goes to the run's worker.log.
 """
 
@@ -29,36 +29,28 @@ from harness.models.budget import Amount, Budget
 from harness.models.clients import AnyCallContext
 from harness.models.metering import Meter, current_meter, metered
 from harness.models.remote_calls import RemoteCallContext
-from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import (
     AnswerTurn,
     AnyJob,
-    BudgetReached,
     ExtractionJob,
     IndexBuilt,
+    IndexTurn,
     Job,
-    JobCompleted,
-    JobFailed,
     JobWorker,
-    NoMoreTurns,
     OutputLine,
     Progress,
     QueryFinished,
     QueryStarted,
     QueryTask,
     ScoringJob,
-    SystemFailed,
-    TimeLimitExtended,
-    Turn,
-    UserError,
-    WarningLine,
+    WorkerFailed,
     read_message_to_worker,
 )
 from harness.runner.executing.query_time_limit import SuspendableLoop
-from harness.runner.executing.system_loader import OpenedSystem, error_text, open_system
+from harness.runner.executing.system_loader import OpenedSystem, error_text, open_calls, open_system
 from harness.runner.executing.worker_supervisor import EVENTS_ENV
-from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
+from harness.store import IndexDir, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 from harness.store.record_lines import RecordWriter
 
@@ -69,7 +61,7 @@ _READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time 
 
 class Worker(JobWorker):
     def __init__(self, job: Job, events: BinaryIO) -> None:
-        super().__init__(events, stays=job.stays)
+        super().__init__(events)
         self._job = job
         self._run = RunDir(Path(job.results) / job.run_id)
         self._records = RecordWriter(self._run.append_records)
@@ -78,17 +70,16 @@ class Worker(JobWorker):
         self._budget = Budget(job.allowance, job.prices)
 
     async def work(self) -> None:
-        if self._job.phase == "index":
-            await self._index()
-        else:
+        if self._job.phase == "answer":
             await self._answer_all()
-        self.send(JobCompleted())
+        else:
+            async for _ in self.turns(IndexTurn):
+                await self._index()
 
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
-        index_dir = IndexDir(Path(self._job.results), self._job.index_id)
-        index_dir.begin()
-        call_context = self._call_context(index_dir.journal_path, self._job.servers)
+        IndexDir(Path(self._job.results), self._job.system.index_id).begin()
+        call_context = self._call_context()
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         if self._job.n_readers:
             from harness.extraction.remote_extraction import READERS
@@ -114,22 +105,21 @@ class Worker(JobWorker):
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        with self._system(self._call_context(self._run.journal_path)) as opened:
+        with self._system(self._call_context()) as opened:
             await opened.load()
             # On other machines, the process that started the workers does this.
             if not self._job.is_relayed:
-                routed = (one.index_id for one in self._job.routed)
-                for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
+                routed = (one.index_id for one in self._job.routed.values())
+                for index in indexes_of(Path(self._job.results), self._job.system.index_id, routed):
                     index.opened()
             # Loaded modules and indexes stay in memory. Scanning them in each garbage collection would stop every
             # query for about a tenth of a second.
             gc.collect()
             gc.freeze()
-            turn: Turn | NoMoreTurns = AnswerTurn(todo=self._job.todo, allowance=self._job.allowance)
-            while isinstance(turn, AnswerTurn):
-                self._budget.renew(turn.allowance)
+            async for turn in self.turns(AnswerTurn):
+                if turn.allowance is not None:
+                    self._budget.renew(turn.allowance)
                 await self._answer_turn(opened, queries, turn)
-                turn = await self._next_turn()
 
     async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: AnswerTurn) -> None:
         waiting = iter(turn.todo)
@@ -144,15 +134,14 @@ class Worker(JobWorker):
                 group.create_task(answer_some())
 
     async def _answer_one(self, opened: OpenedSystem, query: Query, todo: QueryTask) -> None:
-        self.send(QueryStarted(todo=todo))
+        def is_left(left_s: float) -> None:
+            self.send(QueryStarted(todo=todo, left_s=left_s))
 
-        def extended(left_s: float) -> None:
-            self.send(TimeLimitExtended(todo=todo, left_s=left_s))
-
-        # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         limits = self._job.limits
+        is_left(limits.query_timeout_s)
+        # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         record = await opened.record(
-            query, todo, limits.query_timeout_s, extended, is_alone=limits.concurrency == 1
+            query, todo, limits.query_timeout_s, is_left, is_alone=limits.concurrency == 1
         )
         status, usage = record.status, record.cost.usage
         if self._job.is_relayed:
@@ -162,7 +151,7 @@ class Worker(JobWorker):
             self.send(QueryFinished(todo=todo, status=status, usage=usage, spent=self._budget.spent))
 
     def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
-        sees_gold = SYSTEMS.load(self._job.system).sees_gold
+        sees_gold = SYSTEMS.load(self._job.system.name).sees_gold
         return open_system(
             self._job,
             call_context,
@@ -174,18 +163,14 @@ class Worker(JobWorker):
             and any(one.status == "ok" for one in self._run.iter_records()),
         )
 
-    def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
-        """`servers`: servers of the journal that indexes share."""
+    def _call_context(self) -> AnyCallContext:
         if self._job.is_relayed:
             return RemoteCallContext(self.remote_calls)
-        return CallContext(
-            Journal(journal, payer=self._job.run_id, shared=servers is not None, tell=self._warn),
-            servers or {},
-            dialects=Dialects.under(Path(self._job.results)),
-            begun_in=self._run.dialects(),
-            noted=self._run.keep_dialect,
+        return open_calls(
+            self._job,
             budget=self._budget,
             say=lambda line: self.send(OutputLine(line=line)),
+            warn=self._warn,
         )
 
     def _progress(self, done: int, total: int, doing: str) -> None:
@@ -200,7 +185,7 @@ class Worker(JobWorker):
             self._warn(line)
 
     def _warn(self, line: str) -> None:
-        self.send(WarningLine(line=line))
+        self.send(OutputLine(line=line, is_warning=True))
 
 
 def _taken_input() -> BinaryIO:
@@ -225,10 +210,16 @@ def _first_harness_error(error: BaseException) -> HarnessError | None:
     return error if isinstance(error, HarnessError) else None
 
 
-def _event_of(error: HarnessError) -> JobFailed:
-    if isinstance(error, BudgetExhausted):
-        return BudgetReached(what=error.what, needed=Amount(usd=error.usd, tokens=error.tokens))
-    return UserError(what=error.what, fix=error.fix)
+def failure_of(error: BaseException) -> WorkerFailed:
+    """The event of an error that ends a worker."""
+    known = _first_harness_error(error)
+    if known is None:
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+        return WorkerFailed(why="system", what=f"{type(inner).__name__}: {error_text(inner)[:500]}")
+    if isinstance(known, BudgetExhausted):
+        needed = Amount(usd=known.usd, tokens=known.tokens)
+        return WorkerFailed(why="budget", what=known.what, needed=needed)
+    return WorkerFailed(why="user", what=known.what, fix=known.fix)
 
 
 def _full_disk(results: Path) -> HarnessError | None:
@@ -246,7 +237,7 @@ def worker_of(job: AnyJob, events: BinaryIO) -> JobWorker:
     if isinstance(job, ExtractionJob):
         from harness.runner.executing.remote_workers import ExtractionWorker
 
-        return ExtractionWorker(job, events)
+        return ExtractionWorker(events)
     return Worker(job, events)
 
 
@@ -267,13 +258,12 @@ def main() -> None:
             with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
                 runner.run(worker.work())
         except Exception as error:
-            known = _first_harness_error(error) or _full_disk(Path(job.results))
-            if known:
-                worker.send(_event_of(known))
-            else:
+            failure = failure_of(error)
+            if failure.why == "system" and (full := _full_disk(Path(job.results))):
+                failure = failure_of(full)
+            if failure.why == "system":
                 traceback.print_exc()
-                inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-                worker.send(SystemFailed(what=f"{type(inner).__name__}: {error_text(inner)[:500]}"))
+            worker.send(failure)
     # Libraries leave threads behind. Everything that matters is on disk.
     sys.stdout.flush()
     sys.stderr.flush()

@@ -19,21 +19,17 @@ from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import cleaned
 from harness.runner.executing.messages import (
     LONGEST_EVENT,
-    BudgetReached,
     Event,
     IndexBuilt,
-    JobCompleted,
-    JobFailed,
     NoMoreTurns,
+    OutputLine,
     QueryFinished,
     QueryStarted,
     QueryTask,
-    SystemFailed,
-    TimeLimitExtended,
     ToWorker,
     Turn,
-    UserError,
     WaitingForTurn,
+    WorkerFailed,
     WorkerJob,
     WorkerMessage,
     read_event,
@@ -175,7 +171,8 @@ GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
-_LEAVES_S = 10.0
+_LEAVES_S = 60.0
+"""How long a system may take to close after its last turn. Its answers are on disk, so it is killed then."""
 
 
 class SystemBroken(Exception):
@@ -184,7 +181,10 @@ class SystemBroken(Exception):
 
 @dataclass
 class WorkerEnd:
+    """The state of a worker at the end of a turn."""
+
     completed: bool
+    """It did the turn, and waits for the next one. Otherwise it has ended."""
     indexed: IndexBuilt | None = None
     in_flight: list[QueryTask] = field(default_factory=list)
     overdue: list[QueryTask] = field(default_factory=list)
@@ -193,8 +193,9 @@ class WorkerEnd:
     is_lost: bool = False
     """The connection to its machine was lost, so no query caused it."""
     n_finished: int = 0
-    waits: bool = False
-    """It is alive and waits for its next turn."""
+    """Number of queries that it has answered in this turn."""
+    has_answered: bool = False
+    """Whether it has answered a query in this turn or an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ class WorkerEnvironment:
 
 
 class Supervisor:
-    """Starts a worker and supervises it until it ends (`run`), or turn by turn (`turn`, then `leave` or `end`)."""
+    """Starts a worker, and supervises it turn by turn."""
 
     def __init__(self, job: WorkerJob, environment: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
         self._job = job
@@ -218,37 +219,27 @@ class Supervisor:
         self._started_at: dict[QueryTask, float] = {}
         self._looked_at, self._not_worked_s = time.monotonic(), 0.0
         self._outcome = WorkerEnd(completed=False)
-        self._failure: JobFailed | None = None
+        self._failure: WorkerFailed | None = None
         end_by = job.allowance.end_by
         self._end_by = math.inf if end_by is None else end_by
         self._stack = ExitStack()
         self._worker: WorkerLink | None = None
 
-    def run(self) -> WorkerEnd:
-        """Supervise the worker until it ends.
+    def turn(self, turn: Turn) -> WorkerEnd:
+        """Let the worker do one turn; the first one starts it. After each, it waits for the next one.
 
         Raises HarnessError (BudgetExhausted included) for what the user can fix, and SystemBroken for a bug of the
         system outside of any query. On any exception, Ctrl-C included, the worker is ended first.
         """
-        try:
-            worker = self._worker = self._start(self._job)
-            self._follow(worker)
-            return self._worker_end(worker.wait() or 0, worker.lost)
-        finally:
-            self.end()
-
-    def turn(self, turn: Turn) -> WorkerEnd:
-        """Let the worker do one turn; after it, the worker waits for the next. Raises like `run`."""
-        n_finished = self._outcome.n_finished if self._worker else 0
-        self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
+        has_answered = self._worker is not None and self._outcome.has_answered
+        self._outcome, self._started_at = WorkerEnd(completed=False, has_answered=has_answered), {}
         try:
             if self._worker is None:
-                given = {name: value for name, value in turn if name != "kind"}
-                self._worker = self._start(self._job.model_copy(update={"stays": True, **given}))
+                self._worker = self._start()
             else:
                 self._sampler.resume()
-                self._worker.send(turn)
-            self._follow(self._worker)
+            self._worker.send(turn)
+            self._follow(self._worker, self._end_by)
             self._sampler.pause()
             if self._outcome.completed:
                 return self._outcome
@@ -256,6 +247,13 @@ class Supervisor:
         finally:
             if not self._outcome.completed:
                 self.end()
+
+    def only_turn(self, turn: Turn) -> WorkerEnd:
+        """Like `turn`, after which the worker exits."""
+        try:
+            return self.turn(turn)
+        finally:
+            self.leave()
 
     @property
     def is_waiting(self) -> bool:
@@ -272,30 +270,39 @@ class Supervisor:
             worker.kill()
 
     def leave(self) -> None:
-        if self._worker is not None and self.is_waiting:
-            self._worker.send(NoMoreTurns())
-            self._worker.wait(_LEAVES_S)
-        self.end()
+        """Let the worker close its system and exit. A failure is a warning, because its work is done."""
+        try:
+            if self._worker is not None and self.is_waiting:
+                self._sampler.resume()
+                self._outcome = WorkerEnd(completed=False)
+                self._worker.send(NoMoreTurns())
+                with suppress(BudgetExhausted, SystemBroken):
+                    self._follow(self._worker, time.monotonic() + _LEAVES_S)
+                if self._failure:
+                    said = f"the system could not be closed: {self._failure.what}"
+                    self._on_event(OutputLine(line=said, is_warning=True))
+        finally:
+            self.end()
 
     def end(self) -> None:
         self._worker = None
         self._stack.close()
 
-    def _start(self, job: WorkerJob) -> WorkerLink:
+    def _start(self) -> WorkerLink:
         log = self._stack.enter_context(CleanedLog(self._environment.log))
         worker = self._environment.launch(log.fd, self._environment.lock_fd)
         self._stack.callback(worker.end)
         if worker.pid is not None:
             self._sampler.watch(worker.pid)
-        worker.send(job)
+        worker.send(self._job)
         return worker
 
-    def _follow(self, worker: WorkerLink) -> None:
+    def _follow(self, worker: WorkerLink, end_by: float) -> None:
         buffer, self._looked_at = bytearray(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
-            while not self._outcome.waits:
-                left_s = max(0.0, self._end_by - time.monotonic())
+            while not self._outcome.completed:
+                left_s = max(0.0, end_by - time.monotonic())
                 if selector.select(timeout=min(_LOOKS_S, self._sampler.wait_s(), left_s)):
                     chunk = worker.events.read(65536)
                     if not chunk:
@@ -313,7 +320,7 @@ class Supervisor:
                 self._sampler.sample_if_due()
                 self._note_suspension(worker)
                 self._kill_if_overdue(worker)
-                if time.monotonic() >= self._end_by:
+                if time.monotonic() >= end_by:
                     raise BudgetExhausted("the time is over")
 
     @property
@@ -336,19 +343,16 @@ class Supervisor:
         outcome = self._outcome
         match event:
             case QueryStarted():
-                self._started_at[event.todo] = self._worked_s
-            case TimeLimitExtended():
                 self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
             case QueryFinished():
                 self._started_at.pop(event.todo, None)
                 outcome.n_finished += 1
+                outcome.has_answered = True
             case IndexBuilt():
                 outcome.indexed = event
             case WaitingForTurn():
-                outcome.completed, outcome.waits = True, True
-            case JobCompleted():
-                outcome.completed, outcome.waits = True, False
-            case BudgetReached() | UserError() | SystemFailed():
+                outcome.completed = True
+            case WorkerFailed():
                 self._failure = event
         self._on_event(event)
 
@@ -360,13 +364,10 @@ class Supervisor:
             worker.kill()
 
     def _worker_end(self, code: int, lost: str = "") -> WorkerEnd:
-        match self._failure:
-            case BudgetReached(what=what, needed=needed):
-                raise BudgetExhausted(what, usd=needed.usd, tokens=needed.tokens)
-            case SystemFailed(what=what):
-                raise SystemBroken(what)
-            case UserError(what=what, fix=fix):
-                raise HarnessError(what, fix)
+        if failed := self._failure:
+            if failed.why == "budget":
+                raise BudgetExhausted(failed.what, usd=failed.needed.usd, tokens=failed.needed.tokens)
+            raise SystemBroken(failed.what) if failed.why == "system" else HarnessError(failed.what, failed.fix)
         if not self._outcome.completed:
             self._outcome.in_flight = list(self._started_at)
             self._outcome.death = "" if self._outcome.overdue else lost or _describe(code)

@@ -29,7 +29,7 @@ from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import CallContext
 from harness.protocols import Params, Roles, System, SystemSpec
 from harness.registry import DATASETS, SYSTEMS
-from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from harness.runner.executing.system_runtime import WorkerRuntime
 from harness.runner.routed_systems import with_roles
 from harness.store import Journal
 
@@ -94,17 +94,15 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
     journal = how.journal(folder / "harness" / f"calls-{os.getpid()}-{next(_numbers)}.sqlite")
     cached = EmbeddingCache(folder / "harness" / "embeddings.sqlite", "fake")
     call_context = CallContext(journal)
-    chat = (
-        build_chat(resolve_generator(how.generator), call_context)
-        if "generator" in named
-        else Unnamed("generator")
-    )
+    names_generator = "generator" in named
+    chat = build_chat(resolve_generator(how.generator), call_context) if names_generator else None
     embedder = resolve_embedder(EmbedderConfig(provider="fake"))
     runtime = WorkerRuntime(
         index_dir=folder / "store",
         seed=SEED,
         generator=chat,
-        vectors=build_embedder(embedder, call_context, cached) if "embedder" in named else Unnamed("embedder"),
+        vectors=build_embedder(embedder, call_context, cached) if "embedder" in named else None,
+        names_generator=names_generator,
         answer_style=how.style,
         gold=_demo_gold() if chosen.spec.sees_gold else {},
         reranks_with=chosen.spec.own_reranker(chosen.params[1]) if how.phase == "answer" else None,

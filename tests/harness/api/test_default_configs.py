@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.api.benchmark import Benchmark
 from harness.api.config_building import DatasetChoice, bench_config, bench_configs
 from harness.api.frames import Runs
 from harness.api.run_status import planned_cells
-from harness.api.running import Benchmark, RunOptions, run_bench, run_benches
+from harness.api.running import RunOptions, run_bench, run_benches
 from harness.config import BenchConfig
 from harness.config.shipped_files import shipped_configs
 from harness.report.verdict.findings import find

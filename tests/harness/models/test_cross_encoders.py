@@ -25,7 +25,7 @@ from harness.models.cross_encoders import (
 from harness.models.fake_faults import Reply
 from harness.models.metering import Meter, metered
 from harness.protocols import Reranker
-from harness.runner.executing.execute import check_needs
+from harness.runner.model_preflight import check_needs
 from harness.runner.plan import Cell, plan_cells
 
 from .conftest import Lab

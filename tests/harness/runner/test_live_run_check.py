@@ -11,7 +11,7 @@ from records import index_record
 from harness.core.errors import HarnessError
 from harness.registry import SYSTEMS
 from harness.runner.executing.execute import build_manifest
-from harness.runner.executing.phases import job_of
+from harness.runner.executing.jobs import job_of
 from harness.runner.live_run_check import index_ids, live_run, run_named
 from harness.runner.live_system import LONGEST_QUESTION, checked_question
 from harness.runner.plan import Cell, index_dirs

@@ -16,7 +16,7 @@ from harness.models.embedding_cache import embedder_cache_key
 from harness.models.providers import minilm
 from harness.protocols import Role, Roles
 from harness.report.labels import labels
-from harness.runner.executing.execute import check_needs
+from harness.runner.model_preflight import check_needs
 from harness.runner.plan import Cell
 
 needs_spacy = pytest.mark.skipif(find_spec("spacy") is None, reason="spaCy is not installed")

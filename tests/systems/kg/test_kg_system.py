@@ -13,7 +13,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import Document, Triplet
 from harness.evaluators.triplet_extraction import content_of_contexts
 from harness.models.metering import Meter, metered
-from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from harness.runner.executing.system_runtime import WorkerRuntime
 from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import SPEC, KgSystem
@@ -213,7 +213,7 @@ PLAIN = "Ingrid Solvane runs Tidewright Power. Tidewright Power built the Gull S
 
 @pytest.mark.slow
 async def test_by_rules_the_index_asks_for_no_generator(tmp_path: Path) -> None:
-    runtime = WorkerRuntime(tmp_path, 0, Unnamed("generator"), Embedder())
+    runtime = WorkerRuntime(tmp_path, 0, None, Embedder(), names_generator=False)
     system = KgSystem(GraphIndexParams(extractor="nlp"), GraphSearchParams(), runtime)
     with metered(Meter("index")):
         stats = await system.index([Document(doc_id="d", text=PLAIN)])

@@ -26,7 +26,7 @@ from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken,
 from harness.store import Journal
 
 SLOTS = 2
-JOB = ExtractionJob(results="", limits=LimitsConfig(), texts="")
+JOB = ExtractionJob(results="", limits=LimitsConfig())
 
 
 class Extractor:
@@ -165,7 +165,7 @@ async def test_a_remote_worker_that_sends_no_event_is_broken(
         lambda log_fd, _lock_fd: RemoteWorker(lambda: EndedConnection(output), server, log_fd),
     )
     with pytest.raises(SystemBroken):
-        Supervisor(JOB, environment, print).run()
+        Supervisor(JOB, environment, print).turn(ExtractionTurn(texts=""))
     await server.close()
 
 

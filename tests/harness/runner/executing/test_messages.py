@@ -14,13 +14,12 @@ from harness.models.remote_calls import CallUpdate, RemoteCall
 from harness.runner.executing import worker_supervisor
 from harness.runner.executing.messages import (
     AnswerTurn,
-    BudgetReached,
     CallRequested,
     CallUpdated,
     Event,
     ExtractionJob,
+    ExtractionTurn,
     IndexBuilt,
-    JobCompleted,
     NoMoreTurns,
     OutputLine,
     Progress,
@@ -28,7 +27,8 @@ from harness.runner.executing.messages import (
     QueryTask,
     ScoringTurn,
     ToWorker,
-    WarningLine,
+    WaitingForTurn,
+    WorkerFailed,
     WorkerMessage,
     read_event,
     read_message_to_worker,
@@ -47,7 +47,7 @@ EVENTS: list[Event] = [
     QueryFinished(todo=TODO, status="ok", usage=USAGE, record=RECORD),
     IndexBuilt(stats=IndexStats(documents=3), cost=Cost(wall_s=1.0)),
     CallRequested(call=RemoteCall(number=1, role="generator", body=NO_TEXT)),
-    BudgetReached(what="too much", needed=Amount(tokens=7)),
+    WorkerFailed(why="budget", what="too much", needed=Amount(tokens=7)),
 ]
 TO_WORKER: list[ToWorker] = [
     AnswerTurn(todo=(TODO,), allowance=Allowance(tokens=3)),
@@ -73,8 +73,8 @@ def test_messages_arrive_as_they_were_sent() -> None:
         b"[]",
         b"{}",
         b'{"kind": "unheard_of"}',
-        b'{"kind": "query_started"}',
-        b'{"kind": "job_completed", "more": 1}',
+        b'{"kind": "query_started", "left_s": 1.0}',
+        b'{"kind": "waiting_for_turn", "more": 1}',
         sent(NoMoreTurns()),
     ],
 )
@@ -112,14 +112,14 @@ class Scripted:
 
 def events_of(folder: Path, output: bytes) -> list[Event]:
     found: list[Event] = []
-    job = ExtractionJob(results="", limits=LimitsConfig(), texts="")
+    job = ExtractionJob(results="", limits=LimitsConfig())
     environment = WorkerEnvironment(folder / "log", Sampler(), -1, lambda _log, _lock: Scripted(output))
-    Supervisor(job, environment, found.append).run()
+    Supervisor(job, environment, found.append).only_turn(ExtractionTurn(texts=""))
     return found
 
 
-def test_events_come_in_their_order_until_the_worker_ends(tmp_path: Path) -> None:
-    told = [OutputLine(line="a"), WarningLine(line="b"), JobCompleted()]
+def test_events_come_in_their_order_until_the_turn_ends(tmp_path: Path) -> None:
+    told = [OutputLine(line="a"), OutputLine(line="b", is_warning=True), WaitingForTurn()]
     assert events_of(tmp_path, b"".join(sent(event) + b"\n" for event in told)) == told
 
 

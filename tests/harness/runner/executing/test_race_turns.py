@@ -15,10 +15,10 @@ from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import Failure, Prediction, RaceRecord
 from harness.datasets.sampling import query_order
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.executing import interleaved_scheduler
 from harness.runner.executing.execute import CellResult, RunContext
-from harness.runner.executing.interleaved_scheduler import InterleavedRun
 from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.phases import Execution
+from harness.runner.executing.turns import InTurns, run_in_turns
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -47,14 +47,13 @@ def top_k(cell: Cell) -> int:
     return int(cell.answer_params.model_dump().get("top_k", 0))
 
 
-def answer(seat: InterleavedRun, todo: QueryTask, failure: Failure | None = None) -> None:
+def answer(run: Execution, todo: QueryTask, failure: Failure | None = None) -> None:
     """An answer is made up, and the same whenever it is; or there is none."""
-    cell = seat.execution.cell
+    cell = run.cell
     (reference,) = (one for one in cell.dataset.references if one.query_id == todo.query_id)
     is_right = Random(f"{top_k(cell)}/{todo.query_id}").random() < RIGHT.get(top_k(cell), 0.5)
     said = failure or Prediction(answer=reference.answers[0] if is_right else "something else")
-    seat.execution.run.append_record(run_record(todo.query_id, said, repeat=todo.repeat, attempt=todo.attempt))
-    del seat._remaining_queries[todo.query_id, todo.repeat]
+    run.run.append_record(run_record(todo.query_id, said, repeat=todo.repeat, attempt=todo.attempt))
 
 
 @pytest.fixture
@@ -62,22 +61,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """(top_k, query) of each answer, in the order asked."""
     found: Asked = []
 
-    def take(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
+    def take(self: Execution, todo: list[QueryTask], progress: Any) -> None:
         for one in todo:
-            found.append((top_k(self.execution.cell), one.query_id))
+            found.append((top_k(self.cell), one.query_id))
             answer(self, one)
 
-    monkeypatch.setattr(InterleavedRun, "take_turn", take)
-    monkeypatch.setattr(interleaved_scheduler.InterleavedScheduler, "_build", lambda _self, _seat: None)
+    monkeypatch.setattr(Execution, "answer", take)
+    monkeypatch.setattr(InTurns, "_build", lambda _self, _run: None)
     return found
 
 
 def go(results: Path, **keys: Any) -> tuple[list[Cell], list[CellResult]]:
     chosen = config(**keys)
-    cells, evaluation = plan_cells(chosen), plan_evaluation(chosen)
-    race = plan_race(chosen, cells, evaluation)
-    context = RunContext(results, Reporter(quiet=True))
-    return cells, interleaved_scheduler.run_interleaved(cells, context, race, evaluation)
+    cells = plan_cells(chosen)
+    race = plan_race(chosen, cells, plan_evaluation(chosen))
+    return cells, run_in_turns(cells, RunContext(results, Reporter(quiet=True)), race)
 
 
 def established(results: list[CellResult]) -> RaceRecord:
@@ -94,16 +92,16 @@ def raise_after(
     of: Sequence[int] = (0, *RIGHT),
 ) -> None:
     """`of`: the cells, by their top_k, whose turns count and end so."""
-    take, seen = InterleavedRun.take_turn, []
+    take, seen = Execution.answer, []
 
-    def taken(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
-        if top_k(self.execution.cell) in of:
+    def taken(self: Execution, todo: list[QueryTask], progress: Any) -> None:
+        if top_k(self.cell) in of:
             seen.append(1)
             if len(seen) > n_turns:
                 raise error()
         take(self, todo, progress)
 
-    monkeypatch.setattr(InterleavedRun, "take_turn", taken)
+    monkeypatch.setattr(Execution, "answer", taken)
 
 
 def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, asked: Asked) -> None:
@@ -151,7 +149,7 @@ def test_any_order_of_answers_decides_alike(tmp_path: Path, asked: Asked, monkey
     whole = established(go(tmp_path / "whole")[1])
     draw, n_left = Random(0), 40
 
-    def take(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
+    def take(self: Execution, todo: list[QueryTask], progress: Any) -> None:
         nonlocal n_left
         for one in draw.sample(todo, len(todo)):
             n_left -= 1
@@ -160,7 +158,7 @@ def test_any_order_of_answers_decides_alike(tmp_path: Path, asked: Asked, monkey
             answer(self, one)
 
     limits = {"concurrency": 4}
-    monkeypatch.setattr(InterleavedRun, "take_turn", take)
+    monkeypatch.setattr(Execution, "answer", take)
     with pytest.raises(KeyboardInterrupt):
         go(tmp_path / "killed", limits=limits)
     found = established(go(tmp_path / "killed", limits=limits)[1])
@@ -175,16 +173,16 @@ def test_any_order_of_answers_decides_alike(tmp_path: Path, asked: Asked, monkey
 
 
 def test_a_failing_system_is_eliminated(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    take = InterleavedRun.take_turn
+    take = Execution.answer
 
-    def taken(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
-        if top_k(self.execution.cell) != 4:
+    def taken(self: Execution, todo: list[QueryTask], progress: Any) -> None:
+        if top_k(self.cell) != 4:
             return take(self, todo, progress)
         for one in todo:
             answer(self, one, Failure(kind="timeout", message="no answer within 600 s"))
         return None
 
-    monkeypatch.setattr(InterleavedRun, "take_turn", taken)
+    monkeypatch.setattr(Execution, "answer", taken)
     cells, results = go(tmp_path)
     race = established(results)
     (best,) = (cell.run_id for cell in cells if top_k(cell) == 8)

@@ -15,7 +15,7 @@ from harness.config import load_config
 from harness.core.records import Prediction
 from harness.runner import machine_info
 from harness.runner.executing import schedule
-from harness.runner.executing.execute import NO_RERUN, RerunOptions, close_run, open_run, result_of
+from harness.runner.executing.execute import close_run, open_run, result_of
 from harness.runner.executing.schedule import changed_lines, reuse_lines
 from harness.store import RunDir
 
@@ -34,8 +34,8 @@ def begun(results: Path, *, is_finished: bool) -> RunDir:
     return run
 
 
-def lines(run: RunDir, *keys: str, rerun: RerunOptions = NO_RERUN) -> list[str]:
-    return [*reuse_lines(cell_of(*keys), run, rerun)]
+def lines(run: RunDir, *keys: str, fresh_index: bool = False) -> list[str]:
+    return [*reuse_lines(cell_of(*keys), run, fresh_index=fresh_index)]
 
 
 def test_a_finished_run_that_is_asked_for_at_another_pace_says_whose_seconds_it_has(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_a_run_that_was_made_on_another_machine_says_so(tmp_path: Path, monkeypa
 
 def test_what_touches_no_second_is_not_said_nor_is_anything_of_a_run_that_begins(tmp_path: Path) -> None:
     new = open_run(cell_of(), tmp_path / "new")
-    assert lines(new, "models.generator.max_concurrency=1", rerun=RerunOptions(index=True)) == []
+    assert lines(new, "models.generator.max_concurrency=1", fresh_index=True) == []
     for is_finished in (True, False):
         run = begun(tmp_path / str(is_finished), is_finished=is_finished)
-        (line,) = lines(run, rerun=RerunOptions(index=True))
+        (line,) = lines(run, fresh_index=True)
         assert line == f"--fresh-index has no effect on {run.run_id}, which has its index: {ANEW}"
         assert lines(run, "evaluators=[retrieval]", "runner.resources_interval_s=9", "budget.tokens=5") == []
 

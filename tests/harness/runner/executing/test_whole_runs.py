@@ -13,8 +13,8 @@ from records import known
 
 from harness.config import ModelConfig
 from harness.core.records import Cost, RunRecord
-from harness.runner.executing import execute
-from harness.runner.executing.execute import NO_RERUN, CellResult, RerunOptions, RunContext, run_cell
+from harness.runner import model_preflight
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
 
@@ -76,7 +76,7 @@ def test_triplets_alone_need_no_embedder_for_answers(tmp_path: Path, monkeypatch
     def fetch(_reporter: Reporter, *models: ModelConfig) -> None:
         fetched.append({model.role for model in models})
 
-    monkeypatch.setattr(execute, "fetch_weights", fetch)
+    monkeypatch.setattr(model_preflight, "fetch_weights", fetch)
     hybrid = ran(tmp_path / "results", "systems=[kg]")
     triplets = ran(tmp_path / "results", "systems=[kg]", "answer.mode=triplets", "answer.rank=words")
     index = known(triplets.run.index())
@@ -135,10 +135,10 @@ def test_damage_is_said_quietly_and_what_a_kill_while_answering_leaves_is_none(
 # What an index took by itself: rebuilt from what earlier builds noted, or measured by building it anew.
 
 
-def run_slowly(results: Path, system: str, rerun: RerunOptions = NO_RERUN) -> RunDir:
+def run_slowly(results: Path, system: str, *, fresh_index: bool = False) -> RunDir:
     """Embedding takes 0.3 s a call, of 16 texts."""
     slow = ("models.embedder.options.latency_s=0.3", "models.embedder.batch_size=16")
-    context = RunContext(results, Reporter(quiet=True), rerun=rerun)
+    context = RunContext(results, Reporter(quiet=True), fresh_index=fresh_index)
     return run_cell(cell(f"systems=[{system}]", *slow), context).run
 
 
@@ -163,11 +163,9 @@ def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(tmp_
     reusing = run_slowly(results, "recursive")
     assert cost_of(reusing) == cost_of(naive)
     shutil.rmtree(reusing.path)
-    recursive = run_slowly(results, "recursive", RerunOptions(index=True))
+    recursive = run_slowly(results, "recursive", fresh_index=True)
     index = known(recursive.index())
     assert (index.built_by, index.reused_from) == (recursive.run_id, None)
     assert (index.cost.cached_texts, index.cost.replayed_calls) == (0, 0)
     assert index.cost.embedded_texts == cost_of(naive).embedded_texts
-    assert cost_of(run_slowly(results, "naive", RerunOptions(index=True))) == cost_of(naive), (
-        "what is finished stays"
-    )
+    assert cost_of(run_slowly(results, "naive", fresh_index=True)) == cost_of(naive), "what is finished stays"

@@ -7,7 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cells import cell
@@ -16,15 +19,14 @@ from runtimes import Chat, Embedder
 from virtual_time import run_in_virtual_time
 
 from harness.core.errors import StoreError
-from harness.core.records import Prediction, RunRecord
+from harness.core.records import Phase, Prediction, RunRecord
 from harness.core.sanitize import keep_secret
 from harness.models.metering import Meter
-from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.executing.execute import open_run
-from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.execute import RunContext
+from harness.runner.executing.messages import AnswerTurn, QueryTask
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.query_time_limit import latency_limit
-from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from harness.runner.executing.system_runtime import WorkerRuntime
 from harness.runner.executing.worker_supervisor import CleanedLog, WorkerEnd
 from harness.runner.progress import Reporter
 from harness.store.record_lines import RecordWriter
@@ -183,8 +185,8 @@ def test_a_child_that_keeps_the_log_open_blocks_nobody(tmp_path: Path, monkeypat
 
 async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers_none(tmp_path: Path) -> None:
     chat, embedder = Chat(), Embedder()
-    assert WorkerRuntime(tmp_path, 0, chat, Unnamed("embedder")).chat is chat
-    assert WorkerRuntime(tmp_path, 0, Unnamed("generator"), embedder).embedder is embedder
+    assert WorkerRuntime(tmp_path, 0, chat, None).chat is chat
+    assert WorkerRuntime(tmp_path, 0, None, embedder, names_generator=False).embedder is embedder
     runtime = WorkerRuntime(tmp_path, 0, None, embedder)
     assert runtime.chat is None
     assert await runtime.answer("Where does the heron live?", []) is None
@@ -194,31 +196,30 @@ async def test_a_phase_gets_the_models_that_it_names_and_retrieval_alone_answers
 
 
 def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path: Path) -> None:
-    going = Execution(
-        cell=cell("systems=[closed-book]"),
-        run=open_run(cell("systems=[closed-book]"), tmp_path),
-        results=tmp_path,
-        reporter=Reporter(quiet=True),
-        spending=BudgetTracker.unlimited(),
-        lock_fd=0,
-    )
+    class KilledOnce(Execution):
+        def supervisor(self, phase: Phase, on_event: OnEvent) -> Any:
+            return SimpleNamespace(turn=turn, is_waiting=False, end=lambda: None)
+
+    reporter = Reporter(quiet=True)
+    with ExitStack() as stack:
+        going = RunContext(tmp_path, reporter, make=KilledOnce).locked(cell("systems=[closed-book]"), stack)
     todo = [QueryTask(query_id=query.query_id, repeat=0, attempt=1) for query in going.cell.dataset.queries[:3]]
     answered, blocking, torn = todo
     asked: list[Sequence[QueryTask]] = []
 
-    def ask(pending: Sequence[QueryTask], _on_event: OnEvent) -> WorkerEnd:
-        asked.append(list(pending))
+    def turn(turn: AnswerTurn) -> WorkerEnd:
+        asked.append(list(turn.todo))
         if len(asked) > 1:
-            going.run.append_records([record(one.query_id) for one in pending])
-            return WorkerEnd(completed=True)
+            going.run.append_records([record(one.query_id) for one in turn.todo])
+            return WorkerEnd(completed=True, n_finished=len(turn.todo))
         # It was killed before it could tell of the first, and while it wrote the third.
         going.run.append_records([record(answered.query_id)])
         with (going.run.path / "records.jsonl").open("ab") as file:
             file.write(record(torn.query_id).model_dump_json().encode()[:40])
         return WorkerEnd(completed=False, overdue=[answered, blocking])
 
-    with going.reporter.bar("answer") as bar:
-        going.work_through(todo, ProgressCounter(bar, going.spending, 0, len(todo)), ask)
+    with reporter.bar("answer") as bar:
+        going.answer(todo, ProgressCounter(bar, going.spending, 0, len(todo)))
     assert asked == [todo, [torn]]
     assert {name: one.status for (name, _), one in going.run.records().items()} == {
         answered.query_id: "ok",

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from records import known
 from harness.core.errors import BudgetExhausted
 from harness.datasets.sampling import query_order
 from harness.runner.executing.execute import CellResult, RunContext, run_cell
-from harness.runner.executing.interleaved_scheduler import InterleavedRun, run_interleaved
 from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.phases import Execution
+from harness.runner.executing.turns import run_in_turns
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 from harness.store import RunDir
@@ -34,13 +36,13 @@ def _workers_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """(system, queries) of each turn, as they are taken."""
     taken: list[tuple[str, list[str]]] = []
-    take = InterleavedRun.take_turn
+    answer = Execution.answer
 
-    def noted(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
-        taken.append((self.execution.cell.spec.name, [one.query_id for one in todo]))
-        take(self, todo, progress)
+    def noted(self: Execution, todo: list[QueryTask], progress: Any) -> None:
+        taken.append((self.cell.spec.name, [one.query_id for one in todo]))
+        answer(self, todo, progress)
 
-    monkeypatch.setattr(InterleavedRun, "take_turn", noted)
+    monkeypatch.setattr(Execution, "answer", noted)
     return taken
 
 
@@ -49,20 +51,20 @@ def pair() -> list[Cell]:
 
 
 def go(found: list[Cell], results: Path) -> list[CellResult]:
-    return run_interleaved(found, RunContext(results, QUIET))
+    return run_in_turns(found, RunContext(results, QUIET))
 
 
 def stop_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget ends in the turn after so many."""
-    check, seen = InterleavedRun.take_turn, []
+    answer, seen = Execution.answer, []
 
-    def take(self: InterleavedRun, todo: list[QueryTask], progress: Any) -> None:
+    def stopping(self: Execution, todo: list[QueryTask], progress: Any) -> None:
         seen.append(1)
         if len(seen) > n_turns:
             raise BudgetExhausted("the time is over")
-        check(self, todo, progress)
+        answer(self, todo, progress)
 
-    monkeypatch.setattr(InterleavedRun, "take_turn", take)
+    monkeypatch.setattr(Execution, "answer", stopping)
 
 
 def held(run: RunDir) -> set[str]:
@@ -79,6 +81,14 @@ def test_every_round_answers_the_same_queries(tmp_path: Path, turns: list[tuple[
     assert [query_id for one in rounds for query_id in one[0][1]] == order
     assert [(result.status, result.n_ok, result.n_left) for result in results] == [("done", N, 0)] * 2
     assert len({tuple(name for name, _ in one) for one in rounds}) == 2, "who comes first changes"
+
+
+def test_no_turn_is_of_one_query(tmp_path: Path, turns: list[tuple[str, list[str]]]) -> None:
+    """It would profit from the prompt of another system about the same query."""
+    whole = pair()[0].dataset
+    five = replace(whole, queries=whole.queries[:5], references=whole.references[:5])
+    go([replace(cell, dataset=five) for cell in pair()], tmp_path)
+    assert [len(query_ids) for _, query_ids in turns] == [2, 2, 3, 3]
 
 
 def test_an_early_end_leaves_the_same_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
