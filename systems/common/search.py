@@ -85,8 +85,8 @@ class SearchParams(PromptParams):
     fetch_k: int = Field(100, ge=1, le=10_000)
     """Depth of each of the two lists of `hybrid`, and number of passages that `rerank` reads."""
     rerank: str | None = Field(None, min_length=1)
-    """A cross-encoder that reranks the fetch_k passages of the search: `ms-marco-minilm-l12`, a folder, or a name
-    on the Hugging Face hub.
+    """What reranks the fetch_k passages of the search: a cross-encoder (`ms-marco-minilm-l12`, a folder, or a name
+    on the Hugging Face hub), or `late-interaction`: ColBERT's MaxSim over the token vectors of MiniLM.
     """
 
     def depth(self, k: int) -> int:
