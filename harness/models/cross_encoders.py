@@ -2,8 +2,8 @@
 
 A folder with an ONNX export (model.onnx or onnx/model.onnx, tokenizer.json) runs on onnxruntime; any other folder,
 and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers. Two rerankers are
-included by name: `ms-marco-minilm-l12`, and `late-interaction`, which reads the two texts apart. An inference model
-is any sequence classifier whose `id2label` names entailment, such as the MNLI models of the hub.
+included by name: `ms-marco-minilm-l12`, and `late-interaction`, which reads the two texts apart. An inference
+model is any sequence classifier whose `id2label` names entailment, such as the MNLI models of the hub.
 
 The functions that open or check a model raise HarnessError, one line, if it cannot be used: no package, no such
 model, or one of another kind.

@@ -6,8 +6,7 @@ from harness.core.records import Expected, ExpectedCalls, Prediction, Query
 from harness.protocols import ChatModel, ToolModel, Workload
 from systems.common.agent_memory import LONGEST_OBSERVATION, AgentMemory, observation_of
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, expected_index
+from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.prompts.search_decision import (
     MAX_TOKENS,
     NOTHING_NEW,
@@ -105,7 +104,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
         return decision_in(reply), reply.strip()
 
     async def _search(self, decision: Decision, memory: AgentMemory) -> None:
-        found = await self._passages.search(decision.query, self._params.k_per_round)
+        found = await self._passages.find(decision.query, self._params.k_per_round)
         if memory.ranking is None:
             memory.ranking = found.ranking
         new = memory.add(found.contexts)

@@ -11,7 +11,7 @@ from systems.common.expected_calls import (
     typical_question,
 )
 from systems.common.graph_index import GraphIndexParams
-from systems.common.graph_search.params import GraphSearchParams
+from systems.common.graph_search.retrieval import GraphSearchParams
 from systems.common.prompts import names
 from systems.common.prompts.triplets import MAX_TOKENS, triplets_messages
 

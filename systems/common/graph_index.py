@@ -7,6 +7,7 @@ from typing import Literal
 
 from harness.core.errors import ConfigError, need
 from harness.core.records import Document, IndexStats, Places
+from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
 from harness.llm_utils.concurrency import Progress
@@ -19,6 +20,7 @@ from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
 from systems.common.passages import SearchedParams, empty_documents_note, loaded
+from systems.common.search import PassageSearch, SearchParams
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -127,34 +129,40 @@ def open_extractor(
 
 
 class GraphIndex:
-    """`build` once, `open` in another process, then use `store`; every part of building is timed as a stage."""
+    """`build` once, `open` in another process, then use its parts; every part of building is timed as a stage."""
 
-    def __init__(self, params: GraphIndexParams, runtime: Runtime) -> None:
+    def __init__(self, params: GraphIndexParams, answer: SearchParams, runtime: Runtime) -> None:
         self._params = params
+        self._answer = answer
         self._runtime = runtime
         self._store: GraphStore | None = None
-        self._words: WordIndex | None = None
+        self._passages: PassageSearch | None = None
         self._statements: StatementIndex | None = None
         self._dates: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.publishers: Sequence[str] = ()
+        """As `source` in the documents' metadata names them; like the following, known from `open` on."""
+        self.publisher_ids: frozenset[str] = frozenset()
+        """The publishers as entities."""
+        self.n_chunks = 0
 
     @property
     def store(self) -> GraphStore:
         """The opened store; RuntimeError before `open`."""
         return loaded(self._store)
 
-    def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
-        """The dates that the texts state for a triplet, if they were extracted."""
-        return self._dates.get((triplet.head_id, triplet.relation, triplet.tail_id), ())
-
     @property
-    def words(self) -> WordIndex:
-        """The keyword index of passages; RuntimeError if it was not opened."""
-        return loaded(self._words)
+    def passages(self) -> PassageSearch:
+        """The search of its passages; RuntimeError before `open`."""
+        return loaded(self._passages)
 
     @property
     def statements(self) -> StatementIndex:
         """The embedded sentences; RuntimeError if they were not opened."""
         return loaded(self._statements)
+
+    def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
+        """The dates that the texts state for a triplet, if they were extracted."""
+        return self._dates.get((triplet.head_id, triplet.relation, triplet.tail_id), ())
 
     async def build(
         self, corpus: Sequence[Document], also: Callable[[KnowledgeGraph], Awaitable[None]] | None = None
@@ -173,7 +181,7 @@ class GraphIndex:
             texts = [self._params.searched_text(chunk) for chunk in chunks]
             vectors = await self._runtime.embedder.embed_documents(texts)
         with stage("words"):
-            self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
+            WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         if self._params.dates:
             dated = [[*relation.key, *relation.dates] for relation in graph.relations if relation.dates]
             (self._runtime.index_dir / _DATES).write_text(json.dumps(dated), encoding="utf-8")
@@ -205,23 +213,27 @@ class GraphIndex:
             stated = sentences_of_triplets(graph)
             vectors = await self._runtime.embedder.embed_documents(stated.texts)
         with self._runtime.stage("store"):
-            self._statements = StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
+            StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
 
-    async def open(self, words: bool = False, statements: bool = False) -> None:
-        """Open the stored index, on request with the keyword index (`words`) and the sentences (`statements`)."""
+    async def open(self, statements: bool = False) -> None:
+        """Open the stored index as far as its search needs it, on request with the sentences (`statements`)."""
         if statements:
             self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
         if self._params.dates:
             dated = json.loads((self._runtime.index_dir / _DATES).read_text(encoding="utf-8"))
             self._dates = {tuple(row[:3]): tuple(row[3:]) for row in dated}
-        if words:
-            self._words = WordIndex.open(self._runtime.index_dir / "words")
+        words = WordIndex.open(self._runtime.index_dir / "words") if self._answer.needs_words else None
         self._store = open_store(self._params.store, self._runtime.index_dir)
+        self._passages = PassageSearch(self._runtime, self._answer, self._store, words)
         # Open the store's files now: otherwise the first query would be charged for it.
-        await self._store.size()
+        self.n_chunks = (await self._store.size()).chunks
+        self.publishers = await self._store.publishers()
+        self.publisher_ids = frozenset(map(entity_id, self.publishers)) - {""}
+        self._passages.warm_up()
 
     def close(self) -> None:
-        for opened in (self._store, self._words, self._statements):
+        """Release files and connections, also those of a build that did not end."""
+        for opened in (self._passages, self._store, self._statements):
             if opened is not None:
                 opened.close()
 

@@ -7,10 +7,11 @@ from harness.core.records import Document, IndexStats
 from harness.protocols import GENERATES, Runtime, SystemSpec
 from systems.common.extraction.extractor import english_only
 from systems.common.graph_index import GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
-from systems.common.graph_search.params import GraphSearchParams, check_search, reranker_of
-from systems.common.graph_search.retrieval import GraphRetrieval
+from systems.common.graph_search.retrieval import GraphRetrieval, GraphSearchParams, check_search
+from systems.common.search import SearchParams
 
-Answer = TypeVar("Answer", bound=GraphSearchParams)
+Answer = TypeVar("Answer", bound=SearchParams)
+Retrieved = TypeVar("Retrieved", bound=GraphSearchParams)
 
 
 class GraphSystem(Generic[Answer]):
@@ -19,17 +20,27 @@ class GraphSystem(Generic[Answer]):
     def __init__(self, index: GraphIndexParams, answer: Answer, runtime: Runtime) -> None:
         self._params = answer
         self._runtime = runtime
-        self._graph = GraphIndex(index, runtime)
-        self._retrieval = GraphRetrieval(answer, runtime, self._graph)
+        self._graph = GraphIndex(index, answer, runtime)
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         return await self._graph.build(corpus)
 
     async def load(self) -> None:
-        await self._retrieval.open()
+        await self._graph.open()
 
     def close(self) -> None:
         self._graph.close()
+
+
+class GraphRetrievalSystem(GraphSystem[Retrieved]):
+    """Its contexts are triplets and passages, as in kg."""
+
+    def __init__(self, index: GraphIndexParams, answer: Retrieved, runtime: Runtime) -> None:
+        super().__init__(index, answer, runtime)
+        self._retrieval = GraphRetrieval(answer, runtime, self._graph)
+
+    async def load(self) -> None:
+        await self._retrieval.open()
 
 
 def graph_system_spec(**given: Any) -> SystemSpec:
@@ -40,7 +51,7 @@ def graph_system_spec(**given: Any) -> SystemSpec:
         "answer_roles": lambda _, answer: answer.search_roles | GENERATES,
         "weights": weights_of,
         "english_only": english_only,
-        "reranker": reranker_of,
+        "reranker": lambda answer: answer.reranker,
         "servers": graph_servers,
         "preflight": check_search,
     }

@@ -116,8 +116,8 @@ class StatementIndex:
         self._texts = texts
         self._vectors = vectors
 
-    @classmethod
-    def create(cls, folder: Path, stated: StatedGraph, vectors: Vectors) -> StatementIndex:
+    @staticmethod
+    def create(folder: Path, stated: StatedGraph, vectors: Vectors) -> None:
         """Store vectors[i] (unit rows) for sentence i under `folder`."""
         folder.mkdir(parents=True)
         with closing(sqlite3.connect(folder / _TEXTS)) as file, file:
@@ -127,7 +127,6 @@ class StatementIndex:
             file.executemany("INSERT INTO states VALUES (?, ?, ?, ?)", stated.triplets)
             file.execute(_KEY)
         np.save(folder / _VECTORS, vectors)
-        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: Path) -> StatementIndex:

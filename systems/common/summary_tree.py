@@ -16,7 +16,7 @@ from harness.llm_utils.concurrency import map_bounded
 from harness.protocols import Runtime, Vectors
 from systems.common.chunking import Chunk
 from systems.common.headings import passage_text
-from systems.common.passages import Passages
+from systems.common.passages import embed
 from systems.common.summaries import Sentence, SummaryWriter, cited, sentences_of
 from systems.common.token_estimate import count_tokens
 from systems.common.wrapped_libraries import CONCURRENCY
@@ -131,7 +131,6 @@ class TreeBuilder:
     """Grows the tree over the passages of a corpus."""
 
     runtime: Runtime
-    passages: Passages
     clusters: SoftClusters
     writer: SummaryWriter
     mark: str
@@ -156,7 +155,7 @@ class TreeBuilder:
                 )
                 break
             below = await self._layer(len(rows), below, clusters)
-            rows.append(await self.passages.embed([chunk.text for chunk, _ in below]))
+            rows.append(await embed(self.runtime, [chunk.text for chunk, _ in below]))
             self.above += [chunk for chunk, _ in below]
         self.tree.top = [chunk.chunk_id for chunk, _ in below]
         return np.vstack(rows)

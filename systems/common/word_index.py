@@ -6,7 +6,6 @@ stop words.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -34,8 +33,8 @@ class WordIndex:
         self._starts = starts
         self._passages = (folder / _PASSAGES).open("rb")
 
-    @classmethod
-    def create(cls, folder: Path, chunks: Sequence[Chunk], texts: Sequence[str]) -> WordIndex:
+    @staticmethod
+    def create(folder: Path, chunks: Sequence[Chunk], texts: Sequence[str]) -> None:
         """Store the chunks under `folder`; chunks[i] is found by the words of texts[i]."""
         folder.mkdir(parents=True)
         starts = [0]
@@ -50,7 +49,6 @@ class WordIndex:
             ranking = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
             ranking.index(words, show_progress=False)
             ranking.save(folder, show_progress=False)
-        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: Path) -> WordIndex:
@@ -59,12 +57,8 @@ class WordIndex:
         ranking = None if is_empty else _bm25s().BM25.load(folder, show_progress=False)
         return cls(folder, ranking, np.load(folder / _STARTS))
 
-    async def search(self, text: str, k: int) -> list[Context]:
+    def search(self, text: str, k: int) -> list[Context]:
         """The k passages that rank highest of those that share a word with `text`; equal ones in corpus order."""
-        return await asyncio.to_thread(self.search_here, text, k)
-
-    def search_here(self, text: str, k: int) -> list[Context]:
-        """`search` in the caller's own thread."""
         return [self.passage(number, score) for number, score in self.rank(text)[:k]]
 
     def rank(self, text: str) -> list[tuple[int, float]]:

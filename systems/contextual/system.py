@@ -13,13 +13,20 @@ from harness.core.records import Document, Expected, ExpectedCalls, IndexStats, 
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.concurrency import Progress, map_bounded
-from harness.protocols import GENERATES, NO_ROLE, ChatModel, Corpus, Message, Role, Runtime, SystemSpec, Workload
+from harness.protocols import GENERATES, NO_ROLE, ChatModel, Corpus, Message, Runtime, Workload
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.expected_calls import PassageFacts, answer_call, characters_of, passages_of, search
 from systems.common.headings import document_heading, heading_of, under_heading
-from systems.common.passage_system import PassageSystem
-from systems.common.passages import PassageParams, check_passages, expected_index, index_stats, settle_vectors
-from systems.common.passages import index_roles as passage_roles
+from systems.common.passages import (
+    PassageParams,
+    PassageSystem,
+    embed,
+    expected_index,
+    index_roles,
+    index_stats,
+    passage_system_spec,
+    store_passages,
+)
 from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, place_of
 from systems.common.wrapped_libraries import CONCURRENCY, Guard
@@ -143,7 +150,7 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
         texts = [under_heading(context or "", text) for context, text in zip(contexts, own, strict=True)]
         places = [f"{chunk.span.doc_id} {chunk.span.start}-{chunk.span.end}" for chunk in chunks]
         self._path.write_text(json.dumps(dict(zip(places, contexts, strict=True))), encoding="utf-8")
-        self._passages.store(chunks, texts, await self._passages.embed(texts) if params.vectors else None)
+        store_passages(self._runtime, chunks, texts, await embed(self._runtime, texts) if params.vectors else None)
         stats = index_stats(corpus, chunks)
         if params.context == "headings":
             return stats
@@ -171,17 +178,13 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
 
     async def answer(self, query: Query) -> Prediction:
         """Retrieve, then generate once from the chunks without their contexts."""
-        found = await self._passages.search(query.text, self._params.top_k)
+        found = await self._passages.find(query.text, self._params.top_k)
         places = [place_of(context) for context in found.contexts]
         content = "\n".join(
             f"{place}: {' | '.join((self._contexts.get(place) or 'none').splitlines())}" for place in places
         )
         trace = (Step(name="contexts of the passages", content=content),) if places else ()
         return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
-
-
-def index_roles(params: IndexParams) -> frozenset[Role]:
-    return passage_roles(params) | (GENERATES if params.context == "model" else NO_ROLE)
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -203,17 +206,14 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     )
 
 
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="contextual",
     version="1",
     summary="chunks searched with a context from headings or a model, read without it, generate once",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=ContextualSystem,
-    index_roles=index_roles,
-    settle=settle_vectors,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    reranker=lambda answer: answer.rerank,
-    preflight=check_passages,
+    index_kind="",  # an index of its own
+    index_roles=lambda index: index_roles(index) | (GENERATES if index.context == "model" else NO_ROLE),
     expect=expect,
 )

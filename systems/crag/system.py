@@ -21,11 +21,17 @@ from systems.common.expected_calls import (
     typical_question,
 )
 from systems.common.graph_search.question_entities import keyword_query
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, Passages, check_passages, expected_index
+from systems.common.passages import (
+    PassageParams,
+    PassageSystem,
+    check_passages,
+    expected_index,
+    open_passages,
+    passage_system_spec,
+)
 from systems.common.prompts.grading import Grade, grading, rewriting
 from systems.common.prompts.thesis import predict
-from systems.common.search import Search, SearchParams, check_generator, place_of
+from systems.common.search import PassageSearch, Search, SearchParams, check_generator, place_of
 from systems.common.sentences import StrippedPassage
 
 
@@ -144,24 +150,24 @@ async def rewritten(runtime: Runtime, params: AnswerParams, question: str) -> st
 class CragSystem(PassageSystem[PassageParams, AnswerParams]):
     def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
         super().__init__(index, answer, runtime)
-        # One search if both are the same.
-        self._again = self._passages if answer.second == answer else Passages(runtime, answer.second)
+        self._second: PassageSearch | None = None
 
     async def load(self) -> None:
         check_generator(self._runtime, "answer.grader", self._params.grader, "rules")
-        for passages in dict.fromkeys((self._passages, self._again)):
-            passages.open()
+        await super().load()
+        if self._params.second != self._params:
+            self._second = open_passages(self._runtime, self._params.second)
 
     async def answer(self, query: Query) -> Prediction:
         """Grade what a search finds, search again unless a passage is correct, generate once from what passes."""
-        found = await self._passages.search(query.text, self._params.top_k)
+        found = await self._passages.find(query.text, self._params.top_k)
         first = await grade(self._runtime, self._params, query.text, found.contexts)
         action: Grade = min((one.grade for one in first), key=get_args(Grade).index, default="incorrect")
         trace = [Step(name="grades", content=_lines(first)), Step(name="action", content=action)]
         contexts, ranking = _refined(first), found.ranking
         if action != "correct":
             text = await rewritten(self._runtime, self._params, query.text)
-            again = await self._again.search(text, self._params.top_k)
+            again = await (self._second or self._passages).find(text, self._params.top_k)
             met = {context.span for context in found.contexts}
             # Scores for another query are not comparable with the first.
             new = [one.model_copy(update={"score": None}) for one in again.contexts if one.span not in met]
@@ -175,8 +181,9 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
         return await predict(self._runtime, self._params, query.text, contexts, trace, ranking)
 
     def close(self) -> None:
-        for passages in dict.fromkeys((self._passages, self._again)):
-            passages.close()
+        super().close()
+        if self._second is not None:
+            self._second.close()
 
 
 def _refined(graded: Sequence[Graded]) -> list[Context]:

@@ -12,12 +12,11 @@ from harness.protocols import Runtime
 from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema, ReadStatement, StatementPiece
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_index import GraphIndex
-from systems.common.graph_search.passage_search import passages_of_graph
 from systems.common.graph_stores.contract import AskFailed, Sources
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_files import load_tables
-from systems.common.passages import PassageParams, Passages
-from systems.common.search import FoundPassages, best_passages, open_reranker
+from systems.common.passages import PassageParams, build_passages, loaded, open_passages
+from systems.common.search import FoundPassages, PassageSearch
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import (
     SchemaFile,
@@ -39,20 +38,21 @@ class _DocumentGraph:
     schema = DOCUMENTS
 
     def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._params, self._runtime = answer, runtime
-        self._graph = GraphIndex(index, runtime)
-        self.publishers: Sequence[str] = ()
+        self._params = answer
+        self._graph = GraphIndex(index, answer, runtime)
+
+    @property
+    def publishers(self) -> Sequence[str]:
         """Known values of the property `source`, for the prompt."""
+        return self._graph.publishers
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         return await self._graph.build(corpus)
 
     async def open(self) -> None:
-        await self._graph.open(words=self._params.search != "dense")
+        await self._graph.open()
         with suppress(AskFailed):
             await self.ask(read_statement("MATCH (d:Document) RETURN d.doc_id", 1), self._params.limit_s)
-        self.publishers = await self._graph.store.publishers()
-        open_reranker(self._runtime, self._params)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         return await self._graph.store.ask(statement, limit_s)
@@ -61,9 +61,7 @@ class _DocumentGraph:
         return await self._graph.store.sources(doc_ids, chunk_ids)
 
     async def find(self, question: str) -> FoundPassages:
-        params, runtime = self._params, self._runtime
-        ranked = await passages_of_graph(params, runtime, self._graph, question, params.depth(params.top_k))
-        return await best_passages(runtime, params, question, ranked, params.top_k)
+        return await self._graph.passages.find(question, self._params.top_k)
 
     def close(self) -> None:
         self._graph.close()
@@ -81,7 +79,7 @@ class _SchemaGraph:
     def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime, named: str) -> None:
         self._named, self._index, self._params, self._runtime = named, index, answer, runtime
         self._path = runtime.index_dir / _GRAPH
-        self._passages = Passages(runtime, answer)
+        self._passages: PassageSearch | None = None
         self._opening = threading.Lock()
         self._asking: AskingProcesses | None = None
 
@@ -89,7 +87,7 @@ class _SchemaGraph:
         check_fields(read_schema(self._named)[0], corpus)
         shared = PassageParams.model_fields.keys() & AgentIndexParams.model_fields.keys()
         own = {name: getattr(self._index, name) for name in shared}
-        stats = await self._passages.build(corpus, PassageParams(**own))
+        stats = await build_passages(self._runtime, corpus, PassageParams(**own))
         # Kept with the index: answering needs no file of the user, who may change it.
         (self._runtime.index_dir / _SCHEMA).write_bytes(schema_path(self._named).read_bytes())
         with self._runtime.stage("store"):
@@ -110,7 +108,7 @@ class _SchemaGraph:
         return nodes, edges
 
     async def open(self) -> None:
-        self._passages.open()
+        self._passages = open_passages(self._runtime, self._params)
         if not self._path.is_file():
             raise FileNotFoundError(f"{self._path.parent} has no finished graph")
         _, self.schema = read_schema(str(self._runtime.index_dir / _SCHEMA))
@@ -134,12 +132,13 @@ class _SchemaGraph:
             return self._asking
 
     async def find(self, question: str) -> FoundPassages:
-        return await self._passages.search(question, self._params.top_k)
+        return await loaded(self._passages).find(question, self._params.top_k)
 
     def close(self) -> None:
         if self._asking is not None:
             self._asking.close()
-        self._passages.close()
+        if self._passages is not None:
+            self._passages.close()
 
 
 AgentGraph = _DocumentGraph | _SchemaGraph

@@ -162,7 +162,6 @@ SPEC = graph_system_spec(
     index_kind=INDEX_KIND,
     index_roles=_index_roles,
     weights=_weights,
-    reranker=lambda answer: answer.rerank,
     preflight=_check,
     expect=expect,
 )

@@ -19,7 +19,7 @@ from systems.common.expected_calls import (
 )
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
-from systems.common.graph_system import GraphSystem, graph_system_spec
+from systems.common.graph_system import GraphRetrievalSystem, graph_system_spec
 from systems.common.prompts.logic_steps import (
     LONGEST_STEP,
     Listed,
@@ -81,9 +81,9 @@ def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
     return [expected_call(prompt, 1, calls)]
 
 
-class EvidenceSystem(GraphSystem[AnswerParams]):
+class EvidenceSystem(GraphRetrievalSystem[AnswerParams]):
     async def load(self) -> None:
-        await self._retrieval.open(statements=self._params.evidence == "graph")
+        await super().load()
         if self._params.inference not in {None, BY_GENERATOR}:
             _ = self._runtime.entailment
 

@@ -15,8 +15,7 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, expected_index
+from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams
 
@@ -44,7 +43,7 @@ class HydeSystem(PassageSystem[PassageParams, AnswerParams]):
         """Write hypothetical passages, retrieve by them and the question, then generate once."""
         chat = self._runtime.chat
         written = await self._write(chat, query.text) if chat else []
-        found = await self._passages.search(query.text, self._params.top_k, [text for text in written if text])
+        found = await self._passages.find(query.text, self._params.top_k, [text for text in written if text])
         said = written or ["none, because the run has no generator: the question alone is searched"]
         trace = tuple(Step(name="hypothetical passage", content=text or "(an empty reply)") for text in said)
         return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)

@@ -5,8 +5,8 @@ from harness.protocols import Workload
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
-from systems.common.graph_search.params import GraphSearchParams
-from systems.common.graph_system import GraphSystem, graph_system_spec
+from systems.common.graph_search.retrieval import GraphSearchParams
+from systems.common.graph_system import GraphRetrievalSystem, graph_system_spec
 from systems.common.prompts.thesis import predict
 
 
@@ -21,7 +21,7 @@ def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workloa
     return Expected(index=graph, query=query, most=most, notes=(*notes, note))
 
 
-class KgSystem(GraphSystem[GraphSearchParams]):
+class KgSystem(GraphRetrievalSystem[GraphSearchParams]):
     async def answer(self, query: Query) -> Prediction:
         """Retrieve triplets and, depending on the mode, passages; then generate once."""
         found = await self._retrieval.find(query.text)

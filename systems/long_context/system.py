@@ -56,7 +56,7 @@ class LongContextSystem:
             documents = list(iter_chunks(corpus, self._index_params.whole_documents))
             texts = [passage_text(document) for document in documents]
             self._sizes_path.write_text(json.dumps([count_tokens(text) + _NUMBERING for text in texts]))
-            self._documents = WordIndex.create(self._runtime.index_dir / "words", documents, texts)
+            WordIndex.create(self._runtime.index_dir / "words", documents, texts)
         return index_stats(corpus, documents)
 
     async def load(self) -> None:

@@ -5,8 +5,7 @@ from pydantic import Field
 from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
 from systems.common.expected_calls import answer_call, passages_of, search
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, expected_index
+from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams
 
@@ -27,7 +26,7 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 
 class NaiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
-        found = await self._passages.search(query.text, self._params.top_k)
+        found = await self._passages.find(query.text, self._params.top_k)
         return await predict(self._runtime, self._params, query.text, found.contexts, ranking=found.ranking)
 
 

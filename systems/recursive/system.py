@@ -10,8 +10,7 @@ from pydantic import Field
 from harness.core.records import Context, Expected, ExpectedCalls, Places, Prediction, Query, Span, Step
 from harness.protocols import ChatModel, Workload
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, expected_index
+from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.common.prompts.thesis import (
     SUB_QUESTION_TOKENS,
@@ -75,7 +74,7 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
         asked: list[str] = []
         base = text = question
         while True:
-            searched = await self._passages.search(text, params.k_per_round)
+            searched = await self._passages.find(text, params.k_per_round)
             if not found.rounds:
                 found.ranking = searched.ranking
             if not found.add(asked, searched.contexts) and params.stop != "never":

@@ -1,26 +1,103 @@
-"""Contexts for the generator: passages and triplets of the graph."""
+"""Contexts for the generator out of a graph, its passages and triplets: the parameters and the search.
+`systems.common.graph_index` defines the index.
+"""
 
 import asyncio
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal
 
-from harness.core.records import Context, Places, Step, Triplet
-from harness.extraction.entity_names import entity_id
-from harness.protocols import Runtime, Vectors
-from systems.common.graph_index import GraphIndex
-from systems.common.graph_search.params import GraphSearchParams
-from systems.common.graph_search.passage_search import passages_mentioning, passages_of_graph
+from pydantic import Field
+
+from harness.core.errors import ConfigError
+from harness.core.records import Context, Places, Span, Step, Triplet
+from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
+from systems.common.graph_index import GraphIndex, GraphIndexParams, check_graph
 from systems.common.graph_search.question_entities import entities_named, question_names
-from systems.common.graph_stores.contract import EntityHit, StoredTriplet
-from systems.common.search import KEPT, FoundPassages, best_passages, check_generator, fuse, open_reranker
+from systems.common.graph_stores.contract import EntityHit, GraphStore, StoredTriplet
+from systems.common.search import KEPT, FoundPassages, SearchParams, check_generator, fuse
 from systems.common.sentence_search import StatedTriplet
 
 _ARROW = "({})-[{}]->({})"
 _NEIGHBOURS = 200
 """Maximum triplets of the question's entities, best first, that are followed in a second hop."""
+
+
+Mode = Literal["hybrid", "triplets", "triplets+text"]
+
+
+class GraphSearchParams(SearchParams):
+    mode: Mode = "hybrid"
+    """`hybrid`: passages by `search`, then triplets; `triplets`: only the graph; `triplets+text`: the passages
+    that state the triplets (no passage search), then the triplets. With `prompts=thesis` triplets come first."""
+    top_k: int = Field(3, ge=1, le=1000)
+    """Passages for the generator; none in mode `triplets`."""
+    max_triplets: int = Field(10, ge=1, le=1000)
+    """Maximum triplets for the generator."""
+    entities_per_name: int = Field(3, ge=1, le=50)
+    """Maximum entities from full-text search per name in the question."""
+    names_by: Literal["graph", "rules", "model"] = "graph"
+    """How names in the question are found: `graph`: names of the graph's entities, without publishers; `rules`:
+    quotation marks and capitals, then full-text search; `model`: one more model call, then full-text search.
+    """
+    mentions: bool | None = None
+    """`hybrid`: whether passages that mention the question's entities are fused with those of the search. None:
+    only if the search is `dense`, because BM25 finds names anyway.
+    """
+    rank: Literal["meaning", "words", "none"] = "meaning"
+    """Order and text of triplets. `meaning`: by similarity of their sentences to the question, each with its
+    sentence, publisher and date; `words`: by shared words, without sentences; `none`: entity by entity as full
+    text found them, without sentences (thesis).
+    """
+    hops: int = Field(1, ge=1, le=2)
+    """Maximum distance of triplets from the question's entities; 2: also triplets of neighbours."""
+
+    @property
+    def finds_passages(self) -> bool:
+        return self.mode == "hybrid"
+
+    @property
+    def fuses_mentions(self) -> bool:
+        """Whether passages that mention the question's entities are searched."""
+        return self.search == "dense" if self.mentions is None else self.mentions
+
+    @property
+    def needs_words(self) -> bool:
+        return self.finds_passages and self.search != "dense"
+
+    @property
+    def reranker(self) -> str | None:
+        return self.rerank if self.finds_passages else None
+
+    @property
+    def by_meaning(self) -> bool:
+        return self.rank == "meaning" or (self.finds_passages and self.is_dense)
+
+    @property
+    def needs_statements(self) -> bool:
+        """Whether the sentences that state triplets are searched."""
+        return self.rank == "meaning"
+
+    @property
+    def search_roles(self) -> frozenset[Role]:
+        """The models of a search besides a generator for names: an embedder for semantic search of passages or
+        triplets.
+        """
+        return EMBEDS if self.by_meaning else NO_ROLE
+
+
+def check_search(index: GraphIndexParams, answer: GraphSearchParams) -> None:
+    """Raise HarnessError if this graph cannot be built or searched here; see `SystemSpec.preflight`."""
+    check_graph(index, answer)
+    if answer.rank == "meaning" and not index.statements:
+        raise ConfigError(
+            "answer.rank=meaning searches the sentences of the triplets, but index.statements=false stores none",
+            "choose answer.rank=words, or leave index.statements out",
+        )
 
 
 @dataclass(frozen=True)
@@ -56,21 +133,10 @@ class GraphRetrieval:
         self._params = params
         self._runtime = runtime
         self._graph = graph
-        self._publishers: frozenset[str] = frozenset()
-        self._chunks = 0
 
-    async def open(self, statements: bool = False) -> None:
-        """Open the parts of the graph that these parameters need; `statements`: also the sentences, for other
-        uses.
-        """
-        params = self._params
-        check_generator(self._runtime, "answer.names_by", params.names_by, "graph")
-        by_words = params.finds_passages and params.search != "dense"
-        await self._graph.open(words=by_words, statements=statements or params.rank == "meaning")
-        if params.finds_passages:
-            open_reranker(self._runtime, params)
-        self._publishers = frozenset(map(entity_id, await self._graph.store.publishers())) - {""}
-        self._chunks = (await self._graph.store.size()).chunks
+    async def open(self) -> None:
+        check_generator(self._runtime, "answer.names_by", self._params.names_by, "graph")
+        await self._graph.open(statements=self._params.needs_statements)
 
     async def find(self, question: str) -> Found:
         """Entities, then triplets, then passages."""
@@ -94,7 +160,7 @@ class GraphRetrieval:
         store, per_name = self._graph.store, self._params.entities_per_name
         if self._params.names_by == "graph":
             with self._runtime.stage("graph"):
-                hits = await entities_named(store, question, self._publishers, per_name)
+                hits = await entities_named(store, question, self._graph.publisher_ids, per_name)
                 return [hit.name for hit in hits], hits or await store.find_entities(question, per_name)
         names = await question_names(self._runtime, self._params.names_by, question)
         found: dict[str, EntityHit] = {}
@@ -146,7 +212,7 @@ class GraphRetrieval:
         if params.mode == "triplets+text":
             return FoundPassages.of(await self._stating(candidates, statements), params.top_k)
         found = await self._searched(question, vector, entities)
-        return await best_passages(self._runtime, params, question, found, params.top_k)
+        return await self._graph.passages.best(question, found, params.top_k)
 
     async def _stating(
         self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet]
@@ -166,13 +232,12 @@ class GraphRetrieval:
         params, store = self._params, self._graph.store
         wanted = params.depth(params.top_k)
         depth = max(wanted, params.fetch_k) if params.fuses_mentions else wanted
-
-        found = await passages_of_graph(params, self._runtime, self._graph, question, depth, vector)
+        found = await self._graph.passages.ranked(question, depth, vector=vector)
         if not params.fuses_mentions:
             return found
         with self._runtime.stage("graph"):
             ids = [hit.entity_id for hit in entities]
-            mentioning = await passages_mentioning(store, ids, found, self._chunks, depth)
+            mentioning = await passages_mentioning(store, ids, found, self._graph.n_chunks, depth)
         return fuse([found, mentioning], wanted)
 
     def _shown(
@@ -200,6 +265,29 @@ class GraphRetrieval:
     def _with_sentence(self, statement: StatedTriplet) -> Context:
         bare, sentence = self._as_context(statement.triplet), statement.sentence
         return bare.model_copy(update={"text": f"{bare.text}: {sentence.searched}", "doc_ids": (sentence.doc_id,)})
+
+
+async def passages_mentioning(
+    store: GraphStore, entity_ids: Sequence[str], found: Sequence[Context], chunks: int, depth: int
+) -> list[Context]:
+    """At most `depth` passages that mention one of the entities, best first.
+
+    A passage scores log(chunks / chunks that mention it) for each entity, like a word in BM25. Ties are in the
+    order of `found`, the passages of a search, and before passages that it did not find.
+    """
+    mentions = await store.mentions_of(entity_ids)
+    weights: dict[str, float] = {}
+    for chunk_ids in mentions.values():
+        for chunk_id in chunk_ids:
+            weights[chunk_id] = weights.get(chunk_id, 0.0) + math.log(1 + chunks / len(chunk_ids))
+    # A passage outside the best few hundred cannot rank among the best, whatever its rank in the search.
+    heaviest = sorted(weights, key=lambda chunk_id: (-weights[chunk_id], chunk_id))
+    cut = weights[heaviest[depth - 1]] if len(heaviest) > depth else 0.0
+    kept = [chunk_id for chunk_id in heaviest if weights[chunk_id] >= cut]
+    ranks: dict[Span | None, int] = {context.span: rank for rank, context in enumerate(found)}
+    passages = zip(kept, await store.chunks(kept), strict=True)
+    best = sorted(passages, key=lambda each: (-weights[each[0]], ranks.get(each[1].span, len(found)), each[0]))
+    return [context.model_copy(update={"score": weights[chunk_id]}) for chunk_id, context in best[:depth]]
 
 
 _WORD = re.compile(r"\w+")

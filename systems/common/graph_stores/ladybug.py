@@ -78,7 +78,7 @@ class LadybugStore(GraphStore):
             shutil.rmtree(self._folder / name, ignore_errors=True)
         for name in (_NAMES, _GRAPH):
             (self._folder / name).unlink(missing_ok=True)
-        PassageIndex.create(self._folder / _PASSAGES, graph.chunks, vectors).close()
+        PassageIndex.create(self._folder / _PASSAGES, graph.chunks, vectors)
         self._calls.check()
         degree = degrees(graph)
         store_names(self._folder / _NAMES, ((entity, degree[entity.entity_id]) for entity in graph.entities))
@@ -103,7 +103,7 @@ class LadybugStore(GraphStore):
 
     @in_thread
     def nearest_chunks(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
-        return self._open().passages.search_here(vector, k, among)
+        return self._open().passages.nearest_here(vector, k, among)
 
     @in_thread
     def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtimes import Chat
 
-from systems.common.graph_search.passage_search import passages_mentioning
 from systems.common.graph_search.question_entities import ask_for_names, entities_named, names_in
-from systems.common.graph_search.retrieval import rank_triplets
+from systems.common.graph_search.retrieval import passages_mentioning, rank_triplets
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.prompts.names import MAX_NAMES
