@@ -6,12 +6,14 @@ Prompts are measured on the real templates, filled with texts of the expected le
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from harness.core.records import Context, ExpectedCalls, Query, Work
+from harness.llm_utils.structured_output import Question
 from harness.protocols import Corpus, Message, Workload
+from systems.common.answers import Prompts, prompt_of
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.headings import passage_text
-from systems.common.prompts.thesis import Prompts, prompt_of
 
 _SAMPLE = 50
 
@@ -79,6 +81,11 @@ def characters_of(messages: Sequence[Message]) -> int:
 def expected_call(messages: Sequence[Message], most_tokens: int, calls: int = 1) -> ExpectedCalls:
     """Calls with this prompt."""
     return ExpectedCalls(calls=calls, input_characters=characters_of(messages), output_tokens_most=most_tokens)
+
+
+def expected_question(question: Question[Any], calls: int = 1) -> ExpectedCalls:
+    """Calls that ask it; second calls for unreadable replies are not counted."""
+    return expected_call(question.messages, question.max_tokens, calls)
 
 
 def also_embedding(work: Work, texts: float, characters: float) -> Work:

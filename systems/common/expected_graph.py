@@ -5,20 +5,19 @@ from harness.protocols import Workload
 from systems.common.expected_calls import (
     PassageFacts,
     also_embedding,
-    characters_of,
-    expected_call,
+    expected_question,
     filler,
     typical_question,
 )
+from systems.common.extraction import triplets_question
 from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.question_entities import names_question
 from systems.common.graph_search.retrieval import GraphSearchParams
-from systems.common.prompts import names
-from systems.common.prompts.triplets import MAX_TOKENS, triplets_messages
 
 _LANGCHAIN_PROMPT = 4000
 """Characters that LLMGraphTransformer's instructions and examples add to a passage."""
 _LANGCHAIN_TOKENS = 1500
-"""`max_tokens` of its replies, see `extraction.langchain`."""
+"""`max_tokens` of its replies, see `langchain_extraction`."""
 _TRIPLET_CHARACTERS = 65
 """Of a triplet: two names, a relation and their brackets. Seen on news: 37 to 102."""
 _SENTENCE_CHARACTERS = 150
@@ -42,7 +41,7 @@ def names_calls(names_by: str, workload: Workload) -> list[ExpectedCalls]:
     """The call for the names in a question, if a model lists them."""
     if names_by != "model":
         return []
-    return [expected_call(names.names_messages(typical_question(workload.queries)), names.MAX_TOKENS)]
+    return [expected_question(names_question(typical_question(workload.queries)))]
 
 
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
@@ -67,5 +66,6 @@ def extraction_work(passages: PassageFacts, extractor: str) -> tuple[tuple[Expec
         length = _LANGCHAIN_PROMPT + passages.mean_shown
         call = ExpectedCalls(calls=passages.count, input_characters=length, output_tokens_most=_LANGCHAIN_TOKENS)
         return (call,), ("LangChain's own prompt is assumed to have 4,000 characters",)
-    prompt = characters_of(triplets_messages("")) + passages.mean_shown
-    return (ExpectedCalls(calls=passages.count, input_characters=prompt, output_tokens_most=MAX_TOKENS),), ()
+    call = expected_question(triplets_question(""), passages.count)
+    length = call.input_characters + passages.mean_shown
+    return (call.model_copy(update={"input_characters": length}),), ()

@@ -10,10 +10,9 @@ from harness.core.records import Document, IndexStats, Places
 from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
-from harness.llm_utils.concurrency import Progress
-from harness.protocols import EMBEDS, GENERATES, ChatModel, Params, Role, Runtime
-from systems.common.chunking import check_splitter, iter_chunks
-from systems.common.extraction.extractor import Extractor, Focus, NlpOfChunks
+from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
+from systems.common.chunking import Chunk, check_splitter, iter_chunks
+from systems.common.extraction import EVERYTHING, Focus, check_langchain, extract
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.graph_stores.neo4j import Neo4jStore
@@ -98,7 +97,7 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     check_store(index_params.store)
     check_word_index()
     if index_params.extractor == "nlp":
-        if index_params.focus != Focus():
+        if index_params.focus != EVERYTHING:
             raise ConfigError(
                 "index.entity_types, index.relation_types and index.dates are asked of a model, and "
                 "index.extractor=nlp asks none",
@@ -106,26 +105,7 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
             )
         check_pipeline(index_params.nlp_pipeline)
     if index_params.extractor == "langchain":
-        from systems.common.extraction.langchain import check_langchain
-
         check_langchain()
-
-
-def open_extractor(
-    name: str, chat: ChatModel | None, progress: Progress, focus: Focus, pipeline: str | None = None
-) -> Extractor:
-    """`nlp` needs no generator, the others (`bounded`, `langchain`) do."""
-    if name == "nlp":
-        return NlpOfChunks(pipeline, progress)
-    if chat is None:
-        raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
-    if name == "langchain":
-        from systems.common.extraction.langchain import LangChainExtractor
-
-        return LangChainExtractor(chat, progress=progress, focus=focus)
-    from systems.common.extraction.bounded import BoundedExtractor
-
-    return BoundedExtractor(chat, progress, focus)
 
 
 class GraphIndex:
@@ -174,7 +154,7 @@ class GraphIndex:
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, self._params))
         with stage("extract"):
-            found = await self._extractor().extract(chunks)
+            found = await self._extract(chunks)
         with stage("assemble"):
             graph = assemble(chunks, found)
         with stage("embed"):
@@ -208,6 +188,16 @@ class GraphIndex:
             ),
         )
 
+    async def _extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
+        params = self._params
+        # Without model extraction no phase names the generator, and requesting it raises an error.
+        chat = None if params.extractor == "nlp" else self._runtime.chat
+
+        def progress(done: int, total: int) -> None:
+            self._runtime.progress(done, total, "extracting")
+
+        return await extract(params.extractor, chunks, chat, progress, params.focus, params.nlp_pipeline)
+
     async def _build_statements(self, graph: KnowledgeGraph) -> None:
         with self._runtime.stage("embed"):
             stated = sentences_of_triplets(graph)
@@ -236,16 +226,6 @@ class GraphIndex:
         for opened in (self._passages, self._store, self._statements):
             if opened is not None:
                 opened.close()
-
-    def _extractor(self) -> Extractor:
-        params = self._params
-        # Without model extraction no phase names the generator, and requesting it raises an error.
-        chat = None if params.extractor == "nlp" else self._runtime.chat
-
-        def progress(done: int, total: int) -> None:
-            self._runtime.progress(done, total, "extracting")
-
-        return open_extractor(params.extractor, chat, progress, params.focus, params.nlp_pipeline)
 
 
 def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from harness.core.records import Document, IndexStats
 from harness.protocols import GENERATES, Runtime, SystemSpec
-from systems.common.extraction.extractor import english_only
+from systems.common.extraction import english_only
 from systems.common.graph_index import GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
 from systems.common.graph_search.retrieval import GraphRetrieval, GraphSearchParams, check_search
 from systems.common.search import SearchParams

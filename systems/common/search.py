@@ -12,7 +12,7 @@ from pydantic import Field
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Places
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
-from systems.common.prompts.thesis import PromptParams
+from systems.common.answers import PromptParams
 
 if TYPE_CHECKING:
     from harness.core.records import Span

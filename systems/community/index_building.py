@@ -9,8 +9,7 @@ from typing import Any
 from harness.core.records import Document, IndexStats, Places
 from harness.protocols import ChatModel, Runtime, Vectors
 from systems.common.chunking import Chunk, iter_chunks
-from systems.common.extraction.extractor import Focus
-from systems.common.graph_index import open_extractor
+from systems.common.extraction import extract
 from systems.common.knowledge_graph import assemble
 from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
@@ -98,7 +97,7 @@ class _Build:
         nano = library.load()
         storages = library.storages()
 
-        async def extract(texts: Mapping[str, Any], **given: Any) -> Any:
+        async def extracted(texts: Mapping[str, Any], **given: Any) -> Any:
             return await self._extract(chunks, units, texts, given)
 
         async def embed(texts: Sequence[str]) -> Vectors:
@@ -116,7 +115,7 @@ class _Build:
         return nano.GraphRAG(
             working_dir=str(self._runtime.index_dir),
             chunk_func=lambda *_, **__: [dict(record) for record in units.records],
-            entity_extraction_func=extract,
+            entity_extraction_func=extracted,
             entity_extract_max_gleaning=self._params.max_gleaning,
             max_graph_cluster_size=MAX_COMMUNITY_SIZE,
             graph_cluster_seed=self._runtime.seed,
@@ -153,7 +152,7 @@ class _Build:
             def progress(done: int, total: int) -> None:
                 self._runtime.progress(done, total, "extracting")
 
-            found = await open_extractor(self._params.extractor, self._chat, progress, Focus()).extract(chunks)
+            found = await extract(self._params.extractor, chunks, self._chat, progress)
             knowledge = assemble(chunks, found)
             await triplet_extraction.store(knowledge, units, graph, vectors)
             self._failed_chunks = knowledge.failed_chunks

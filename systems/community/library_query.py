@@ -13,8 +13,7 @@ from typing import Any
 from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
 from harness.protocols import Message, Runtime
-from systems.common.prompts.reports import LIBRARY_MAP_TOKENS
-from systems.common.prompts.thesis import report_messages, table_messages
+from systems.common.answers import report_messages, table_messages
 from systems.common.wrapped_libraries import CONCURRENCY, SEPARATOR, plain
 from systems.community import library
 from systems.community.global_search import not_read
@@ -25,6 +24,8 @@ from systems.community.stored_index import StoredIndex
 from systems.community.text_units import FoundUnits, passage
 
 _POINT = object_of({"description": string_of(1000), "score": integer_of(0, 100)})
+LIBRARY_MAP_TOKENS = 2000
+"""Of a map call with the library's prompt: the library sets no limit, and that of an answer is too small."""
 MAP_SCHEMA = object_of({"points": list_of(_POINT, 20)})
 """The library asks for any JSON object; its prompt describes this one."""
 

@@ -19,15 +19,23 @@ from systems.common.expected_calls import (
     typical_question,
 )
 from systems.common.expected_graph import extraction_work
-from systems.common.extraction.extractor import english_only
+from systems.common.extraction import english_only
 from systems.common.passages import loaded
-from systems.common.prompts import reports as prompts
 from systems.community import library
-from systems.community.global_search import search_globally
+from systems.community.global_search import MAP_MAX_TOKENS, MAX_POINT, MAX_POINTS, map_messages, search_globally
 from systems.community.index_building import build_index
-from systems.community.library_query import query_library, thesis_messages
+from systems.community.library_query import LIBRARY_MAP_TOKENS, query_library, thesis_messages
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams
+from systems.community.reports import (
+    MAX_EXPLANATION,
+    MAX_FINDINGS,
+    MAX_HEADLINE,
+    MAX_SUMMARY,
+    MAX_TITLE,
+    REPORT_MAX_TOKENS,
+    report_messages,
+)
 from systems.community.stored_index import StoredIndex
 from systems.community.text_units import FoundUnits
 
@@ -42,11 +50,7 @@ _TABLE_CHARACTERS = 3500
 """Characters of a report's tables: ten entities and about twenty relations at 110 characters per row, with
 sources.
 """
-_REPORT_CHARACTERS = (
-    prompts.MAX_TITLE
-    + prompts.MAX_SUMMARY
-    + prompts.MAX_FINDINGS * (prompts.MAX_HEADLINE + prompts.MAX_EXPLANATION)
-) // 2
+_REPORT_CHARACTERS = (MAX_TITLE + MAX_SUMMARY + MAX_FINDINGS * (MAX_HEADLINE + MAX_EXPLANATION)) // 2
 """Reports are assumed to have half of the maximum length."""
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
@@ -96,11 +100,11 @@ def _reports(passages: PassageFacts, index: IndexParams) -> tuple[ExpectedCalls,
         return ()
     tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
     is_library = index.reports == "library"
-    prompt = _LIBRARY_REPORT_PROMPT if is_library else characters_of(prompts.report_messages(""))
+    prompt = _LIBRARY_REPORT_PROMPT if is_library else characters_of(report_messages(""))
     call = ExpectedCalls(
         calls=_most_reports(passages, index),
         input_characters=prompt + tables,
-        output_tokens_most=_LIBRARY_TOKENS if is_library else prompts.REPORT_MAX_TOKENS,
+        output_tokens_most=_LIBRARY_TOKENS if is_library else REPORT_MAX_TOKENS,
     )
     return (call,)
 
@@ -114,16 +118,14 @@ def _global(most: int, report: int, answer: AnswerParams, workload: Workload) ->
     question = typical_question(workload.queries)
     room = answer.context_tokens * _CHARACTERS_A_TOKEN
     batches = math.ceil(reports / max(1, room // report))
-    template = (
-        len(question) + _LIBRARY_MAP_PROMPT if is_library else characters_of(prompts.map_messages(question, []))
-    )
+    template = len(question) + _LIBRARY_MAP_PROMPT if is_library else characters_of(map_messages(question, []))
     mapped = ExpectedCalls(
         calls=batches,
         input_characters=template + min(room, reports * report / batches),
-        output_tokens_most=prompts.LIBRARY_MAP_TOKENS if is_library else prompts.MAP_MAX_TOKENS,
+        output_tokens_most=LIBRARY_MAP_TOKENS if is_library else MAP_MAX_TOKENS,
     )
-    points = min(batches * prompts.MAX_POINTS, room // prompts.MAX_POINT)
-    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT), answer.prompts)))
+    points = min(batches * MAX_POINTS, room // MAX_POINT)
+    return Work(calls=(mapped, answer_call(workload, filler(points, MAX_POINT), answer.prompts)))
 
 
 def _local(answer: AnswerParams, workload: Workload) -> Work:

@@ -14,6 +14,7 @@ from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.protocols import GENERATES, NO_ROLE, ChatModel, Corpus, Message, Runtime, Workload
+from systems.common.answers import predict
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.expected_calls import PassageFacts, answer_call, characters_of, passages_of, search
 from systems.common.headings import document_heading, heading_of, under_heading
@@ -27,7 +28,6 @@ from systems.common.passages import (
     passage_system_spec,
     store_passages,
 )
-from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, place_of
 from systems.common.wrapped_libraries import CONCURRENCY, Guard
 

@@ -8,6 +8,7 @@ from harness.core.records import Context, Document, Expected, IndexStats, Places
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, Role, Runtime, Workload
 from systems.common.agent_memory import LONGEST_OBSERVATION
+from systems.common.answers import answer_by
 from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.cypher.statement_check import check_parser
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
@@ -23,14 +24,10 @@ from systems.common.graph_stores.neo4j_server import check_limits
 from systems.common.graph_system import graph_system_spec
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
-from systems.common.prompts.agent import MAX_TOKENS as DECISION_TOKENS
-from systems.common.prompts.agent import agent_messages
-from systems.common.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
-from systems.common.prompts.thesis import answer_by
 from systems.cypher_agent.agent_graph import open_graph
-from systems.cypher_agent.graph_query import Way, ask_graph
+from systems.cypher_agent.graph_query import STATEMENT_TOKENS, Way, ask_graph, cypher_messages, repair_messages
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
-from systems.cypher_agent.react import ReactAgent
+from systems.cypher_agent.react import DECISION_TOKENS, ReactAgent, agent_messages
 from systems.cypher_agent.schema_file import read_schema, schema_path
 
 _STATEMENT = "x" * 200
@@ -49,7 +46,7 @@ def expect(index: AgentIndexParams, answer: AnswerParams, workload: Workload) ->
     question = typical_question(workload.queries)
     first = cypher_messages(question, () if index.schema else _PUBLISHERS, schema)
     prompts = [first, *[repair_messages(first, _STATEMENT, _STATEMENT)] * answer.repairs]
-    asked = [expected_call(prompt, MAX_TOKENS) for prompt in prompts]
+    asked = [expected_call(prompt, STATEMENT_TOKENS) for prompt in prompts]
     found = passages.retrieved(answer.top_k)
     rows = filler(answer.rows, answer.row_characters)
     longest = max(found, rows, key=lambda contexts: sum(len(context.text) for context in contexts))

@@ -9,10 +9,12 @@ from harness.llm_utils.answer_contract import ABSTENTION, answer_form
 from harness.llm_utils.logprob_entailment import entailment_messages
 from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, Workload
+from systems.common.answers import answer_by
 from systems.common.expected_calls import (
     also_embedding,
     answer_call,
     expected_call,
+    expected_question,
     passages_of,
     search,
     typical_question,
@@ -20,17 +22,14 @@ from systems.common.expected_calls import (
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
 from systems.common.graph_system import GraphRetrievalSystem, graph_system_spec
-from systems.common.prompts.logic_steps import (
+from systems.evidence.graph_walk import walk
+from systems.evidence.params import AnswerParams, check
+from systems.evidence.reasons import (
     LONGEST_STEP,
     Listed,
     Reasoned,
-    reasons_messages,
     reasons_question,
-    reply_tokens,
 )
-from systems.common.prompts.thesis import answer_by
-from systems.evidence.graph_walk import walk
-from systems.evidence.params import AnswerParams, check
 from systems.evidence.sentence_choice import LogicStep, best_sentences, named_sentence
 
 _SENTENCE = "x" * 150
@@ -46,18 +45,12 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     together = answer.steps == "with_answer"
     listed: Listed = "evidence" if answer.evidence == "direct" else "steps"
     known = None if together else "x" * 20
-    reasons = reasons_messages(
-        listed,
-        typical_question(workload.queries),
-        contexts,
-        answer.max_steps,
-        known,
-        answer_form(workload.answer_style),
-    )
+    question, form = typical_question(workload.queries), answer_form(workload.answer_style)
+    reasons = reasons_question(listed, question, contexts, answer.max_steps, known, form)
     calls = [
         *before,
         *([] if together else [answer_call(workload, contexts, answer.prompts)]),
-        expected_call(reasons, reply_tokens(listed, answer.max_steps, together)),
+        expected_question(reasons),
         *_letters(answer),
     ]
     query = search(workload, calls, searches=searches)

@@ -10,6 +10,7 @@ from pydantic import Field
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step
 from harness.extraction.entity_names import entity_id
 from harness.protocols import EMBEDS, GENERATES, Runtime, Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import also_embedding, answer_call, passages_of, search
 from systems.common.expected_graph import expected_graph, names_calls
 from systems.common.graph_index import GraphIndexParams, check_graph
@@ -17,7 +18,6 @@ from systems.common.graph_search.entity_graph import EntityGraph
 from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_system import GraphSystem, graph_system_spec
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, check_generator
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from harness.core.records import Expected, Prediction, Query, Step
 from harness.llm_utils.concurrency import map_bounded
 from harness.protocols import ChatModel, Message, Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import (
     also_embedding,
     answer_call,
@@ -16,7 +17,6 @@ from systems.common.expected_calls import (
     typical_question,
 )
 from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
-from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams
 
 PASSAGE_TOKENS = 200

@@ -2,12 +2,12 @@
 
 from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
 from systems.common.graph_search.retrieval import GraphSearchParams
 from systems.common.graph_system import GraphRetrievalSystem, graph_system_spec
-from systems.common.prompts.thesis import predict
 
 
 def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step, Work
 from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, Workload
+from systems.common.answers import PromptParams, predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
 from systems.common.headings import passage_text
 from systems.common.passages import SearchedParams, index_stats, loaded
-from systems.common.prompts.thesis import PromptParams, predict
 from systems.common.token_estimate import clip, count_tokens
 from systems.common.word_index import WordIndex, check_word_index
 

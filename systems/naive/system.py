@@ -4,9 +4,9 @@ from pydantic import Field
 
 from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
-from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams
 
 

@@ -22,6 +22,7 @@ from harness.core.records import (
     Step,
 )
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, Workload
+from systems.common.answers import predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import also_embedding, answer_call, characters_of, passages_of, search
 from systems.common.passages import (
@@ -34,7 +35,6 @@ from systems.common.passages import (
     passage_system_spec,
     store_passages,
 )
-from systems.common.prompts.thesis import predict
 from systems.common.search import SearchParams, place_of
 from systems.common.summaries import SummaryWriter, summary_messages
 from systems.common.summary_tree import DIMENSIONS, SoftClusters, Summary, Tree, TreeBuilder

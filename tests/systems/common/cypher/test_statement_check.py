@@ -17,7 +17,7 @@ from hostile_cypher import (
 
 from systems.common.cypher.graph_schema import ReadStatement, StatementPiece
 from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.prompts.cypher import statement_in
+from systems.cypher_agent.graph_query import statement_in
 
 
 def spelled(piece: StatementPiece) -> str:

@@ -1,7 +1,13 @@
-"""The prompts of Ramadan, master's thesis, KTH 2025, as a choice of every system that the thesis compares.
+"""The answer from the contexts, with the prompt that all systems share or those of Ramadan, master's thesis, KTH
+2025, which every system of the thesis offers.
 
 Listings 4.6, 4.8, 4.12 and 4.13 are followed in roles, order of parts, rules, fields and form of the reply. The
 sentences are ours, so published figures may differ by the wording.
+
+Each system has its other prompts where it asks them. In all of them the constant part comes first, so that
+servers can cache it, and the instruction is repeated after the material, which small models need for a correct
+answer. Every list and string of a JSON reply is bounded: a small model may run on until its token limit, and the
+reply is lost.
 """
 
 from collections.abc import Sequence
