@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from harness.core.errors import HarnessError, need
-from harness.core.records import Triplet
+from harness.core.records import ExpectedCalls, Triplet
 from harness.extraction.entity_names import one_line
 from harness.extraction.model_triplets import read_triplets
 from harness.extraction.nlp import NlpExtractor
@@ -16,6 +16,7 @@ from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json, list_of, object_of, string_of
 from harness.protocols import ChatModel, Message
 from systems.common.chunking import Chunk
+from systems.common.expected_calls import PassageFacts, expected_question
 from systems.common.headings import passage_text
 
 _CONCURRENCY = 8
@@ -159,3 +160,25 @@ def _dates(listed: Sequence[object]) -> Iterator[tuple[Triplet, str]]:
 
 def _shortened(triplet: Triplet) -> Triplet:
     return Triplet(triplet.head[:MAX_NAME], triplet.relation[:MAX_RELATION], triplet.tail[:MAX_NAME])
+
+
+_LANGCHAIN_PROMPT = 4000
+"""Characters that LLMGraphTransformer's instructions and examples add to a passage."""
+_LANGCHAIN_TOKENS = 1500
+"""`max_tokens` of its replies, see `langchain_extraction`."""
+
+
+def extraction_work(passages: PassageFacts, extractor: str) -> tuple[tuple[ExpectedCalls, ...], tuple[str, ...]]:
+    """The calls of an extractor (`bounded`, `langchain`, `nlp`) over all passages, with notes.
+
+    Second calls for unreadable replies are not counted.
+    """
+    if extractor == "nlp" or not passages.count:
+        return (), ()
+    if extractor == "langchain":
+        length = _LANGCHAIN_PROMPT + passages.mean_shown
+        call = ExpectedCalls(calls=passages.count, input_characters=length, output_tokens_most=_LANGCHAIN_TOKENS)
+        return (call,), ("LangChain's own prompt is assumed to have 4,000 characters",)
+    call = expected_question(triplets_question(""), passages.count)
+    length = call.input_characters + passages.mean_shown
+    return (call.model_copy(update={"input_characters": length}),), ()

@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from harness.core.records import Document, IndexStats
-from harness.protocols import GENERATES, Runtime, SystemSpec
-from systems.common.extraction import english_only
+from harness.core.records import Context, Document, ExpectedCalls, IndexStats, Work
+from harness.protocols import GENERATES, Runtime, SystemSpec, Workload
+from systems.common.expected_calls import (
+    PassageFacts,
+    also_embedding,
+    expected_question,
+    filler,
+    typical_question,
+)
+from systems.common.extraction import english_only, extraction_work
 from systems.common.graph_index import GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
+from systems.common.graph_search.question_entities import names_question
 from systems.common.graph_search.retrieval import GraphRetrieval, GraphSearchParams, check_search
 from systems.common.search import SearchParams
 
@@ -56,3 +64,40 @@ def graph_system_spec(**given: Any) -> SystemSpec:
         "preflight": check_search,
     }
     return SystemSpec(**{**shared, **given})
+
+
+_TRIPLET_CHARACTERS = 65
+"""Of a triplet: two names, a relation and their brackets. Seen on news: 37 to 102."""
+_SENTENCE_CHARACTERS = 150
+"""Of a sentence that states one, with its publisher and date."""
+
+
+def expected_search(
+    answer: GraphSearchParams, passages: PassageFacts, workload: Workload
+) -> tuple[list[Context], list[ExpectedCalls], str]:
+    """The contexts for the generator, the calls before it answers, and a note: the graph's answers are taken to be
+    full.
+    """
+    length = _TRIPLET_CHARACTERS + (_SENTENCE_CHARACTERS if answer.rank == "meaning" else 0)
+    shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
+    note = f"every query is taken to find {answer.max_triplets} triplets, the most there can be"
+    contexts = [*shown, *filler(answer.max_triplets, length)]
+    return contexts, names_calls(answer.names_by, workload), note
+
+
+def names_calls(names_by: str, workload: Workload) -> list[ExpectedCalls]:
+    """The call for the names in a question, if a model lists them."""
+    if names_by != "model":
+        return []
+    return [expected_question(names_question(typical_question(workload.queries)))]
+
+
+def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
+    """The expected cost of the graph of these passages, with notes."""
+    extraction, notes = extraction_work(passages, index.extractor)
+    embedding = passages.embedding(index.headings is True)
+    if index.statements:
+        sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
+        embedding = also_embedding(embedding, sentences, _SENTENCE_CHARACTERS)
+        notes = (*notes, "every sentence of the corpus is taken to state a triplet, and to be embedded")
+    return embedding.model_copy(update={"calls": extraction}), notes

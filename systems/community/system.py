@@ -18,8 +18,7 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.expected_graph import extraction_work
-from systems.common.extraction import english_only
+from systems.common.extraction import english_only, extraction_work
 from systems.common.passages import loaded
 from systems.community import library
 from systems.community.global_search import MAP_MAX_TOKENS, MAX_POINT, MAX_POINTS, map_messages, search_globally

@@ -1,7 +1,6 @@
 """The two graphs that the agent can query: documents with their entities, or a schema of the user's own."""
 
 import asyncio
-import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -13,8 +12,8 @@ from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema, ReadState
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_index import GraphIndex
 from systems.common.graph_stores.contract import AskFailed, Sources
+from systems.common.graph_stores.ladybug import load_tables
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
-from systems.common.graph_stores.ladybug_files import load_tables
 from systems.common.passages import PassageParams, build_passages, loaded, open_passages
 from systems.common.search import FoundPassages, PassageSearch
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
@@ -27,7 +26,7 @@ from systems.cypher_agent.schema_file import (
     values_in,
 )
 
-_GRAPH, _SCHEMA, _UNFINISHED = "schema.lbug", "schema.yaml", "unfinished"
+_GRAPH, _SCHEMA = "schema.lbug", "schema.yaml"
 _DATES = "_documents"
 """A table of our own with the date of every document. No schema and no statement can contain the name."""
 
@@ -96,14 +95,8 @@ class _SchemaGraph:
 
     def _store(self, corpus: Sequence[Document]) -> tuple[int, int]:
         file, self.schema = read_schema(str(self._runtime.index_dir / _SCHEMA))
-        unfinished = self._path.parent / _UNFINISHED
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
         tables = dict(_tables(file, corpus))
-        load_tables(unfinished / _GRAPH, _definitions(file), tables.items())
-        # Last: if this file exists, the index is complete.
-        (unfinished / _GRAPH).rename(self._path)
-        shutil.rmtree(unfinished)
+        load_tables(self._path, _definitions(file), tables.items())
         nodes, edges = (sum(len(tables[name]) for name in of) for of in (file.nodes, file.relationships))
         return nodes, edges
 

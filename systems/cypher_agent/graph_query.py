@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
-from systems.common.cypher.grammar import STRING
-from systems.common.cypher.graph_schema import DOCUMENTS, FUNCTIONS, GraphSchema, ReadStatement, SourceKind
+from systems.common.cypher.graph_schema import DOCUMENTS, FUNCTIONS, STRING, GraphSchema, ReadStatement, SourceKind
 from systems.common.cypher.statement_check import Refused, read_statement
 from systems.common.graph_stores.contract import AskFailed
 from systems.cypher_agent.agent_graph import AgentGraph

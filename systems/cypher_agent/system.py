@@ -12,7 +12,6 @@ from systems.common.answers import answer_by
 from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.cypher.statement_check import check_parser
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
-from systems.common.expected_graph import expected_graph
 from systems.common.graph_index import (
     INDEX_KIND,
     check_graph,
@@ -21,7 +20,7 @@ from systems.common.graph_index import (
     weights_of,
 )
 from systems.common.graph_stores.neo4j_server import check_limits
-from systems.common.graph_system import graph_system_spec
+from systems.common.graph_system import expected_graph, graph_system_spec
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
 from systems.cypher_agent.agent_graph import open_graph

@@ -19,18 +19,16 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
-from systems.common.graph_system import GraphRetrievalSystem, graph_system_spec
-from systems.evidence.graph_walk import walk
+from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
 from systems.evidence.params import AnswerParams, check
+from systems.evidence.proof import LogicStep, best_sentences, named_sentence, walk
 from systems.evidence.reasons import (
     LONGEST_STEP,
     Listed,
     Reasoned,
     reasons_question,
 )
-from systems.evidence.sentence_choice import LogicStep, best_sentences, named_sentence
 
 _SENTENCE = "x" * 150
 """A sentence of typical length."""

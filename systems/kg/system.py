@@ -4,10 +4,9 @@ from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
 from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
-from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import INDEX_KIND, GraphIndexParams
 from systems.common.graph_search.retrieval import GraphSearchParams
-from systems.common.graph_system import GraphRetrievalSystem, graph_system_spec
+from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
 
 
 def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:

@@ -12,7 +12,7 @@ from systems.common.token_estimate import count_tokens
 from systems.common.wrapped_libraries import Guard, LibraryReplies
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlace, ChunkPlaces
-from systems.lightrag.embedding import Embedding
+from systems.lightrag.library import Embedding
 from systems.lightrag.params import GRAPH_SCHEMA, IndexParams
 
 _DELIMITER, _END = "<|#|>", "<|COMPLETE|>"

@@ -12,7 +12,7 @@ from systems.common.headings import with_origins
 from systems.common.wrapped_libraries import plain, relation_text
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlaces
-from systems.lightrag.embedding import Embedding
+from systems.lightrag.library import Embedding
 from systems.lightrag.params import KEYWORDS_MAX_TOKENS, KEYWORDS_SCHEMA, AnswerParams
 
 # The library's 6,000 and 8,000 of 30,000 tokens.
