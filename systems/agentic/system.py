@@ -131,8 +131,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
             memory.note("stop", "no generator")
         else:
             memory.note("stop", await self._act(self._runtime.chat, query.text, memory))
-        contexts = tuple(memory.contexts.values())
-        return await predict(self._runtime, self._params, query.text, contexts, memory.trace, memory.ranking)
+        return await predict(self._runtime, self._params, query.text, memory.found)
 
     async def _act(self, chat: ChatModel, question: str, memory: AgentMemory) -> str:
         """Fill `memory`; returns why the model stopped. The first step always searches: for the question itself if

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.core.records import Context, Places, Step
+from systems.common.answers import Found
 
 LONGEST_OBSERVATION = 12_000
 """Characters."""
@@ -18,6 +19,10 @@ class AgentMemory:
     trace: list[Step] = field(default_factory=list)
     scratchpad: list[str] = field(default_factory=list)
     ranking: Places | None = None
+
+    @property
+    def found(self) -> Found:
+        return Found(tuple(self.contexts.values()), self.ranking, tuple(self.trace))
 
     def note(self, name: str, content: str) -> None:
         self.trace.append(Step(name=name, content=content))

@@ -11,7 +11,7 @@ reply is lost.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from harness.core.records import AnswerStyle, Context, Places, Prediction, Step
 from harness.llm_utils.answer_contract import answer_messages, generate
@@ -109,14 +109,22 @@ async def answer_by(runtime: Runtime, prompts: Prompts, question: str, contexts:
     return await runtime.answer(question, contexts)
 
 
-async def predict(
-    runtime: Runtime,
-    params: PromptParams,
-    question: str,
-    contexts: Sequence[Context],
-    trace: Sequence[Step] = (),
-    ranking: Places | None = None,
-) -> Prediction:
+class Found(NamedTuple):
+    """What was found for a question: for the generator, and for the record of the query."""
+
+    contexts: tuple[Context, ...] = ()
+    """In the order in which the generator sees them."""
+    ranking: Places | None = None
+    """The ranking of passages, including those below the contexts; None: nothing was ranked."""
+    trace: tuple[Step, ...] = ()
+    """How it was found."""
+    shown: str = ""
+    """The contexts as one text, as a wrapped library words them; empty otherwise."""
+
+    def prediction(self, answer: str | None) -> Prediction:
+        return Prediction(answer=answer, contexts=self.contexts, trace=self.trace, retrieved=self.ranking)
+
+
+async def predict(runtime: Runtime, params: PromptParams, question: str, found: Found) -> Prediction:
     """One generation from the contexts, with how they were found."""
-    answer = await answer_by(runtime, params.prompts, question, contexts)
-    return Prediction(answer=answer, contexts=tuple(contexts), trace=tuple(trace), retrieved=ranking)
+    return found.prediction(await answer_by(runtime, params.prompts, question, found.contexts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +12,7 @@ from pydantic import Field
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Places
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
-from systems.common.answers import PromptParams
+from systems.common.answers import Found, PromptParams
 
 if TYPE_CHECKING:
     from harness.core.records import Span
@@ -66,18 +66,9 @@ class SearchParams(PromptParams):
         return EMBEDS if self.is_dense else NO_ROLE
 
 
-class FoundPassages(NamedTuple):
-    """The passages for the generator, and how they were ranked."""
-
-    contexts: list[Context]
-    """Best first, as passed to the generator."""
-    ranking: Places | None
-    """The ranking, down to `KEPT`; None: nothing was ranked."""
-
-    @classmethod
-    def of(cls, ranked: Sequence[Context], k: int) -> FoundPassages:
-        """The first k, and the ranking."""
-        return cls(list(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))
+def best_of(ranked: Sequence[Context], k: int) -> Found:
+    """The first k, and the ranking."""
+    return Found(tuple(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))
 
 
 class VectorStore(Protocol):
@@ -107,7 +98,7 @@ class PassageSearch:
         if self._params.reranker:
             _ = self._runtime.reranker
 
-    async def find(self, text: str, k: int, hypothetical: Sequence[str] = ()) -> FoundPassages:
+    async def find(self, text: str, k: int, hypothetical: Sequence[str] = ()) -> Found:
         """The k best passages for `text`, each with its score and span, and the ranking below them."""
         return await self.best(text, await self.ranked(text, self._params.depth(k), hypothetical), k)
 
@@ -146,7 +137,7 @@ class PassageSearch:
         with self._runtime.stage("retrieve"):
             return await self._vectors.nearest_chunks(vector, k, among)
 
-    async def best(self, question: str, found: Sequence[Context], k: int) -> FoundPassages:
+    async def best(self, question: str, found: Sequence[Context], k: int) -> Found:
         """The k best of `found`, best first, with the reranker's scores; ties in the order of `found`.
 
         The model reads passages with their headings, like the generator; passages beyond its limit come last.
@@ -154,14 +145,14 @@ class PassageSearch:
         """
         params = self._params
         if not params.rerank or not found:
-            return FoundPassages.of(found, k)
+            return best_of(found, k)
         read, behind = found[: params.read(k)], found[params.read(k) :]
         with self._runtime.stage("rerank"):
             scores = await self._runtime.reranker.scores(question, [context.text for context in read])
         # sorted() is stable.
         best = sorted(zip(scores, read, strict=True), key=lambda pair: -pair[0])
         ranked = [context.model_copy(update={"score": score}) for score, context in best]
-        return FoundPassages.of([*ranked, *behind], k)
+        return best_of([*ranked, *behind], k)
 
     def close(self) -> None:
         for index in (self._vectors, self._words):

@@ -18,13 +18,14 @@ from harness.llm_utils.structured_output import (
     string_of,
 )
 from harness.protocols import ChatModel, Message, Runtime
+from systems.common.answers import Found
 from systems.common.headings import under_heading
 from systems.common.token_estimate import clip, count_tokens
 from systems.common.wrapped_libraries import CONCURRENCY
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
 from systems.community.stored_index import Report, StoredIndex
-from systems.community.text_units import FoundUnits, within
+from systems.community.text_units import within
 
 MAP_MAX_TOKENS = 800
 MAX_POINTS, MAX_POINT = 5, 300
@@ -76,7 +77,7 @@ class Points(NamedTuple):
     """Points without a description or a score."""
 
 
-async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
+async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
     """The points of all reports, best first; without a generator, the ranked reports.
 
     Raises Unreadable if no point helps and a reply to the map step was invalid: an abstention would hide a
@@ -85,7 +86,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     reports = index.ranked_reports(params.community_level, params.max_reports)
     if runtime.chat is None:
         with runtime.stage("retrieve"):
-            return FoundUnits(tuple(within(map(_as_context, reports), params.context_tokens)), ())
+            return Found(tuple(within(map(_as_context, reports), params.context_tokens)))
     chat = runtime.chat
     batches = in_batches(reports, params.context_tokens)
     with runtime.stage("map"):
@@ -98,7 +99,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
     helpful.sort(key=lambda point: -point.score)
     contexts = within((_point_context(index, point) for point in helpful), params.context_tokens)
-    return FoundUnits(tuple(contexts), trace)
+    return Found(tuple(contexts), trace=trace)
 
 
 def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:

@@ -13,7 +13,7 @@ from typing import Any
 from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
 from harness.protocols import Message, Runtime
-from systems.common.answers import report_messages, table_messages
+from systems.common.answers import Found, report_messages, table_messages
 from systems.common.wrapped_libraries import CONCURRENCY, SEPARATOR, plain
 from systems.community import library
 from systems.community.global_search import not_read
@@ -21,7 +21,7 @@ from systems.community.local_search import GRAPH, PASSAGES, REPORTS
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number, without_rules
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import FoundUnits, passage
+from systems.community.text_units import passage
 
 _POINT = object_of({"description": string_of(1000), "score": integer_of(0, 100)})
 LIBRARY_MAP_TOKENS = 2000
@@ -30,7 +30,7 @@ MAP_SCHEMA = object_of({"points": list_of(_POINT, 20)})
 """The library asks for any JSON object; its prompt describes this one."""
 
 
-async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
+async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
     """What `GraphRAG.aquery` gives to its last call.
 
     Raises Unreadable if no point helps and a reply to the map step was invalid, as `search_globally` does.
@@ -38,7 +38,7 @@ async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerPara
     return await _LibraryQuery(runtime, index, params).run(query.text)
 
 
-def thesis_messages(mode: str, question: str, found: FoundUnits) -> list[Message]:
+def thesis_messages(mode: str, question: str, found: Found) -> list[Message]:
     """The last prompt in the form of the thesis, from what either engine found."""
     if mode == "local":
         return table_messages(question, found.shown or "\n".join(context.text for context in found.contexts))
@@ -62,7 +62,7 @@ class _LibraryQuery:
         self._replies: list[str] = []
         self._unread = 0
 
-    async def run(self, question: str) -> FoundUnits:
+    async def run(self, question: str) -> Found:
         with self._runtime.stage("map" if self._params.mode == "global" else "retrieve"):
             found = await self._library().aquery(question, param=self._query_params())
         if self._failure:
@@ -70,15 +70,15 @@ class _LibraryQuery:
         if self._params.mode == "local":
             names = "\n".join(map(plain, self._near))
             contexts = [one async for one in _tables(self._index, self._near, found)] if found else []
-            return FoundUnits(tuple(contexts), (Step(name="entities", content=names),), found or "")
+            return Found(tuple(contexts), trace=(Step(name="entities", content=names),), shown=found or "")
         if found == library.load().prompt.PROMPTS["fail_response"]:
             if self._unread:
                 raise Unreadable(
                     f"{self._unread} of {len(self._replies)} replies to the map step are not a list of points, "
                     "and no point helps"
                 )
-            return FoundUnits((), self._trace())
-        return FoundUnits(_points(found), self._trace(), found)
+            return Found(trace=self._trace())
+        return Found(_points(found), trace=self._trace(), shown=found)
 
     def _trace(self) -> tuple[Step, ...]:
         return tuple(Step(name=f"map {n}", content=reply) for n, reply in enumerate(self._replies, start=1))

@@ -6,19 +6,20 @@ from typing import Any
 
 from harness.core.records import Context, Query, Step
 from harness.protocols import Runtime
+from systems.common.answers import Found
 from systems.common.headings import with_origins
 from systems.common.wrapped_libraries import plain, relation_text
 from systems.community import library
 from systems.community.params import AnswerParams
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import FoundUnits, UnitRow, passage, triplets_in, within
+from systems.community.text_units import UnitRow, passage, triplets_in, within
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
 REPORTS, GRAPH, PASSAGES = 0.27, 0.40, 0.33
 """Shares of the context: reports, entities and relations, passages."""
 
 
-async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
+async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
     """Reports, entities, relations and passages, in the library's order and ranked by its functions."""
     with runtime.stage("embed_query"):
         vector = await runtime.embedder.embed_query(query.text)
@@ -35,7 +36,7 @@ async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerPar
             *within(await _passages(index, entities), int(PASSAGES * params.context_tokens)),
         ]
     names = "\n".join(plain(name) for name, _ in near)
-    return FoundUnits(tuple(contexts), (Step(name="entities", content=names),))
+    return Found(tuple(contexts), trace=(Step(name="entities", content=names),))
 
 
 async def _entity(index: StoredIndex, name: str) -> UnitRow:

@@ -8,6 +8,7 @@ from harness.core.records import Context, Document, Expected, ExpectedCalls, Ind
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.llm_utils.answer_contract import ABSTENTION, generate
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec, Workload
+from systems.common.answers import Found
 from systems.common.chunking import check_splitter
 from systems.common.expected_calls import (
     PassageFacts,
@@ -36,7 +37,6 @@ from systems.community.reports import (
     report_messages,
 )
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import FoundUnits
 
 _ENTITIES_A_CHUNK = 10
 """Ten triplets per chunk join at most about ten new entities."""
@@ -160,9 +160,9 @@ class CommunitySystem:
             answer = await generate(self._runtime, thesis_messages(self._answer_params.mode, query.text, found))
         else:
             answer = await self._runtime.answer(query.text, found.contexts)
-        return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
+        return found.prediction(answer)
 
-    async def _search(self, index: StoredIndex, query: Query) -> FoundUnits:
+    async def _search(self, index: StoredIndex, query: Query) -> Found:
         params = self._answer_params
         # Without a generator there is no map step: reports come as they are ranked.
         if params.engine == "library" and (self._runtime.chat is not None or params.mode == "local"):

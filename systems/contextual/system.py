@@ -184,7 +184,7 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
             f"{place}: {' | '.join((self._contexts.get(place) or 'none').splitlines())}" for place in places
         )
         trace = (Step(name="contexts of the passages", content=content),) if places else ()
-        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
+        return await predict(self._runtime, self._params, query.text, found._replace(trace=trace))
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:

@@ -20,7 +20,7 @@ from harness.llm_utils.structured_output import (
     string_of,
 )
 from harness.protocols import EMBEDS, NO_ROLE, ChatModel, Message, Role, Runtime, Workload
-from systems.common.answers import predict
+from systems.common.answers import Found, predict
 from systems.common.expected_calls import (
     also_embedding,
     answer_call,
@@ -253,7 +253,9 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
                 contexts, ranking = more, again.ranking
             else:
                 contexts += more
-        return await predict(self._runtime, self._params, query.text, contexts, trace, ranking)
+        return await predict(
+            self._runtime, self._params, query.text, Found(tuple(contexts), ranking, tuple(trace))
+        )
 
     def close(self) -> None:
         super().close()

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.core.records import Document, IndexStats
 from harness.protocols import Runtime
+from systems.common.answers import Found
 from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema, ReadStatement, StatementPiece
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_index import GraphIndex
@@ -15,7 +16,7 @@ from systems.common.graph_stores.contract import AskFailed, Sources
 from systems.common.graph_stores.ladybug import load_tables
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.passages import PassageParams, build_passages, loaded, open_passages
-from systems.common.search import FoundPassages, PassageSearch
+from systems.common.search import PassageSearch
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import (
     SchemaFile,
@@ -59,7 +60,7 @@ class _DocumentGraph:
     async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
         return await self._graph.store.sources(doc_ids, chunk_ids)
 
-    async def find(self, question: str) -> FoundPassages:
+    async def find(self, question: str) -> Found:
         return await self._graph.passages.find(question, self._params.top_k)
 
     def close(self) -> None:
@@ -124,7 +125,7 @@ class _SchemaGraph:
                 self._asking = AskingProcesses(self._path)
             return self._asking
 
-    async def find(self, question: str) -> FoundPassages:
+    async def find(self, question: str) -> Found:
         return await loaded(self._passages).find(question, self._params.top_k)
 
     def close(self) -> None:

@@ -131,9 +131,9 @@ class ReactAgent:
             raise Unreadable(
                 f"none of {unread} replies is an action or a final answer, the last: {reply.strip()[:80]!r}"
             )
-        contexts = tuple(memory.contexts.values())
-        if not contexts:
+        if not memory.contexts:
             return ABSTENTION, memory
+        contexts = memory.found.contexts
         return await answer_by(self._runtime, self._params.prompts, question, contexts), memory
 
     async def _observation(self, chat: ChatModel, decision: Decision, question: str, memory: AgentMemory) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from harness.core.errors import ConfigError
 from harness.core.hashing import file_digest
-from harness.core.records import Context, Document, Expected, IndexStats, Places, Prediction, Query, Step
+from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, Role, Runtime, Workload
 from systems.common.agent_memory import LONGEST_OBSERVATION
-from systems.common.answers import answer_by
+from systems.common.answers import Found, answer_by
 from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.cypher.statement_check import check_parser
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
@@ -78,30 +78,26 @@ class CypherAgentSystem:
         """Query the graph, otherwise search; answer from the contexts, or abstain without any."""
         chat = self._runtime.chat
         if chat is not None and self._params.agent == "react":
-            said, memory = await ReactAgent(self._params, self._runtime, self._graph).answer(chat, query.text)
-            contexts = tuple(memory.contexts.values())
-            trace = (*memory.trace, await self._sources(contexts))
-            return Prediction(answer=said, contexts=contexts, trace=trace, retrieved=memory.ranking)
-        contexts, trace, ranking = await self._find(query.text)
-        if contexts:
-            answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
+            answer, memory = await ReactAgent(self._params, self._runtime, self._graph).answer(chat, query.text)
+            found = memory.found
         else:
+            found = await self._find(query.text)
             answer = ABSTENTION if chat else None
-        trace = (*trace, await self._sources(contexts))
-        return Prediction(answer=answer, contexts=contexts, trace=trace, retrieved=ranking)
+            if found.contexts:
+                answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
+        sources = await self._sources(found.contexts)
+        return found._replace(trace=(*found.trace, sources)).prediction(answer)
 
-    async def _find(self, question: str) -> tuple[tuple[Context, ...], tuple[Step, ...], Places | None]:
-        """The contexts for the generator, how they were found, and the ranking of a search."""
+    async def _find(self, question: str) -> Found:
         trace: tuple[Step, ...] = ()
         if self._runtime.chat is not None:
             asked = cypher_messages(question, self._graph.publishers, self._graph.schema)
             attempts = await ask_graph(self._params, self._runtime, self._runtime.chat, self._graph, asked)
             trace = tuple(attempt.as_step for attempt in attempts)
             if rows := attempts[-1].rows:
-                return rows, (*trace, _way("cypher" if len(attempts) == 1 else "repair")), None
+                return Found(rows, trace=(*trace, _way("cypher" if len(attempts) == 1 else "repair")))
         found = await self._graph.find(question)
-        trace = (*trace, _way("fallback" if found.contexts else "not found"))
-        return tuple(found.contexts), trace, found.ranking
+        return found._replace(trace=(*trace, _way("fallback" if found.contexts else "not found")))
 
     async def _sources(self, contexts: Sequence[Context]) -> Step:
         """The documents behind the answer, in the order of its contexts, with their publication dates."""

@@ -104,7 +104,7 @@ class HippoRagSystem(GraphSystem[AnswerParams]):
             trace.append(Step(name="search", content="no entity: the passages of a search"))
             ranked = await self._graph.passages.ranked(query.text, depth)
         found = await self._graph.passages.best(query.text, ranked, params.top_k)
-        return await predict(runtime, params, query.text, found.contexts, trace, found.ranking)
+        return await predict(runtime, params, query.text, found._replace(trace=tuple(trace)))
 
     async def _walk(self, names: Sequence[str], depth: int, trace: list[Step]) -> list[Context]:
         graph = self._entities

@@ -46,7 +46,7 @@ class HydeSystem(PassageSystem[PassageParams, AnswerParams]):
         found = await self._passages.find(query.text, self._params.top_k, [text for text in written if text])
         said = written or ["none, because the run has no generator: the question alone is searched"]
         trace = tuple(Step(name="hypothetical passage", content=text or "(an empty reply)") for text in said)
-        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
+        return await predict(self._runtime, self._params, query.text, found._replace(trace=trace))
 
     async def _write(self, chat: ChatModel, question: str) -> list[str]:
         most = self._params.hypothetical_passages

@@ -24,7 +24,7 @@ class KgSystem(GraphRetrievalSystem[GraphSearchParams]):
     async def answer(self, query: Query) -> Prediction:
         """Retrieve triplets and, depending on the mode, passages; then generate once."""
         found = await self._retrieval.find(query.text)
-        return await predict(self._runtime, self._params, query.text, found.contexts, found.trace, found.ranking)
+        return await predict(self._runtime, self._params, query.text, found)
 
 
 SPEC = graph_system_spec(

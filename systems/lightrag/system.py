@@ -90,12 +90,10 @@ class LightRAGSystem:
 
     async def answer(self, query: Query) -> Prediction:
         """Search like the library, then generate once; without a result, abstain without a call."""
-        contexts, trace = await loaded(self._opened).find(query.text)
-        if contexts or self._runtime.chat is None:
-            answer = await self._runtime.answer(query.text, contexts)
-        else:
-            answer = ABSTENTION
-        return Prediction(answer=answer, contexts=contexts, trace=trace)
+        found = await loaded(self._opened).find(query.text)
+        if found.contexts or self._runtime.chat is None:
+            return found.prediction(await self._runtime.answer(query.text, found.contexts))
+        return found.prediction(ABSTENTION)
 
     def close(self) -> None:
         if self._opened is not None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step, Work
 from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, Workload
-from systems.common.answers import PromptParams, predict
+from systems.common.answers import Found, PromptParams, predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
 from systems.common.headings import passage_text
@@ -74,9 +74,8 @@ class LongContextSystem:
         documents = loaded(self._documents)
         with self._runtime.stage("retrieve"):
             contexts, fitted = self._fitted(documents, self._ranked(documents, query.text))
-        return await predict(
-            self._runtime, self._params, query.text, contexts, [Step(name="fitted", content=fitted)]
-        )
+        found = Found(tuple(contexts), trace=(Step(name="fitted", content=fitted),))
+        return await predict(self._runtime, self._params, query.text, found)
 
     def _ranked(self, documents: WordIndex, question: str) -> Iterable[tuple[int, float | None]]:
         """Numbers of all documents with their scores, in the order of the prompt."""

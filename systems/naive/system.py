@@ -27,7 +27,7 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 class NaiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         found = await self._passages.find(query.text, self._params.top_k)
-        return await predict(self._runtime, self._params, query.text, found.contexts, ranking=found.ranking)
+        return await predict(self._runtime, self._params, query.text, found)
 
 
 SPEC = passage_system_spec(

@@ -22,7 +22,7 @@ from harness.core.records import (
     Step,
 )
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, Workload
-from systems.common.answers import predict
+from systems.common.answers import Found, predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import also_embedding, answer_call, characters_of, passages_of, search
 from systems.common.passages import (
@@ -104,15 +104,15 @@ class RaptorSystem(PassageSystem[Any, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         retrieved: Places | None = None
         if self._params.tree == "traversal":
-            found = await self._descend(query.text)
+            nodes: Sequence[Context] = await self._descend(query.text)
         else:
-            found, ranking = await self._passages.find(query.text, self._params.top_k)
-            spans = (
-                (Span(doc_id=name, start=start, end=end) for name, start, end in ranking.spans) if ranking else ()
-            )
+            searched = await self._passages.find(query.text, self._params.top_k)
+            ranked = searched.ranking.spans if searched.ranking else ()
+            spans = (Span(doc_id=name, start=start, end=end) for name, start, end in ranked)
             retrieved = Places.of(span for span in spans if span.doc_id not in self._tree.summaries)
-        contexts = tuple(map(self._shown, found))
-        return await predict(self._runtime, self._params, query.text, contexts, self._trace(found), retrieved)
+            nodes = searched.contexts
+        found = Found(tuple(map(self._shown, nodes)), retrieved, self._trace(nodes))
+        return await predict(self._runtime, self._params, query.text, found)
 
     async def _descend(self, question: str) -> list[Context]:
         """The nearest nodes of each layer, best first."""

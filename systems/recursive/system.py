@@ -15,6 +15,7 @@ from harness.llm_utils.structured_output import list_of, object_of, parse_object
 from harness.protocols import ChatModel, Message, Workload
 from systems.common.answers import (
     SUB_QUESTION_TOKENS,
+    Found,
     predict,
     read_sub_questions,
     thesis_sub_question_messages,
@@ -166,7 +167,8 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
         found = _RoundPassages()
         reason = await self._search(query.text, found)
         trace = (*found.rounds, Step(name="stop", content=reason))
-        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
+        everything = Found(tuple(found.contexts), found.ranking, trace)
+        return await predict(self._runtime, self._params, query.text, everything)
 
     async def _search(self, question: str, found: "_RoundPassages") -> str:
         params, chat = self._params, self._runtime.chat

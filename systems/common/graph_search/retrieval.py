@@ -7,19 +7,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from pydantic import Field
 
 from harness.core.errors import ConfigError
-from harness.core.records import Context, Places, Span, Step, Triplet
+from harness.core.records import Context, Span, Step, Triplet
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
+from systems.common.answers import Found
 from systems.common.graph_index import GraphIndex, GraphIndexParams, check_graph
 from systems.common.graph_search.question_entities import entities_named, question_names
 from systems.common.graph_stores.contract import EntityHit, GraphStore, StoredTriplet
-from systems.common.search import KEPT, FoundPassages, SearchParams, check_generator, fuse
+from systems.common.search import KEPT, SearchParams, best_of, check_generator, fuse
 from systems.common.sentence_search import StatedTriplet
 
 _ARROW = "({})-[{}]->({})"
@@ -100,32 +100,6 @@ def check_search(index: GraphIndexParams, answer: GraphSearchParams) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Found:
-    names: Sequence[str]
-    entities: Sequence[EntityHit]
-    passages: Sequence[Context]
-    triplets: Sequence[Context]
-    ranking: Places | None
-    """The ranking of passages, including those below the contexts."""
-    triplets_first: bool = False
-
-    @property
-    def contexts(self) -> tuple[Context, ...]:
-        """In the order in which the generator sees them."""
-        parts = (self.triplets, self.passages) if self.triplets_first else (self.passages, self.triplets)
-        return (*parts[0], *parts[1])
-
-    @property
-    def trace(self) -> tuple[Step, ...]:
-        entities = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in self.entities)
-        return (
-            Step(name="names", content="; ".join(self.names) or "none: the whole question was searched for"),
-            Step(name="entities", content=entities or "none found"),
-            Step(name="triplets", content=f"{len(self.triplets)} kept"),
-        )
-
-
 class GraphRetrieval:
     """Searches one stored index; call `open` first."""
 
@@ -145,9 +119,14 @@ class GraphRetrieval:
         with self._runtime.stage("graph"):
             candidates = await self._candidates(question, entities)
             statements = await self._statements(vector, candidates)
-        passages, ranking = await self._passages(question, vector, entities, candidates, statements)
-        triplets = self._shown(candidates, statements, passages)
-        return Found(names, entities, passages, triplets, ranking, self._params.prompts == "thesis")
+        found = await self._passages(question, vector, entities, candidates, statements)
+        triplets = tuple(self._shown(candidates, statements, found.contexts))
+        by_thesis = self._params.prompts == "thesis"
+        return Found(
+            contexts=(*triplets, *found.contexts) if by_thesis else (*found.contexts, *triplets),
+            ranking=found.ranking,
+            trace=_trace(names, entities, triplets),
+        )
 
     async def _embedded(self, question: str) -> Vectors | None:
         if not self._params.by_meaning:
@@ -205,12 +184,12 @@ class GraphRetrieval:
         entities: Sequence[EntityHit],
         candidates: Sequence[StoredTriplet],
         statements: Sequence[StatedTriplet],
-    ) -> FoundPassages:
+    ) -> Found:
         params = self._params
         if params.mode == "triplets":
-            return FoundPassages([], None)
+            return Found()
         if params.mode == "triplets+text":
-            return FoundPassages.of(await self._stating(candidates, statements), params.top_k)
+            return best_of(await self._stating(candidates, statements), params.top_k)
         found = await self._searched(question, vector, entities)
         return await self._graph.passages.best(question, found, params.top_k)
 
@@ -265,6 +244,15 @@ class GraphRetrieval:
     def _with_sentence(self, statement: StatedTriplet) -> Context:
         bare, sentence = self._as_context(statement.triplet), statement.sentence
         return bare.model_copy(update={"text": f"{bare.text}: {sentence.searched}", "doc_ids": (sentence.doc_id,)})
+
+
+def _trace(names: Sequence[str], entities: Sequence[EntityHit], triplets: Sequence[Context]) -> tuple[Step, ...]:
+    listed = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in entities)
+    return (
+        Step(name="names", content="; ".join(names) or "none: the whole question was searched for"),
+        Step(name="entities", content=listed or "none found"),
+        Step(name="triplets", content=f"{len(triplets)} kept"),
+    )
 
 
 async def passages_mentioning(

@@ -14,10 +14,11 @@ from runtimes import BareRuntime
 
 from harness.core.records import Context, Document, Places, Span
 from harness.models.fake_model import bag_of_words
+from systems.common.answers import Found
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.search import FoundPassages, PassageSearch, fuse
+from systems.common.search import PassageSearch, fuse
 from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex
 from systems.naive.system import SPEC, AnswerParams
@@ -206,7 +207,7 @@ def runtime(tmp_path: Path) -> BareRuntime:
     return BareRuntime(tmp_path, reranker=ByLength())
 
 
-async def reranked(runtime: BareRuntime, found: list[Context], k: int, **params: Any) -> FoundPassages:
+async def reranked(runtime: BareRuntime, found: list[Context], k: int, **params: Any) -> Found:
     return await PassageSearch(runtime, AnswerParams(**params), None, None).best("q", found, k)
 
 
@@ -225,8 +226,8 @@ async def test_the_best_come_first_with_the_reranker_s_score_and_ties_as_they_we
 
 async def test_without_one_the_search_s_order_stands(runtime: BareRuntime) -> None:
     found = [passage(name) for name in ("ccc", "bb", "a")]
-    assert (await reranked(runtime, found, 2)).contexts == found[:2]
-    assert (await reranked(runtime, [], 2, rerank="x")).contexts == []
+    assert (await reranked(runtime, found, 2)).contexts == tuple(found[:2])
+    assert (await reranked(runtime, [], 2, rerank="x")).contexts == ()
     assert runtime.stages == []
 
 
