@@ -10,11 +10,11 @@ from pydantic import Field
 from harness.core.records import Expected, ExpectedCalls, Prediction, Query
 from harness.llm_utils.structured_output import object_of, parse_object, string_of
 from harness.protocols import ChatModel, Message, Tool, ToolCall, ToolModel, Workload
-from systems.common.agent_memory import LONGEST_OBSERVATION, AgentMemory, observation_of
 from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.search import SearchParams, place_of
+from systems.common.search_memory import LONGEST_OBSERVATION, SearchMemory, observation_of
 
 MAX_TOKENS = 100
 """The longest query, with its JSON."""
@@ -125,7 +125,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
         """Let the model search, then generate once from all passages. Without a generator, search for the question
         alone.
         """
-        memory = AgentMemory()
+        memory = SearchMemory()
         if self._runtime.chat is None:
             await self._search(Decision(query.text), memory)
             memory.note("stop", "no generator")
@@ -133,7 +133,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
             memory.note("stop", await self._act(self._runtime.chat, query.text, memory))
         return await predict(self._runtime, self._params, query.text, memory.found)
 
-    async def _act(self, chat: ChatModel, question: str, memory: AgentMemory) -> str:
+    async def _act(self, chat: ChatModel, question: str, memory: SearchMemory) -> str:
         """Fill `memory`; returns why the model stopped. The first step always searches: for the question itself if
         the model names no query.
         """
@@ -159,7 +159,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
             await self._search(decision, memory)
         return f"the bound of {self._params.max_steps} steps; the answer is from what was found until then"
 
-    async def _decide(self, chat: ChatModel, question: str, memory: AgentMemory) -> tuple[Decision | None, str]:
+    async def _decide(self, chat: ChatModel, question: str, memory: SearchMemory) -> tuple[Decision | None, str]:
         done, may_answer = memory.scratchpad, bool(memory.scratchpad)
         with self._runtime.stage("decide"):
             if isinstance(chat, ToolModel) and chat.calls_tools:
@@ -173,7 +173,7 @@ class AgenticSystem(PassageSystem[PassageParams, AnswerParams]):
             reply = await chat.complete(asked, max_tokens=MAX_TOKENS, json_schema=schema)
         return decision_in(reply), reply.strip()
 
-    async def _search(self, decision: Decision, memory: AgentMemory) -> None:
+    async def _search(self, decision: Decision, memory: SearchMemory) -> None:
         found = await self._passages.find(decision.query, self._params.k_per_round)
         if memory.ranking is None:
             memory.ranking = found.ranking

@@ -10,8 +10,8 @@ from harness.core.records import Context
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import ChatModel, Message, Runtime
-from systems.common.agent_memory import AgentMemory, observation_of
 from systems.common.answers import answer_by
+from systems.common.search_memory import SearchMemory, observation_of
 from systems.cypher_agent.agent_graph import AgentGraph
 from systems.cypher_agent.graph_query import ask_graph, cypher_messages
 from systems.cypher_agent.params import AnswerParams
@@ -102,14 +102,14 @@ class ReactAgent:
     def __init__(self, params: AnswerParams, runtime: Runtime, graph: AgentGraph) -> None:
         self._params, self._runtime, self._graph = params, runtime, graph
 
-    async def answer(self, chat: ChatModel, question: str) -> tuple[str | None, AgentMemory]:
+    async def answer(self, chat: ChatModel, question: str) -> tuple[str | None, SearchMemory]:
         """The agent's own answer, or the reply of general chat; after the last round the answer of the shared
         prompt from what was found, and without any context an abstention.
 
         Raises Unreadable if no reply could be read: an abstention would count as correct on an unanswerable
         question.
         """
-        memory, unread = AgentMemory(), 0
+        memory, unread = SearchMemory(), 0
         for _ in range(self._params.rounds):
             with self._runtime.stage("decide"):
                 asked = agent_messages(self._graph.schema.about, question, memory.scratchpad)
@@ -136,7 +136,7 @@ class ReactAgent:
         contexts = memory.found.contexts
         return await answer_by(self._runtime, self._params.prompts, question, contexts), memory
 
-    async def _observation(self, chat: ChatModel, decision: Decision, question: str, memory: AgentMemory) -> str:
+    async def _observation(self, chat: ChatModel, decision: Decision, question: str, memory: SearchMemory) -> str:
         asked = decision.said or question
         if decision.tool == "graph":
             prompt = cypher_messages(asked, self._graph.publishers, self._graph.schema)

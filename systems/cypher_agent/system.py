@@ -7,7 +7,6 @@ from harness.core.hashing import file_digest
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, Role, Runtime, Workload
-from systems.common.agent_memory import LONGEST_OBSERVATION
 from systems.common.answers import Found, answer_by
 from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.cypher.statement_check import check_parser
@@ -23,6 +22,7 @@ from systems.common.graph_stores.neo4j_server import check_limits
 from systems.common.graph_system import expected_graph, graph_system_spec
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
+from systems.common.search_memory import LONGEST_OBSERVATION
 from systems.cypher_agent.agent_graph import open_graph
 from systems.cypher_agent.graph_query import STATEMENT_TOKENS, Way, ask_graph, cypher_messages, repair_messages
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams

@@ -9,13 +9,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from harness.core.records import Context, Expected, ExpectedCalls, Places, Prediction, Query, Span, Step
+from harness.core.records import Context, Expected, ExpectedCalls, Prediction, Query
 from harness.llm_utils.answer_contract import shown_passages
 from harness.llm_utils.structured_output import list_of, object_of, parse_object, string_of
 from harness.protocols import ChatModel, Message, Workload
 from systems.common.answers import (
     SUB_QUESTION_TOKENS,
-    Found,
     predict,
     read_sub_questions,
     thesis_sub_question_messages,
@@ -23,6 +22,7 @@ from systems.common.answers import (
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.search import SearchParams, place_of
+from systems.common.search_memory import SearchMemory
 
 LONGEST_QUESTION = 120
 """Maximum characters of a sub-question."""
@@ -164,28 +164,32 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 
 class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
-        found = _RoundPassages()
-        reason = await self._search(query.text, found)
-        trace = (*found.rounds, Step(name="stop", content=reason))
-        everything = Found(tuple(found.contexts), found.ranking, trace)
-        return await predict(self._runtime, self._params, query.text, everything)
+        memory = SearchMemory(by_place=True)
+        memory.note("stop", await self._search(query.text, memory))
+        return await predict(self._runtime, self._params, query.text, memory.found)
 
-    async def _search(self, question: str, found: "_RoundPassages") -> str:
+    async def _search(self, question: str, memory: SearchMemory) -> str:
+        """Fill `memory`, a step of its trace for each round; returns why the search ended."""
         params, chat = self._params, self._runtime.chat
         asked: list[str] = []
         base = text = question
+        number = 0
         while True:
-            searched = await self._passages.find(text, params.k_per_round)
-            if not found.rounds:
-                found.ranking = searched.ranking
-            if not found.add(asked, searched.contexts) and params.stop != "never":
+            number += 1
+            found = await self._passages.find(text, params.k_per_round)
+            if number == 1:
+                memory.ranking = found.ranking
+            new = memory.add(found.contexts)
+            lines = [*(f"? {one}" for one in asked), *(f"+ {place_of(context)}" for context in new)]
+            memory.note(f"round {number}", "\n".join(lines))
+            if not new and params.stop != "never":
                 return "no new passage"
-            is_last = len(found.rounds) == params.rounds
+            is_last = number == params.rounds
             if is_last and not params.ask_last:
                 return "maximum of rounds"
             if chat is None:
                 return "no generator"
-            asked, problem = await self._ask(chat, base, found.contexts)
+            asked, problem = await self._ask(chat, base, memory.found.contexts)
             if is_last:
                 return "maximum of rounds"
             if not asked and params.stop == "nothing_missing":
@@ -207,30 +211,6 @@ class RecursiveSystem(PassageSystem[PassageParams, AnswerParams]):
             )
         asked = read_questions(reply, limit)
         return asked or [], "nothing missing" if asked == [] else f"no question in the reply: {reply[:200]!r}"
-
-
-class _RoundPassages:
-    def __init__(self) -> None:
-        self._contexts: dict[Span | None, Context] = {}
-        self.rounds: list[Step] = []
-        self.ranking: Places | None = None
-        """The ranking for the question itself."""
-
-    @property
-    def contexts(self) -> list[Context]:
-        """Distinct passages, round by round, the best of each round first."""
-        return list(self._contexts.values())
-
-    def add(self, sub_questions: Sequence[str], retrieved: Sequence[Context]) -> bool:
-        """Add one round; returns whether it retrieved a new passage."""
-        new = [context for context in retrieved if context.span not in self._contexts]
-        if self.rounds:
-            # Its score is for an extended query and is not comparable with a score for the question.
-            new = [context.model_copy(update={"score": None}) for context in new]
-        self._contexts.update((context.span, context) for context in new)
-        lines = [*(f"? {text}" for text in sub_questions), *(f"+ {place_of(context)}" for context in new)]
-        self.rounds.append(Step(name=f"round {len(self.rounds) + 1}", content="\n".join(lines)))
-        return bool(new)
 
 
 SPEC = passage_system_spec(
