@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
-from systems.common.passages import SearchedParams, empty_documents_note, loaded
+from systems.common.passages import SearchedParams, counted, empty_documents_note, loaded
 from systems.common.search import PassageSearch, SearchParams
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
@@ -192,10 +193,7 @@ class GraphIndex:
         params = self._params
         # Without model extraction no phase names the generator, and requesting it raises an error.
         chat = None if params.extractor == "nlp" else self._runtime.chat
-
-        def progress(done: int, total: int) -> None:
-            self._runtime.progress(done, total, "extracting")
-
+        progress = partial(self._runtime.progress, doing="extracting")
         return await extract(params.extractor, chunks, chat, progress, params.focus, params.nlp_pipeline)
 
     async def _build_statements(self, graph: KnowledgeGraph) -> None:
@@ -228,13 +226,12 @@ class GraphIndex:
                 opened.close()
 
 
-def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:
+def _extraction_notes(found: Sequence[TextGraph]) -> tuple[str, ...]:
     """The number of retried chunks, and of failed chunks with the first reason."""
     again = sum(1 for graph in found if graph.asked_again)
     failures = [graph.failure for graph in found if graph.failure]
-    notes = (
-        [f"{again} of {len(found)} chunks needed a second call, because the first reply was not a graph"]
-        if again
-        else []
+    reason = failures[0][:200] if failures else ""
+    return counted(
+        (again, f"of {len(found)} chunks needed a second call, because the first reply was not a graph"),
+        (len(failures), f"chunks failed; the first reason: {reason}"),
     )
-    return notes + ([f"{len(failures)} chunks failed; the first reason: {failures[0][:200]}"] if failures else [])

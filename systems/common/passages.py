@@ -112,6 +112,11 @@ def open_passages(runtime: Runtime, params: SearchParams) -> PassageSearch:
     return search
 
 
+def counted(*found: tuple[int, str]) -> tuple[str, ...]:
+    """Notes of an index: every number that is not 0, with what it counts."""
+    return tuple(f"{number} {what}" for number, what in found if number)
+
+
 def index_stats(corpus: Sequence[Document], chunks: Sequence[Chunk]) -> IndexStats:
     return IndexStats(
         documents=len(corpus),
@@ -124,7 +129,7 @@ def index_stats(corpus: Sequence[Document], chunks: Sequence[Chunk]) -> IndexSta
 def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
     """The note of an index with documents without text."""
     empty = sum(1 for document in corpus if not document.text.strip())
-    return (f"{empty} documents have no text",) if empty else ()
+    return counted((empty, "documents have no text"))
 
 
 Index = TypeVar("Index", bound=PassageParams)

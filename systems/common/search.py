@@ -66,6 +66,11 @@ class SearchParams(PromptParams):
         return EMBEDS if self.is_dense else NO_ROLE
 
 
+class TopKParams(SearchParams):
+    top_k: int = Field(10, ge=1, le=1000)
+    """Passages for the generator."""
+
+
 def best_of(ranked: Sequence[Context], k: int) -> Found:
     """The first k, and the ranking."""
     return Found(tuple(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ class TreeBuilder:
                 summarize,
                 clusters,
                 CONCURRENCY,
-                lambda done, all_: self.runtime.progress(done, all_, "summarizing"),
+                partial(self.runtime.progress, doing="summarizing"),
             )
             self.writer.guard.check()
         nodes = []

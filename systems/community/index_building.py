@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from harness.core.records import Document, IndexStats, Places
@@ -11,6 +12,7 @@ from harness.protocols import ChatModel, Runtime, Vectors
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.extraction import extract
 from systems.common.knowledge_graph import assemble
+from systems.common.passages import counted, empty_documents_note
 from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
 from systems.community.params import IndexParams
@@ -148,10 +150,7 @@ class _Build:
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
         else:
-
-            def progress(done: int, total: int) -> None:
-                self._runtime.progress(done, total, "extracting")
-
+            progress = partial(self._runtime.progress, doing="extracting")
             found = await extract(self._params.extractor, chunks, self._chat, progress)
             knowledge = assemble(chunks, found)
             await triplet_extraction.store(knowledge, units, graph, vectors)
@@ -182,12 +181,10 @@ class _Build:
         )
 
     def _notes(self, corpus: Sequence[Document]) -> tuple[str, ...]:
-        empty = sum(1 for document in corpus if not document.text.strip())
-        found = [
-            (empty, "documents have no text"),
+        counts = counted(
             (self._writer.failed, "communities have no report by the model and use a list of their statements"),
             (self._failed_descriptions, "long descriptions could not be summarised and are empty"),
-        ]
-        counted = tuple(f"{number} {what}" for number, what in found if number)
+        )
         why = self._first_failure or self._guard.first_failure
-        return (*counted, f"the first failure: {why}") if why else counted
+        failure = [f"the first failure: {why}"] if why else []
+        return (*empty_documents_note(corpus), *counts, *failure)

@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -21,6 +22,7 @@ from systems.common.headings import document_heading, heading_of, under_heading
 from systems.common.passages import (
     PassageParams,
     PassageSystem,
+    counted,
     embed,
     expected_index,
     index_roles,
@@ -28,7 +30,7 @@ from systems.common.passages import (
     passage_system_spec,
     store_passages,
 )
-from systems.common.search import SearchParams, place_of
+from systems.common.search import TopKParams, place_of
 from systems.common.wrapped_libraries import CONCURRENCY, Guard
 
 CONTEXT_TOKENS = 120
@@ -126,13 +128,8 @@ class IndexParams(PassageParams):
     """With `model`: maximum characters of the document in a call; of a longer one, the part around the chunk."""
 
 
-class AnswerParams(SearchParams):
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
-
-
-class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
-    def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+class ContextualSystem(PassageSystem[IndexParams, TopKParams]):
+    def __init__(self, index: IndexParams, answer: TopKParams, runtime: Runtime) -> None:
         super().__init__(index, answer, runtime)
         self._path = runtime.index_dir / "contexts.json"
         self._contexts: dict[str, str] = {}
@@ -155,9 +152,8 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
         if params.context == "headings":
             return stats
         failed = contexts.count(None)
-        note = f"{failed} chunks have no context, because the call failed; the first reason: {reason}"
-        notes = (*stats.notes, note) if failed else stats.notes
-        return stats.model_copy(update={"failed_chunks": failed, "notes": notes})
+        notes = counted((failed, f"chunks have no context, because the call failed; the first reason: {reason}"))
+        return stats.model_copy(update={"failed_chunks": failed, "notes": (*stats.notes, *notes)})
 
     async def _contexts_of(self, chunks: Sequence[Chunk]) -> tuple[Sequence[str | None], str]:
         """The context of each chunk; None and the first reason where a call failed."""
@@ -165,10 +161,7 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
             return list(heading_contexts(chunks)), ""
         if self._runtime.chat is None:
             raise RuntimeError("contexts by a model need a generator; planning should have rejected the run")
-
-        def progress(done: int, total: int) -> None:
-            self._runtime.progress(done, total, "writing contexts")
-
+        progress = partial(self._runtime.progress, doing="writing contexts")
         most = self._index_params.document_characters
         return await written_contexts(self._runtime.chat, chunks, most, progress)
 
@@ -187,7 +180,7 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
         return await predict(self._runtime, self._params, query.text, found._replace(trace=trace))
 
 
-def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+def expect(index: IndexParams, answer: TopKParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
     passages = passages_of(workload.corpus, index)
     is_written = index.context == "model"
@@ -211,7 +204,7 @@ SPEC = passage_system_spec(
     version="1",
     summary="chunks searched with a context from headings or a model, read without it, generate once",
     index_params=IndexParams,
-    answer_params=AnswerParams,
+    answer_params=TopKParams,
     build=ContextualSystem,
     index_kind="",  # an index of its own
     index_roles=lambda index: index_roles(index) | (GENERATES if index.context == "model" else NO_ROLE),

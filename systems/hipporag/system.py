@@ -17,7 +17,7 @@ from systems.common.graph_search.entity_graph import EntityGraph
 from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_system import GraphSystem, expected_graph, graph_system_spec, names_calls
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.search import SearchParams, check_generator
+from systems.common.search import TopKParams, check_generator
 
 
 class IndexParams(GraphIndexParams):
@@ -29,11 +29,9 @@ class IndexParams(GraphIndexParams):
     """Lowest cosine of two names that are joined as synonyms."""
 
 
-class AnswerParams(SearchParams):
+class AnswerParams(TopKParams):
     """Parameters that do not change the index. `search` is used for questions without a name."""
 
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
     names_by: Literal["rules", "model"] = "rules"
     """How names in the question are found: `rules`: quotation marks and capitals; `model`: one more model call."""
     link_from: float = Field(0.6, ge=-1, le=1)

@@ -17,7 +17,7 @@ from systems.common.expected_calls import (
     typical_question,
 )
 from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
-from systems.common.search import SearchParams
+from systems.common.search import TopKParams
 
 PASSAGE_TOKENS = 200
 """Maximum tokens of a hypothetical passage."""
@@ -31,9 +31,7 @@ _TASK = (
 )
 
 
-class AnswerParams(SearchParams):
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
+class AnswerParams(TopKParams):
     hypothetical_passages: int = Field(1, ge=1, le=20)
     """Hypothetical passages per query, one call each."""
 

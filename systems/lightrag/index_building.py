@@ -8,6 +8,7 @@ from harness.core.records import Document, IndexStats, Places
 from harness.llm_utils.structured_output import parse_object
 from harness.protocols import ChatModel, Runtime
 from systems.common.chunking import Chunk, iter_chunks
+from systems.common.passages import counted
 from systems.common.token_estimate import count_tokens
 from systems.common.wrapped_libraries import Guard, LibraryReplies
 from systems.lightrag import library
@@ -153,7 +154,7 @@ class _Build:
 
     def _notes(self, corpus: Sequence[Document], texts: Mapping[str, Sequence[Document]]) -> tuple[str, ...]:
         kept = sum(len(documents) for documents in texts.values())
-        found = [
+        counts = counted(
             (len(corpus) - kept, "documents have no text"),
             (kept - len(texts), "documents have the same text as another one: LightRAG keeps one of them"),
             (
@@ -161,10 +162,9 @@ class _Build:
                 "replies of extraction are truncated: LightRAG used their readable part",
             ),
             (self._extraction.failed_descriptions, "lists of descriptions could not be summarised and are lost"),
-        ]
-        counted = tuple(f"{number} {what}" for number, what in found if number)
+        )
         why = self._extraction.first_failure
-        return (*counted, f"the first failure: {why}") if why else counted
+        return (*counts, f"the first failure: {why}") if why else counts
 
 
 def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:

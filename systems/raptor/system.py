@@ -30,6 +30,7 @@ from systems.common.passages import (
     PassageSystem,
     SearchedParams,
     check_passages,
+    counted,
     embed,
     index_stats,
     passage_system_spec,
@@ -85,15 +86,11 @@ class RaptorSystem(PassageSystem[Any, AnswerParams]):
         texts += [chunk.text for chunk in builder.above]
         store_passages(self._runtime, [*chunks, *builder.above], texts, vectors)
         stats = index_stats(corpus, chunks)
-        failed = (
-            f"{writer.failed} summaries were written by rules, because the model failed to"
-            if writer.failed
-            else ""
-        )
+        failed = counted((writer.failed, "summaries were written by rules, because the model failed to"))
         update = {
             "nodes": len(texts),
             "edges": sum(len(summary.children) for summary in builder.tree.summaries.values()),
-            "notes": tuple(filter(None, (*stats.notes, builder.note, failed))),
+            "notes": tuple(filter(None, (*stats.notes, builder.note, *failed))),
         }
         return stats.model_copy(update=update)
 

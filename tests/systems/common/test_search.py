@@ -18,10 +18,10 @@ from systems.common.answers import Found
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.search import PassageSearch, fuse
+from systems.common.search import PassageSearch, TopKParams, fuse
 from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex
-from systems.naive.system import SPEC, AnswerParams
+from systems.naive.system import SPEC
 
 Build = Callable[..., WordIndex]
 
@@ -208,7 +208,7 @@ def runtime(tmp_path: Path) -> BareRuntime:
 
 
 async def reranked(runtime: BareRuntime, found: list[Context], k: int, **params: Any) -> Found:
-    return await PassageSearch(runtime, AnswerParams(**params), None, None).best("q", found, k)
+    return await PassageSearch(runtime, TopKParams(**params), None, None).best("q", found, k)
 
 
 async def test_the_best_come_first_with_the_reranker_s_score_and_ties_as_they_were(
