@@ -9,14 +9,13 @@ from typing import Any
 from harness.core.records import Document, IndexStats
 from harness.protocols import Runtime
 from systems.common.answers import Found
-from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema, ReadStatement, StatementPiece
-from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_index import GraphIndex
-from systems.common.graph_stores.contract import AskFailed, Sources
+from systems.common.graph_stores.contract import AskFailed, ReadStatement, Sources, StatementPiece
 from systems.common.graph_stores.ladybug import load_tables
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.passages import PassageParams, build_passages, loaded, open_passages
 from systems.common.search import PassageSearch
+from systems.cypher_agent.graph_schema import DOCUMENTS, GraphSchema
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import (
     SchemaFile,
@@ -26,6 +25,7 @@ from systems.cypher_agent.schema_file import (
     schema_path,
     values_in,
 )
+from systems.cypher_agent.statement_check import read_statement
 
 _GRAPH, _SCHEMA = "schema.lbug", "schema.yaml"
 _DATES = "_documents"

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
-from systems.common.cypher.graph_schema import DOCUMENTS, FUNCTIONS, STRING, GraphSchema, ReadStatement, SourceKind
-from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.graph_stores.contract import AskFailed
+from systems.common.graph_stores.contract import AskFailed, ReadStatement
 from systems.cypher_agent.agent_graph import AgentGraph
+from systems.cypher_agent.graph_schema import DOCUMENTS, FUNCTIONS, STRING, GraphSchema, SourceKind
 from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.statement_check import Refused, read_statement
 
 STATEMENT_TOKENS = 300
 _FENCED = re.compile(r"```(?:cypher)?\s*(.*?)(?:```|$)", re.DOTALL | re.IGNORECASE)

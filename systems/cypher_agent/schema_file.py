@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from harness.core.bounded_files import read_plain, without_home
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import Document
-from systems.common.cypher import graph_schema
-from systems.common.cypher.graph_schema import GraphSchema
-from systems.common.cypher.statement_check import Refused, read_statement
+from systems.cypher_agent import graph_schema
+from systems.cypher_agent.graph_schema import GraphSchema
+from systems.cypher_agent.statement_check import Refused, read_statement
 
 SHIPPED = Path(__file__).parent / "schemas"
 _MOST_BYTES = 65_536

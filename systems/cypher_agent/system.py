@@ -8,8 +8,6 @@ from harness.core.records import Context, Document, Expected, IndexStats, Predic
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, Role, Runtime, Workload
 from systems.common.answers import Found, answer_by
-from systems.common.cypher.graph_schema import DOCUMENTS
-from systems.common.cypher.statement_check import check_parser
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
 from systems.common.graph_index import (
     INDEX_KIND,
@@ -25,9 +23,11 @@ from systems.common.passages import PassageParams, check_passages
 from systems.common.search_memory import LONGEST_OBSERVATION
 from systems.cypher_agent.agent_graph import open_graph
 from systems.cypher_agent.graph_query import STATEMENT_TOKENS, Way, ask_graph, cypher_messages, repair_messages
+from systems.cypher_agent.graph_schema import DOCUMENTS
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.react import DECISION_TOKENS, ReactAgent, agent_messages
 from systems.cypher_agent.schema_file import read_schema, schema_path
+from systems.cypher_agent.statement_check import check_parser
 
 _STATEMENT = "x" * 200
 _PUBLISHERS = ["x" * 15] * 10

@@ -37,8 +37,15 @@ from systems.common.passages import (
     store_passages,
 )
 from systems.common.search import SearchParams, place_of
-from systems.common.summaries import SummaryWriter, summary_messages
-from systems.common.summary_tree import DIMENSIONS, SoftClusters, Summary, Tree, TreeBuilder
+from systems.raptor.summary_tree import (
+    DIMENSIONS,
+    SoftClusters,
+    Summary,
+    SummaryWriter,
+    Tree,
+    TreeBuilder,
+    summary_messages,
+)
 
 _CHARACTERS_A_TOKEN = 4
 

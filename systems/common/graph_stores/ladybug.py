@@ -15,12 +15,13 @@ from harness.core.errors import need
 from harness.core.records import Context
 from harness.protocols import Vectors
 from systems.common.chunking import Chunk
-from systems.common.cypher.graph_schema import ReadStatement, StatementPiece
 from systems.common.graph_stores.contract import (
     PASSAGE_COLUMNS,
     EntityHit,
     GraphSize,
     GraphStore,
+    ReadStatement,
+    StatementPiece,
     degrees,
     document_row,
     documents_of,

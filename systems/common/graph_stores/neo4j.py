@@ -13,13 +13,13 @@ from typing import Any
 from harness.core.errors import ServiceUnavailable, need
 from harness.core.records import Context
 from harness.protocols import Vectors
-from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.graph_stores.contract import (
     PASSAGE_COLUMNS,
     AskFailed,
     EntityHit,
     GraphSize,
     GraphStore,
+    ReadStatement,
     in_thread,
     size_of,
     too_late,

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.core.errors import ServiceUnavailable
 from harness.protocols import Vectors
-from systems.common.cypher.graph_schema import RELATES, StatementPiece
-from systems.common.graph_stores.contract import GraphSize, degrees, document_row, documents_of, size_of
+from systems.common.graph_stores.contract import (
+    RELATES,
+    GraphSize,
+    StatementPiece,
+    degrees,
+    document_row,
+    documents_of,
+    size_of,
+)
 from systems.common.graph_stores.entity_name_search import words
 from systems.common.graph_stores.neo4j_server import rows_of
 from systems.common.knowledge_graph import KnowledgeGraph

@@ -10,8 +10,7 @@ from runtimes import BareRuntime, Chat
 from harness.core.errors import ConfigError
 from harness.core.records import Document, IndexStats, Prediction
 from harness.protocols import Vectors
-from systems.common.summaries import frequent_sentences
-from systems.common.summary_tree import SoftClusters
+from systems.raptor.summary_tree import SoftClusters, frequent_sentences
 from systems.raptor.system import SPEC, AnswerParams, IndexParams
 
 CORPUS = [

@@ -15,9 +15,9 @@ from hostile_cypher import (
     WRITES,
 )
 
-from systems.common.cypher.graph_schema import ReadStatement, StatementPiece
-from systems.common.cypher.statement_check import Refused, read_statement
+from systems.common.graph_stores.contract import ReadStatement, StatementPiece
 from systems.cypher_agent.graph_query import statement_in
+from systems.cypher_agent.statement_check import Refused, read_statement
 
 
 def spelled(piece: StatementPiece) -> str:

@@ -11,15 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.core.errors import need
-from systems.common.cypher import graph_schema
-from systems.common.cypher.graph_schema import (
-    DOCUMENTS,
-    Column,
-    GraphSchema,
-    PieceKind,
-    ReadStatement,
-    StatementPiece,
-)
+from systems.common.graph_stores.contract import Column, PieceKind, ReadStatement, StatementPiece
+from systems.cypher_agent import graph_schema
+from systems.cypher_agent.graph_schema import DOCUMENTS, GraphSchema
 
 
 class Refused(ValueError):
@@ -229,7 +223,7 @@ class _Reader:
         return name
 
     def _relationshipPattern(self, node: Any) -> None:  # noqa: N802
-        # An arrow is one sign to a database and several in the graph_schema.
+        # An arrow is one sign to a database and several in the grammar.
         signs = re.sub(r"\[.*\]|\s", "", node.getText(), flags=re.DOTALL)
         self._relationships += 1
         self._check_count(self._relationships, graph_schema.MOST_RELATIONSHIPS, "relationships")
