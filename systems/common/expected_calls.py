@@ -13,7 +13,6 @@ from harness.llm_utils.structured_output import Question
 from harness.protocols import Corpus, Message, Workload
 from systems.common.answers import Prompts, prompt_of
 from systems.common.chunking import ChunkParams, iter_chunks
-from systems.common.headings import passage_text
 
 _SAMPLE = 50
 
@@ -56,12 +55,12 @@ def _passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
     sample, apart = list[tuple[str, str]](), 1
     for chunk in iter_chunks(corpus.documents, params):
         if count % apart == 0:
-            sample.append((chunk.text, passage_text(chunk)))
+            sample.append((chunk.text, chunk.shown))
         if len(sample) == 2 * _SAMPLE:
             sample, apart = sample[::2], 2 * apart
         count += 1
         characters += len(chunk.text)
-        shown += len(passage_text(chunk))
+        shown += len(chunk.shown)
     return PassageFacts(count, characters / max(count, 1), shown / max(count, 1), tuple(sample))
 
 

@@ -17,7 +17,6 @@ from harness.llm_utils.structured_output import Question, Unreadable, ask_json, 
 from harness.protocols import ChatModel, Message
 from systems.common.chunking import Chunk
 from systems.common.expected_calls import PassageFacts, expected_question
-from systems.common.headings import passage_text
 
 _CONCURRENCY = 8
 """Maximum concurrent calls; the limiter of the model role may allow fewer."""
@@ -76,7 +75,7 @@ async def extract(
 
     async def one(chunk: Chunk) -> TextGraph:
         try:
-            return await read(passage_text(chunk))
+            return await read(chunk.shown)
         except HarnessError:
             raise
         except Unreadable as error:

@@ -10,7 +10,6 @@ from harness.core.records import Document, IndexStats, Places, Work
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Role, Runtime, SystemSpec, Vectors
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
-from systems.common.headings import passage_text
 from systems.common.search import PassageSearch, SearchParams
 from systems.common.vector_index import PassageIndex
 from systems.common.word_index import WordIndex, check_word_index
@@ -42,7 +41,7 @@ class SearchedParams(ChunkParams):
         return self.headings is not False
 
     def searched_text(self, chunk: Chunk) -> str:
-        return passage_text(chunk) if self.headings is True else chunk.text
+        return chunk.shown if self.headings is True else chunk.text
 
 
 class PassageParams(SearchedParams):

@@ -9,7 +9,7 @@ from typing import Any
 from harness.core.records import Context, Span
 from harness.protocols import Vectors
 from systems.common.chunking import Chunk
-from systems.common.headings import heading_of, under_heading
+from systems.common.headings import under_heading
 
 _COLLECTION = "passages"
 _ADD_BATCH = 2000
@@ -100,7 +100,7 @@ def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,
         "end": chunk.span.end,
-        "heading": heading_of(chunk),
+        "heading": chunk.heading,
     }
 
 

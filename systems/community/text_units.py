@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.core.records import Context, Span, Triplet
 from systems.common.chunking import Chunk
-from systems.common.headings import heading_of, origin_of_chunk, under_heading
+from systems.common.headings import under_heading
 from systems.common.token_estimate import count_tokens
 from systems.community import library
 
@@ -39,8 +39,8 @@ class TextUnits:
                 "doc_id": span.doc_id,
                 "start": span.start,
                 "end": span.end,
-                "heading": heading_of(chunk),
-                "origin": origin_of_chunk(chunk),
+                "heading": chunk.heading,
+                "origin": chunk.origin,
             }
             record["places"].append(place)
         return cls(tuple(records.values()), id_of)

@@ -18,7 +18,7 @@ from harness.protocols import GENERATES, NO_ROLE, ChatModel, Corpus, Message, Ru
 from systems.common.answers import predict
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.expected_calls import PassageFacts, answer_call, characters_of, passages_of, search
-from systems.common.headings import document_heading, heading_of, under_heading
+from systems.common.headings import document_heading, under_heading
 from systems.common.passages import (
     PassageParams,
     PassageSystem,
@@ -77,7 +77,7 @@ async def written_contexts(
     guard = Guard()
 
     async def write(chunk: Chunk) -> str | None:
-        messages = context_messages(heading_of(chunk), excerpt(chunk, most_characters), chunk.text)
+        messages = context_messages(chunk.heading, excerpt(chunk, most_characters), chunk.text)
         reply = await guard.run(lambda: chat.complete(messages, max_tokens=CONTEXT_TOKENS))
         return None if reply is None else one_line(reply)[:LONGEST]
 

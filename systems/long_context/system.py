@@ -11,7 +11,6 @@ from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, W
 from systems.common.answers import Found, PromptParams, predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
-from systems.common.headings import passage_text
 from systems.common.passages import SearchedParams, index_stats, loaded
 from systems.common.token_estimate import clip, count_tokens
 from systems.common.word_index import WordIndex, check_word_index
@@ -54,7 +53,7 @@ class LongContextSystem:
         """Store the documents, their words and their lengths."""
         with self._runtime.stage("store"):
             documents = list(iter_chunks(corpus, self._index_params.whole_documents))
-            texts = [passage_text(document) for document in documents]
+            texts = [document.shown for document in documents]
             self._sizes_path.write_text(json.dumps([count_tokens(text) + _NUMBERING for text in texts]))
             WordIndex.create(self._runtime.index_dir / "words", documents, texts)
         return index_stats(corpus, documents)

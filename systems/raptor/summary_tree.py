@@ -19,7 +19,7 @@ from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.concurrency import map_bounded
 from harness.protocols import ChatModel, Message, Runtime, Vectors
 from systems.common.chunking import Chunk
-from systems.common.headings import MOST_CITED, origin_of_chunk, passage_text, with_origins
+from systems.common.headings import MOST_CITED, with_origins
 from systems.common.passages import embed
 from systems.common.sentences import sentence_spans
 from systems.common.token_estimate import clip, count_tokens
@@ -48,7 +48,7 @@ class Sentence:
 
 
 def sentences_of(chunk: Chunk) -> tuple[Sentence, ...]:
-    origin, ids = origin_of_chunk(chunk), (chunk.span.doc_id,)
+    origin, ids = chunk.origin, (chunk.span.doc_id,)
     return tuple(Sentence(chunk.text[start:end], ids, origin) for start, end in sentence_spans(chunk.text))
 
 
@@ -242,7 +242,7 @@ class TreeBuilder:
         below, rows = [(chunk, sentences_of(chunk)) for chunk in chunks], [vectors]
         while len(rows) <= max_layers and len(below) > DIMENSIONS + 1:
             with self.runtime.stage("cluster"):
-                tokens = np.array([count_tokens(passage_text(chunk)) for chunk, _ in below])
+                tokens = np.array([count_tokens(chunk.shown) for chunk, _ in below])
                 clusters = self.clusters.of(rows[-1], tokens)
             if 2 * len(clusters) > len(below):
                 self.note = (
@@ -260,7 +260,7 @@ class TreeBuilder:
         async def summarize(cluster: Numbers) -> tuple[Sentence, ...]:
             nodes = [below[number] for number in cluster]
             sentences = [sentence for _, of_node in nodes for sentence in of_node]
-            return await self.writer.write([passage_text(chunk) for chunk, _ in nodes], sentences)
+            return await self.writer.write([chunk.shown for chunk, _ in nodes], sentences)
 
         with self.runtime.stage("summarize"):
             written = await map_bounded(
