@@ -221,7 +221,8 @@ class GraphIndex:
 
     def close(self) -> None:
         """Release files and connections, also those of a build that did not end."""
-        for opened in (self._passages, self._store, self._statements):
+        # The search of passages closes the store, too.
+        for opened in (self._passages or self._store, self._statements):
             if opened is not None:
                 opened.close()
 
