@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -13,7 +12,7 @@ from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Protocol, Typ
 
 from harness.core.records import Context, Document
 from harness.protocols import Vectors
-from systems.common.knowledge_graph import KnowledgeGraph
+from systems.common.knowledge_graph import GraphSize, KnowledgeGraph
 from systems.common.vector_index import passage
 
 T = TypeVar("T")
@@ -78,15 +77,6 @@ def in_thread(work: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[
 
 
 PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
-
-
-@dataclass(frozen=True)
-class GraphSize:
-    documents: int
-    chunks: int
-    entities: int
-    relations: int
-    mentions: int
 
 
 @dataclass(frozen=True)
@@ -303,30 +293,10 @@ class GraphStore(ABC):
         """Release files and connections; may be called twice."""
 
 
-def documents_of(graph: KnowledgeGraph) -> list[Document]:
-    """The documents that have a chunk, in corpus order."""
-    return list({chunk.document.doc_id: chunk.document for chunk in graph.chunks}.values())
-
-
 def document_row(document: Document) -> tuple[str, str, str, str, str]:
     """doc_id, title, source, published_at, url."""
     source, published_at, url = (document.metadata.get(key, "") for key in ("source", "published_at", "url"))
     return document.doc_id, document.title, source, published_at, url
-
-
-def degrees(graph: KnowledgeGraph) -> Counter[str]:
-    """Number of relations of each entity; a relation to itself counts once."""
-    return Counter(end for relation in graph.relations for end in {relation.head_id, relation.tail_id})
-
-
-def size_of(graph: KnowledgeGraph) -> GraphSize:
-    return GraphSize(
-        documents=len(documents_of(graph)),
-        chunks=len(graph.chunks),
-        entities=len(graph.entities),
-        relations=len(graph.relations),
-        mentions=len(graph.mentions),
-    )
 
 
 def why_unanswered(error: object, timed_out: str, limit_s: float) -> str:

@@ -18,19 +18,16 @@ from systems.common.chunking import Chunk
 from systems.common.graph_stores.contract import (
     PASSAGE_COLUMNS,
     EntityHit,
-    GraphSize,
     GraphStore,
     ReadStatement,
     StatementPiece,
-    degrees,
     document_row,
-    documents_of,
     in_thread,
 )
 from systems.common.graph_stores.entity_name_search import entities_by_id, find_names, open_names, store_names
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_process import graph_database, rows_of
-from systems.common.knowledge_graph import KnowledgeGraph, Relation
+from systems.common.knowledge_graph import GraphSize, KnowledgeGraph, Relation
 from systems.common.vector_index import PassageIndex, passage_metadata
 
 _PASSAGES, _NAMES, _GRAPH, _UNFINISHED = "passages", "entities.sqlite", "graph.lbug", "unfinished"
@@ -104,7 +101,7 @@ def load_tables(
 
 
 def _tables(graph: KnowledgeGraph) -> Iterable[tuple[str, Iterable[_Row]]]:
-    yield "Document", map(document_row, documents_of(graph))
+    yield "Document", map(document_row, graph.documents)
     yield "Chunk", map(_chunk_row, graph.chunks)
     yield "Entity", ((entity.entity_id, entity.name, entity.kind) for entity in graph.entities)
     yield "PART_OF", ((chunk.chunk_id, chunk.span.doc_id) for chunk in graph.chunks)
@@ -178,8 +175,8 @@ class LadybugStore(GraphStore):
             (self._folder / name).unlink(missing_ok=True)
         PassageIndex.create(self._folder / _PASSAGES, graph.chunks, vectors)
         self._calls.check()
-        degree = degrees(graph)
-        store_names(self._folder / _NAMES, ((entity, degree[entity.entity_id]) for entity in graph.entities))
+        degrees = graph.degrees
+        store_names(self._folder / _NAMES, ((entity, degrees[entity.entity_id]) for entity in graph.entities))
         self._calls.check()
         # Last: if this file exists, the index is complete.
         load_tables(self._folder / _GRAPH, _TABLES.split(";")[:-1], _tables(graph), self._calls.check)

@@ -17,11 +17,9 @@ from systems.common.graph_stores.contract import (
     PASSAGE_COLUMNS,
     AskFailed,
     EntityHit,
-    GraphSize,
     GraphStore,
     ReadStatement,
     in_thread,
-    size_of,
     too_late,
     why_unanswered,
 )
@@ -34,7 +32,7 @@ from systems.common.graph_stores.neo4j_server import (
     rows_of,
 )
 from systems.common.graph_stores.neo4j_space import Space, count, drop_space, load_space, space_to_write
-from systems.common.knowledge_graph import KnowledgeGraph
+from systems.common.knowledge_graph import GraphSize, KnowledgeGraph
 from systems.common.vector_index import passage
 
 _DESCRIPTION = "neo4j.json"
@@ -104,8 +102,8 @@ class Neo4jStore(GraphStore):
         with connected(settings) as driver:
             space = space_to_write(driver, self._folder, own_build)
             load_space(driver, space, graph, vectors, self._calls.check)
-            rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
-        description = {"space": space.name, "build": build, "server": settings.uri, **asdict(size_of(graph))}
+            space.rows(driver, "CREATE (:$Index {build: $build})", write=True, build=build)
+        description = {"space": space.name, "build": build, "server": settings.uri, **asdict(graph.size)}
         unfinished = file.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(file)
@@ -203,7 +201,7 @@ class _Opened:
 
     def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
         with explained(self._settings):
-            return rows_of(self._driver, self.space.in_query(query), **parameters)
+            return self.space.rows(self._driver, query, **parameters)
 
     def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         from neo4j import exceptions
