@@ -1,10 +1,9 @@
 """The contract of graph stores, with what both do alike."""
 
 import asyncio
-import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -23,13 +22,17 @@ class Calls:
     """Runs blocking work in threads. close() can wait for work that cancelled coroutines left running."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._running = 0
+        self._threads = ThreadPoolExecutor(thread_name_prefix="graph-store")
+        self._running: set[Future[Any]] = set()
         self._closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
         """work() in a thread. A cancelled caller continues immediately; the thread ends later."""
-        return await asyncio.to_thread(self._counted, work)
+        self.check()
+        future = self._threads.submit(work)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(future)
 
     def check(self) -> None:
         """Raise if close() was called; long work calls this between its steps."""
@@ -40,23 +43,9 @@ class Calls:
         """Start nothing more and wait for running work, for at most `wait_s` if given; returns whether nothing
         runs now.
         """
-        end = None if wait_s is None else time.monotonic() + wait_s
-        with self._changed:
-            self._closed = True
-            while self._running and (end is None or time.monotonic() < end):
-                self._changed.wait(None if end is None else max(0.0, end - time.monotonic()))
-            return not self._running
-
-    def _counted(self, work: Callable[[], T]) -> T:
-        with self._changed:
-            self.check()
-            self._running += 1
-        try:
-            return work()
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._running, wait_s).not_done
 
 
 class _HasCalls(Protocol):
