@@ -13,7 +13,7 @@ from typing import Any
 from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
 from harness.protocols import Message, Runtime
-from systems.common.answers import Found, report_messages, table_messages
+from systems.common.answers import Found
 from systems.common.wrapped_libraries import CONCURRENCY, SEPARATOR, plain
 from systems.community import library
 from systems.community.global_search import not_read
@@ -38,15 +38,42 @@ async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerPara
     return await _LibraryQuery(runtime, index, params).run(query.text)
 
 
+_REPORT_ROLE = (
+    "You answer a question about a collection of documents from the reports of several analysts, each of whom "
+    "read another part of it."
+)
+_TABLE_ROLE = "You answer a question about a collection of documents from tables of what it says."
+_GOAL = """\
+---Goal---
+Write the **one word or entity** that answers the question, as the {material} give it.
+If the question asks for yes or no, write **yes** or **no** alone, without a reason.
+{order}
+Before you answer, set aside what has no bearing on the question. Keep to the question and be brief.
+Say nothing that the {material} give no evidence for: write **Insufficient information** instead."""
+_REPORT_ORDER = "The **most important report comes first**; rely on those that say most about the question."
+_TABLE_ORDER = "Rely on the rows that say most about the question."
+
+
 def thesis_messages(mode: str, question: str, found: Found) -> list[Message]:
-    """The last prompt in the form of the thesis, from what either engine found."""
+    """The last prompt in the form of the thesis, from what either engine found.
+
+    Listing 4.12 answers from the points of a global search and has the question alone as the user's message. It
+    does not show where the reports stand; here they follow under a heading, as in nano-graphrag. The same rules hold
+    for the tables of a local search, whose prompt the thesis does not print.
+    """
     if mode == "local":
-        return table_messages(question, found.shown or "\n".join(context.text for context in found.contexts))
-    points = (
-        f"----Analyst {n}----\nImportance Score: {one.score or 0:g}\n{without_rules(one.text)}\n"
-        for n, one in enumerate(found.contexts)
-    )
-    return report_messages(question, found.shown or "\n".join(points))
+        goal = _GOAL.format(material="tables", order=_TABLE_ORDER)
+        shown = found.shown or "\n".join(context.text for context in found.contexts)
+        system = f"{_TABLE_ROLE}\n\n{goal}\n\n---Data tables---\n{shown}"
+    else:
+        goal = _GOAL.format(material="reports", order=_REPORT_ORDER)
+        points = (
+            f"----Analyst {n}----\nImportance Score: {one.score or 0:g}\n{without_rules(one.text)}\n"
+            for n, one in enumerate(found.contexts)
+        )
+        shown = found.shown or "\n".join(points)
+        system = f"{_REPORT_ROLE}\n\n{goal}\n\n---Analyst Reports---\n{shown}"
+    return [Message("system", system), Message("user", question)]
 
 
 class _LibraryQuery:

@@ -13,12 +13,7 @@ from harness.core.records import Context, Expected, ExpectedCalls, Prediction, Q
 from harness.llm_utils.answer_contract import shown_passages
 from harness.llm_utils.structured_output import list_of, object_of, parse_object, string_of
 from harness.protocols import ChatModel, Message, Workload
-from systems.common.answers import (
-    SUB_QUESTION_TOKENS,
-    predict,
-    read_sub_questions,
-    thesis_sub_question_messages,
-)
+from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
 from systems.common.search import SearchParams, place_of
@@ -119,6 +114,28 @@ def _unquoted(quoted: str) -> str:
         return str(json.loads(quoted, strict=False))
     except ValueError:
         return quoted
+
+
+_SUB_QUESTION_RULES = """\
+Read the initial question and the passages that were retrieved for it so far. Then write 2-{most} narrower \
+questions, one on a line, each of which
+1. asks for something that the passages leave open
+2. makes the answer to the initial question more complete
+3. is about one thing and names it"""
+SUB_QUESTION_TOKENS = 300
+"""Maximum tokens of the reply; the thesis sets no limit."""
+
+
+def thesis_sub_question_messages(query: str, contexts: Sequence[Context], most: int) -> list[Message]:
+    """Listing 4.8, with at most `most` questions."""
+    found = "\n".join(context.text for context in contexts)
+    task = f"Initial question:{query}\n\nPassages so far: {found}\n\nSub-questions:"
+    return [Message("system", _SUB_QUESTION_RULES.format(most=max(most, 2))), Message("user", task)]
+
+
+def read_sub_questions(reply: str) -> list[str]:
+    """Every line of the reply, as in Listing 4.8, but empty ones."""
+    return [line for line in reply[: 4 * SUB_QUESTION_TOKENS].strip().split("\n") if line.strip()]
 
 
 class AnswerParams(SearchParams):
