@@ -58,8 +58,8 @@ def thesis_messages(mode: str, question: str, found: Found) -> list[Message]:
     """The last prompt in the form of the thesis, from what either engine found.
 
     Listing 4.12 answers from the points of a global search and has the question alone as the user's message. It
-    does not show where the reports stand; here they follow under a heading, as in nano-graphrag. The same rules hold
-    for the tables of a local search, whose prompt the thesis does not print.
+    does not show where the reports stand; here they follow under a heading, as in nano-graphrag. The same rules
+    hold for the tables of a local search, whose prompt the thesis does not print.
     """
     if mode == "local":
         goal = _GOAL.format(material="tables", order=_TABLE_ORDER)
