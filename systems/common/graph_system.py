@@ -13,7 +13,14 @@ from systems.common.expected_calls import (
     typical_question,
 )
 from systems.common.extraction import english_only, extraction_work
-from systems.common.graph_index import GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
+from systems.common.graph_index import (
+    INDEX_KIND,
+    GraphIndex,
+    GraphIndexParams,
+    graph_servers,
+    roles_of,
+    weights_of,
+)
 from systems.common.graph_search.question_entities import names_question
 from systems.common.graph_search.retrieval import GraphRetrieval, GraphSearchParams, check_search
 from systems.common.search import SearchParams
@@ -55,6 +62,7 @@ def graph_system_spec(**given: Any) -> SystemSpec:
     """The spec of a system with a graph as its index, in which `given` replaces fields; kg's unless given."""
     shared = {
         "index_params": GraphIndexParams,
+        "index_kind": INDEX_KIND,
         "index_roles": roles_of,
         "answer_roles": lambda _, answer: answer.search_roles | GENERATES,
         "weights": weights_of,

@@ -10,7 +10,6 @@ from harness.protocols import EMBEDS, Role, Runtime, Workload
 from systems.common.answers import Found, answer_by
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
 from systems.common.graph_index import (
-    INDEX_KIND,
     check_graph,
     check_store,
     roles_of,
@@ -151,7 +150,6 @@ SPEC = graph_system_spec(
     index_params=AgentIndexParams,
     answer_params=AnswerParams,
     build=CypherAgentSystem,
-    index_kind=INDEX_KIND,
     index_roles=_index_roles,
     weights=_weights,
     preflight=_check,

@@ -19,7 +19,7 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.graph_index import INDEX_KIND, GraphIndexParams
+from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
 from systems.evidence.params import AnswerParams, check
 from systems.evidence.proof import LogicStep, best_sentences, named_sentence, walk
@@ -163,7 +163,6 @@ SPEC = graph_system_spec(
     summary="kg's answer, and for each step of its reasoning a sentence of the corpus as evidence",
     answer_params=AnswerParams,
     build=EvidenceSystem,
-    index_kind=INDEX_KIND,
     answer_roles=EMBEDS | GENERATES,
     entailment=lambda answer: answer.inference,
     preflight=check,

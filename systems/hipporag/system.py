@@ -139,6 +139,7 @@ SPEC = graph_system_spec(
     version="1",
     summary="a random walk over the knowledge graph from the question's entities ranks the top k passages",
     index_params=IndexParams,
+    index_kind="",  # an index of its own
     answer_params=AnswerParams,
     build=HippoRagSystem,
     answer_roles=EMBEDS | GENERATES,

@@ -4,7 +4,7 @@ from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
 from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
-from systems.common.graph_index import INDEX_KIND, GraphIndexParams
+from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.retrieval import GraphSearchParams
 from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
 
@@ -34,6 +34,5 @@ SPEC = graph_system_spec(
     also_called=("knowledge-graph", "graph", "kg-rag", "triplets"),
     answer_params=GraphSearchParams,
     build=KgSystem,
-    index_kind=INDEX_KIND,
     expect=expect,
 )
