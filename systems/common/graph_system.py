@@ -21,8 +21,8 @@ from systems.common.graph_index import (
     roles_of,
     weights_of,
 )
-from systems.common.graph_search.question_entities import names_question
-from systems.common.graph_search.retrieval import GraphRetrieval, GraphSearchParams, check_search
+from systems.common.graph_retrieval import GraphRetrieval, GraphSearchParams, check_search
+from systems.common.question_entities import names_question
 from systems.common.search import SearchParams
 
 Answer = TypeVar("Answer", bound=SearchParams)

@@ -46,15 +46,21 @@ class WordIndex:
         words = bm25_terms(texts)
         # The library cannot count a corpus without any word.
         if any(words):
-            ranking = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
+            import bm25s
+
+            ranking = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
             ranking.index(words, show_progress=False)
             ranking.save(folder, show_progress=False)
 
     @classmethod
     def open(cls, folder: Path) -> WordIndex:
         """The stored index; its texts stay on disk."""
-        is_empty = not (folder / "params.index.json").exists()
-        ranking = None if is_empty else _bm25s().BM25.load(folder, show_progress=False)
+        ranking = None
+        # An index without any word has no such file.
+        if (folder / "params.index.json").exists():
+            import bm25s
+
+            ranking = bm25s.BM25.load(folder, show_progress=False)
         return cls(folder, ranking, np.load(folder / _STARTS))
 
     def search(self, text: str, k: int) -> list[Context]:
@@ -85,9 +91,3 @@ class WordIndex:
 def check_word_index() -> None:
     """Raise MissingDependency if the library is not installed."""
     need("system-naive", "bm25s")
-
-
-def _bm25s() -> Any:
-    import bm25s
-
-    return bm25s

@@ -29,7 +29,6 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.graph_search.question_entities import keyword_query
 from systems.common.passages import (
     PassageParams,
     PassageSystem,
@@ -38,6 +37,7 @@ from systems.common.passages import (
     open_passages,
     passage_system_spec,
 )
+from systems.common.question_entities import keyword_query
 from systems.common.search import PassageSearch, Search, SearchParams, check_generator, place_of
 from systems.common.sentences import StrippedPassage
 

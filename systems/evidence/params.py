@@ -7,7 +7,7 @@ from pydantic import Field
 from harness.core.errors import ConfigError
 from harness.protocols import BY_GENERATOR
 from systems.common.graph_index import GraphIndexParams
-from systems.common.graph_search.retrieval import GraphSearchParams, check_search
+from systems.common.graph_retrieval import GraphSearchParams, check_search
 
 Pick = Literal["entailment", "cosine", "chunk"]
 Source = Literal["graph", "direct"]

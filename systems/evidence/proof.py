@@ -13,8 +13,8 @@ import numpy as np
 from harness.core.records import Context, Span
 from harness.protocols import Runtime, Vectors
 from systems.common.graph_index import GraphIndex
-from systems.common.graph_search.question_entities import entities_named
 from systems.common.graph_stores.contract import StoredTriplet
+from systems.common.question_entities import entities_named
 from systems.common.sentences import own_text, sentence_spans
 from systems.evidence.params import AnswerParams
 

@@ -13,9 +13,9 @@ from harness.protocols import EMBEDS, GENERATES, Runtime, Workload
 from systems.common.answers import predict
 from systems.common.expected_calls import also_embedding, answer_call, passages_of, search
 from systems.common.graph_index import GraphIndexParams, check_graph
-from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_system import GraphSystem, expected_graph, graph_system_spec, names_calls
 from systems.common.knowledge_graph import KnowledgeGraph
+from systems.common.question_entities import question_names
 from systems.common.search import TopKParams, check_generator
 from systems.hipporag.entity_graph import EntityGraph
 

@@ -5,7 +5,7 @@ from harness.protocols import Workload
 from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.graph_index import GraphIndexParams
-from systems.common.graph_search.retrieval import GraphSearchParams
+from systems.common.graph_retrieval import GraphSearchParams
 from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
 
 

@@ -17,8 +17,8 @@ from harness.core.records import Context, Span, Step, Triplet
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
 from systems.common.answers import Found
 from systems.common.graph_index import GraphIndex, GraphIndexParams, check_graph
-from systems.common.graph_search.question_entities import entities_named, question_names
 from systems.common.graph_stores.contract import EntityHit, GraphStore, StoredTriplet
+from systems.common.question_entities import entities_named, question_names
 from systems.common.search import KEPT, SearchParams, best_of, check_generator, fuse
 from systems.common.sentence_search import StatedTriplet
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from runtimes import Chat
 
 from harness.llm_utils.structured_output import ask_json
-from systems.common.graph_search.question_entities import MAX_NAMES, entities_named, names_in, names_question
-from systems.common.graph_search.retrieval import passages_mentioning, rank_triplets
+from systems.common.graph_retrieval import passages_mentioning, rank_triplets
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
+from systems.common.question_entities import MAX_NAMES, entities_named, names_in, names_question
 
 NAMES = [
     "Apple Inc.", "iPhone 13", "iPhone", "Phone 13", "MTV News", "TechCrunch", "Verge", "Sam Altman",
