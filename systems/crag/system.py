@@ -1,15 +1,15 @@
 """Corrective RAG: search, grade, search again where the passages do not suffice, and answer from what passes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
-from harness.core.records import Context, Expected, Prediction, Query, Step
+from harness.core.records import Context, Expected, Prediction, Query, Span, Step
 from harness.llm_utils.structured_output import (
     Question,
     Unreadable,
@@ -29,6 +29,7 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
+from systems.common.headings import under_heading
 from systems.common.passages import (
     PassageParams,
     PassageSystem,
@@ -39,7 +40,7 @@ from systems.common.passages import (
 )
 from systems.common.question_entities import keyword_query
 from systems.common.search import PassageSearch, Search, SearchParams, check_generator, place_of
-from systems.common.sentences import StrippedPassage
+from systems.common.sentences import own_text, sentence_spans
 
 Grade = Literal["correct", "ambiguous", "incorrect"]
 """The best first."""
@@ -173,16 +174,53 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
 
 @dataclass(frozen=True)
 class Graded:
-    """A passage, its grade, and which of its strips pass."""
+    """A passage in strips of a few sentences, its grade, and which of its strips pass."""
 
-    passage: StrippedPassage
-    grade: Grade
-    passes: tuple[bool, ...]
+    context: Context
+    span: Span
+    heading: str
+    own: str
+    """Its text without the heading."""
+    strips: tuple[tuple[int, int], ...]
+    """Start and end of each within `own`."""
+    grade: Grade = "ambiguous"
+    passes: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, context: Context, sentences: int) -> Self:
+        """Strips of `sentences` sentences, perhaps fewer in the last; not graded yet, so all of them pass.
+        ValueError for a context without a span.
+        """
+        if (span := context.span) is None:
+            raise ValueError("only a text with its place in a document has strips with theirs")
+        own = own_text(context, span)
+        lines = list(sentence_spans(own))
+        groups = [lines[start : start + sentences] for start in range(0, len(lines), sentences)]
+        strips = tuple((group[0][0], group[-1][1]) for group in groups)
+        heading = context.text.removesuffix(own).strip()
+        return cls(context, span, heading, own, strips, passes=(True,) * len(strips))
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.own[start:end] for start, end in self.strips]
+
+    def recomposed(self) -> Iterator[Context]:
+        """The strips that pass, neighbours joined, each below the heading and with its own span."""
+        runs: list[tuple[int, int]] = []
+        for number, ((start, end), is_kept) in enumerate(zip(self.strips, self.passes, strict=True)):
+            if is_kept and number and self.passes[number - 1]:
+                runs[-1] = (runs[-1][0], end)
+            elif is_kept:
+                runs.append((start, end))
+        for start, end in runs:
+            span = Span(doc_id=self.span.doc_id, start=self.span.start + start, end=self.span.start + end)
+            text = under_heading(self.heading, self.own[start:end])
+            yield self.context.model_copy(update={"text": text, "span": span})
 
 
 async def grade(runtime: Runtime, params: AnswerParams, question: str, found: Sequence[Context]) -> list[Graded]:
     """Grade the passages that a search found; without any, no model is called."""
-    passages = [StrippedPassage.of(context, params.strip_sentences) for context in found]
+    passages = [Graded.of(context, params.strip_sentences) for context in found]
     texts = [text for passage in passages for text in passage.texts]
     if not texts:
         return []
@@ -195,23 +233,25 @@ async def grade(runtime: Runtime, params: AnswerParams, question: str, found: Se
     return [_by_cosines(params, passage, [next(cosines) for _ in passage.strips]) for passage in passages]
 
 
-def _by_cosines(params: AnswerParams, passage: StrippedPassage, cosines: Sequence[float]) -> Graded:
+def _by_cosines(params: AnswerParams, passage: Graded, cosines: Sequence[float]) -> Graded:
     best = max(cosines, default=-1.0)
     given: Grade = "correct" if best >= params.correct_from else "ambiguous"
     passes = tuple(cosine >= params.strip_from for cosine in cosines)
-    return Graded(passage, "incorrect" if best < params.incorrect_below else given, passes)
+    return replace(passage, grade="incorrect" if best < params.incorrect_below else given, passes=passes)
 
 
-async def _by_model(chat: ChatModel, question: str, passages: Sequence[StrippedPassage]) -> list[Graded]:
+async def _by_model(chat: ChatModel, question: str, passages: list[Graded]) -> list[Graded]:
     try:
         asked = grading(question, [(passage.heading, passage.texts) for passage in passages])
         grades, strips = (await ask_json(chat, asked)).value
     except Unreadable:
         # Nothing is known, so the passages stay whole, and a second search is made.
-        return [Graded(passage, "ambiguous", (True,) * len(passage.strips)) for passage in passages]
+        return passages
     numbers = count(1)
-    kept = [tuple(next(numbers) in strips for _ in passage.strips) for passage in passages]
-    return [Graded(*each) for each in zip(passages, grades, kept, strict=True)]
+    return [
+        replace(passage, grade=given, passes=tuple(next(numbers) in strips for _ in passage.strips))
+        for passage, given in zip(passages, grades, strict=True)
+    ]
 
 
 async def rewritten(runtime: Runtime, params: AnswerParams, question: str) -> str:
@@ -266,14 +306,13 @@ class CragSystem(PassageSystem[PassageParams, AnswerParams]):
 def _refined(graded: Sequence[Graded]) -> list[Context]:
     """The strips that pass, without those of incorrect passages unless all are; if none passes, whole passages."""
     used = [one for one in graded if one.grade != "incorrect"] or graded
-    strips = [strip for one in used for strip in one.passage.recomposed(one.passes)]
-    return strips or [one.passage.context for one in used]
+    strips = [strip for one in used for strip in one.recomposed()]
+    return strips or [one.context for one in used]
 
 
 def _lines(graded: Sequence[Graded]) -> str:
     lines = (
-        f"{place_of(one.passage.context)} {one.grade}, {sum(one.passes)} of {len(one.passes)} strips"
-        for one in graded
+        f"{place_of(one.context)} {one.grade}, {sum(one.passes)} of {len(one.passes)} strips" for one in graded
     )
     return "\n".join(lines) or "nothing new was found"
 
