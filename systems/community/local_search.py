@@ -8,7 +8,7 @@ from harness.core.records import Context, Query, Step
 from harness.protocols import Runtime
 from systems.common.answers import Found
 from systems.common.headings import with_origins
-from systems.common.wrapped_libraries import plain, relation_text
+from systems.common.wrapped_libraries import entity_text, plain, relation_text
 from systems.community import library
 from systems.community.params import AnswerParams
 from systems.community.stored_index import StoredIndex
@@ -44,9 +44,7 @@ async def _entity(index: StoredIndex, name: str) -> UnitRow:
 
 
 def _entity_context(index: StoredIndex, entity: UnitRow, score: float) -> Context:
-    name, kind = plain(entity["entity_name"]), plain(entity["entity_type"])
-    shown = f"{name} ({kind.lower()})" if kind != "UNKNOWN" else name
-    text = f"{shown}: {plain(entity['description'])}" if entity["description"] else shown
+    text = entity_text(entity["entity_name"], entity["entity_type"], entity["description"])
     return _graph_context(index, entity, text, score)
 
 

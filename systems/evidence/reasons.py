@@ -23,9 +23,9 @@ _ROLE = (
 
 
 class Reasoned(NamedTuple):
-    answer: str
-    """Empty if it was known before."""
-    listed: list[str]
+    answer: str | None
+    """None: none was asked for."""
+    listed: Sequence[str] = ()
 
 
 def reasons_question(
@@ -50,7 +50,7 @@ def reasons_question(
             raise ValueError("no answer")
         lines = (" ".join(item.split())[:longest].strip() for item in items if isinstance(item, str))
         kept = list(dict.fromkeys(filter(None, lines)))[:most]
-        return Reasoned(str(said).strip() if answer is None else "", kept)
+        return Reasoned(str(said).strip() if answer is None else None, kept)
 
     fields: dict[str, Any] = {listed: list_of(string_of(longest), most)}
     if answer is None:

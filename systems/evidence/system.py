@@ -81,8 +81,7 @@ class EvidenceSystem(GraphRetrievalSystem[AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         """Answer from what kg finds, and generate what the answer rests on; then find evidence for each step."""
         found = await self._retrieval.find(query.text)
-        reasoned, said = await self._reasoned(query.text, found.contexts)
-        answer, listed = reasoned
+        (answer, listed), said = await self._reasoned(query.text, found.contexts)
         evidence, steps = list[Context](), [Step(name="steps", content=said)]
         for one in listed:
             if self._params.evidence == "direct":
@@ -99,9 +98,7 @@ class EvidenceSystem(GraphRetrievalSystem[AnswerParams]):
             retrieved=found.ranking,
         )
 
-    async def _reasoned(
-        self, question: str, contexts: Sequence[Context]
-    ) -> tuple[tuple[str | None, Sequence[str]], str]:
+    async def _reasoned(self, question: str, contexts: Sequence[Context]) -> tuple[Reasoned, str]:
         """The answer with the statements that it rests on, or the sentences that the model names; and a note for
         the trace.
         """
@@ -110,7 +107,7 @@ class EvidenceSystem(GraphRetrievalSystem[AnswerParams]):
         answer = None if chat and together else await answer_by(self._runtime, prompts, question, contexts)
         nothing = "no evidence: there is no answer to prove"
         if chat is None or (not together and (not answer or _abstains(answer))):
-            return (answer, ()), nothing
+            return Reasoned(answer), nothing
         listed: Listed = "evidence" if self._params.evidence == "direct" else "steps"
         form = answer_form(self._runtime.answer_style)
         asked = reasons_question(listed, question, contexts, self._params.max_steps, answer, form)
@@ -120,16 +117,16 @@ class EvidenceSystem(GraphRetrievalSystem[AnswerParams]):
             said = "the model named none"
         except Unreadable as error:
             answer = answer if answer is not None else await answer_by(self._runtime, prompts, question, contexts)
-            reasoned, said = Reasoned("", []), f"none that could be read ({error})"
+            reasoned, said = Reasoned(None), f"none that could be read ({error})"
         answer = reasoned.answer if answer is None else answer
         if not answer or _abstains(answer):
-            return (answer, ()), nothing
+            return Reasoned(answer), nothing
         if reasoned.listed:
-            return (answer, reasoned.listed), f"{len(reasoned.listed)}"
+            return Reasoned(answer, reasoned.listed), f"{len(reasoned.listed)}"
         # Only a statement can stand for missing ones: question and answer are no sentence of a passage.
         if listed == "evidence":
-            return (answer, ()), said
-        return (answer, [f"{question} {answer}"]), f"{said}: question and answer are used instead"
+            return Reasoned(answer), said
+        return Reasoned(answer, [f"{question} {answer}"]), f"{said}: question and answer are used instead"
 
     async def _prove(self, statement: str) -> tuple[list[Context], Step]:
         """The evidence for a statement, and the walk that led to it."""

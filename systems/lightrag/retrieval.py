@@ -10,7 +10,7 @@ from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message, Runtime
 from systems.common.answers import Found
 from systems.common.headings import with_origins
-from systems.common.wrapped_libraries import plain, relation_text
+from systems.common.wrapped_libraries import entity_text, relation_text
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlaces
 from systems.lightrag.library import Embedding
@@ -73,10 +73,7 @@ class OpenedIndex:
         )
 
     def _entity(self, row: Mapping[str, Any]) -> Context | None:
-        kind, described = plain(row["entity_type"]), plain(row["description"])
-        name = plain(row["entity_name"])
-        shown = f"{name} ({kind.lower()})" if kind and kind != "UNKNOWN" else name
-        return self._graph_context(row, f"{shown}: {described}" if described else shown)
+        return self._graph_context(row, entity_text(row["entity_name"], row["entity_type"], row["description"]))
 
     def _relation(self, row: Mapping[str, Any]) -> Context | None:
         return self._graph_context(row, relation_text(row["src_id"], row["tgt_id"], row["description"]))
