@@ -86,7 +86,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     reports = index.ranked_reports(params.community_level, params.max_reports)
     if runtime.chat is None:
         with runtime.stage("retrieve"):
-            return Found(tuple(within(map(_as_context, reports), params.context_tokens)))
+            return Found(tuple(within((report.as_context for report in reports), params.context_tokens)))
     chat = runtime.chat
     batches = in_batches(reports, params.context_tokens)
     with runtime.stage("map"):
@@ -168,10 +168,6 @@ def _shown(found: Points | None) -> str:
 def not_read(points: int) -> str:
     """The line of a trace about points without a description or a score; empty if there are none."""
     return f"\npoints not read: {points}" if points else ""
-
-
-def _as_context(report: Report) -> Context:
-    return Context(text=report.text, doc_ids=report.doc_ids, kind="summary")
 
 
 def _point_context(index: StoredIndex, point: RatedPoint) -> Context:

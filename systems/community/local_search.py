@@ -63,8 +63,7 @@ async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[
     found = await library.operations()._find_most_related_community_from_entities(
         entities, _unbounded(level=params.community_level), index.reports
     )
-    reports = [index.report_titled(data["title"]) for data in found]
-    return [Context(text=report.text, doc_ids=report.doc_ids, kind="summary") for report in reports]
+    return [index.report_titled(data["title"]).as_context for data in found]
 
 
 async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
@@ -72,12 +71,11 @@ async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Co
     found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
     # Ties come in the order of a set, which differs between processes.
     found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
-    return [_graph_context(index, edge, _stated(edge)) for edge in found]
-
-
-def _stated(edge: UnitRow) -> str:
-    source, target = edge["src_tgt"]
-    return relation_text(source, target, edge["description"])
+    ends = [edge["src_tgt"] for edge in found]
+    return [
+        _graph_context(index, edge, relation_text(source, target, edge["description"]))
+        for edge, (source, target) in zip(found, ends, strict=True)
+    ]
 
 
 async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
