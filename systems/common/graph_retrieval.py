@@ -22,7 +22,6 @@ from systems.common.question_entities import entities_named, question_names
 from systems.common.search import KEPT, SearchParams, best_of, check_generator, fuse
 from systems.common.sentence_search import StatedTriplet
 
-_ARROW = "({})-[{}]->({})"
 _NEIGHBOURS = 200
 """Maximum triplets of the question's entities, best first, that are followed in a second hop."""
 
@@ -117,10 +116,11 @@ class GraphRetrieval:
         vector = await self._embedded(question)
         names, entities = await self._entities(question)
         with self._runtime.stage("graph"):
-            candidates = await self._candidates(question, entities)
-            statements = await self._statements(vector, candidates)
-        found = await self._passages(question, vector, entities, candidates, statements)
-        triplets = tuple(self._shown(candidates, statements, found.contexts))
+            stated = await self._stated(vector, await self._candidates(question, entities))
+        found = await self._passages(question, vector, entities, stated)
+        # A sentence that is in a passage is not said again.
+        fresh = (each for each in stated if not any(map(each.is_in, found.contexts)))
+        triplets = tuple(map(self._as_context, islice(fresh, self._params.max_triplets)))
         by_thesis = self._params.prompts == "thesis"
         return Found(
             contexts=(*triplets, *found.contexts) if by_thesis else (*found.contexts, *triplets),
@@ -168,11 +168,10 @@ class GraphRetrieval:
             return rank_triplets(question, ranks, triplets)
         return sorted(triplets, key=lambda each: min(ranks[end] for end in each.ends if end in ranks))
 
-    async def _statements(
-        self, vector: Vectors | None, candidates: Sequence[StoredTriplet]
-    ) -> list[StatedTriplet]:
+    async def _stated(self, vector: Vectors | None, candidates: Sequence[StoredTriplet]) -> list[StatedTriplet]:
+        """The candidates, or those of them that state what is nearest to the question, with their sentences."""
         if self._params.rank != "meaning" or vector is None:
-            return []
+            return [StatedTriplet(each) for each in candidates]
         # Sentences that are in a passage are dropped later, at most one passage's worth per passage.
         wanted = self._params.max_triplets + 20 * self._params.top_k
         return await asyncio.to_thread(self._graph.statements.rank, vector, candidates, wanted)
@@ -182,27 +181,21 @@ class GraphRetrieval:
         question: str,
         vector: Vectors | None,
         entities: Sequence[EntityHit],
-        candidates: Sequence[StoredTriplet],
-        statements: Sequence[StatedTriplet],
+        stated: Sequence[StatedTriplet],
     ) -> Found:
         params = self._params
         if params.mode == "triplets":
             return Found()
         if params.mode == "triplets+text":
-            return best_of(await self._stating(candidates, statements), params.top_k)
+            return best_of(await self._stating(stated[: params.max_triplets]), params.top_k)
         found = await self._searched(question, vector, entities)
         return await self._graph.passages.best(question, found, params.top_k)
 
-    async def _stating(
-        self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet]
-    ) -> list[Context]:
-        """The passages that state the shown triplets, and more as needed for the ranking."""
-        most = self._params.max_triplets
-        stating = [each.sentence.chunk_id for each in statements[:most]]
-        if self._params.rank != "meaning":
-            stating = [chunk_id for triplet in candidates[:most] for chunk_id in triplet.chunk_ids]
+    async def _stating(self, stated: Sequence[StatedTriplet]) -> list[Context]:
+        """The passages that state these triplets, as many as are used or ranked."""
+        chunk_ids = list(dict.fromkeys(chunk_id for each in stated for chunk_id in each.chunk_ids))
         with self._runtime.stage("retrieve"):
-            return await self._graph.store.chunks(list(dict.fromkeys(stating))[: max(KEPT, self._params.top_k)])
+            return await self._graph.store.chunks(chunk_ids[: max(KEPT, self._params.top_k)])
 
     async def _searched(
         self, question: str, vector: Vectors | None, entities: Sequence[EntityHit]
@@ -219,31 +212,17 @@ class GraphRetrieval:
             mentioning = await passages_mentioning(store, ids, found, self._graph.n_chunks, depth)
         return fuse([found, mentioning], wanted)
 
-    def _shown(
-        self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet], passages: Sequence[Context]
-    ) -> list[Context]:
-        """The triplets as the generator sees them, without sentences that are already in a passage."""
-        most = self._params.max_triplets
-        if self._params.rank != "meaning":
-            form = "({}, {}, {})" if self._params.rank == "none" else _ARROW
-            return [self._as_context(triplet, form) for triplet in candidates[:most]]
-        texts = [(set(passage.doc_ids), passage.text) for passage in passages]
-        fresh = (
-            each
-            for each in statements
-            if not any(each.sentence.doc_id in docs and each.sentence.text in text for docs, text in texts)
-        )
-        return [self._with_sentence(each) for each in islice(fresh, most)]
-
-    def _as_context(self, triplet: StoredTriplet, form: str = _ARROW) -> Context:
-        stated = Triplet(triplet.head, triplet.relation, triplet.tail)
-        dates = self._graph.dates_of(triplet)
-        text = f"{form.format(*stated)} ({'; '.join(dates)})" if dates else form.format(*stated)
-        return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
-
-    def _with_sentence(self, statement: StatedTriplet) -> Context:
-        bare, sentence = self._as_context(statement.triplet), statement.sentence
-        return bare.model_copy(update={"text": f"{bare.text}: {sentence.searched}", "doc_ids": (sentence.doc_id,)})
+    def _as_context(self, stated: StatedTriplet) -> Context:
+        """The triplet as the generator sees it."""
+        triplet, sentence = stated.triplet, stated.sentence
+        parts = Triplet(triplet.head, triplet.relation, triplet.tail)
+        text = ("({}, {}, {})" if self._params.rank == "none" else "({})-[{}]->({})").format(*parts)
+        if dates := self._graph.dates_of(triplet):
+            text = f"{text} ({'; '.join(dates)})"
+        if sentence:
+            text = f"{text}: {sentence.searched}"
+        doc_ids = (sentence.doc_id,) if sentence else triplet.doc_ids
+        return Context(text=text, doc_ids=doc_ids, kind="triplet", triplets=(parts,))
 
 
 def _trace(names: Sequence[str], entities: Sequence[EntityHit], triplets: Sequence[Context]) -> tuple[Step, ...]:

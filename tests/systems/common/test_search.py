@@ -164,7 +164,8 @@ def index(tmp_path: Path) -> Iterator[StatementIndex]:
 
 def ranked(index: StatementIndex, question: str, *edges: Edge, k: int = 9) -> list[tuple[str, str]]:
     vector = np.array(bag_of_words(question), dtype=np.float32)
-    return [(each.triplet.relation, each.sentence.text) for each in index.rank(vector, map(triplet, edges), k)]
+    found = index.rank(vector, map(triplet, edges), k)
+    return [(each.triplet.relation, each.sentence.text) for each in found if each.sentence]
 
 
 def test_the_sentences_nearest_to_the_question_come_first_each_once(index: StatementIndex) -> None:
