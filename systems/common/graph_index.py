@@ -19,7 +19,7 @@ from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
-from systems.common.passages import SearchedParams, counted, empty_documents_note, loaded
+from systems.common.passages import SearchedParams, counted, embed, empty_documents_note, loaded
 from systems.common.search import PassageSearch, SearchParams
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
@@ -154,13 +154,12 @@ class GraphIndex:
         stage = self._runtime.stage
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, self._params))
+            texts = [self._params.searched_text(chunk) for chunk in chunks]
         with stage("extract"):
             found = await self._extract(chunks)
         with stage("assemble"):
             graph = assemble(chunks, found)
-        with stage("embed"):
-            texts = [self._params.searched_text(chunk) for chunk in chunks]
-            vectors = await self._runtime.embedder.embed_documents(texts)
+        vectors = await embed(self._runtime, texts)
         with stage("words"):
             WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         if self._params.dates:

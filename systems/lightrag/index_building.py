@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from harness.core.records import Document, IndexStats, Places
@@ -83,15 +84,15 @@ class _Build:
         library.load()  # Takes seconds and is not part of any stage.
         with self._runtime.stage("chunk"):
             texts = _by_text(corpus)
-            first = [documents[0] for documents in texts.values()]
-            chunks = list(iter_chunks(first, self._params))
-        by_document = _by_document(chunks, first)
+            # By the first document of each text, which has its chunks.
+            twins = {documents[0].doc_id: documents for documents in texts.values()}
+            chunks = list(iter_chunks([documents[0] for documents in twins.values()], self._params))
+        by_document = [list(group) for _, group in groupby(chunks, key=lambda chunk: chunk.document.doc_id)]
         self._extraction.progress = lambda done: self._runtime.progress(done, len(chunks), "extracting")
         size = (0, 0)
         if chunks:
             with self._runtime.stage("insert"):
                 size = await self._insert(by_document)
-        twins = {document.doc_id: documents for document, documents in zip(first, texts.values(), strict=True)}
         places = {one.chunk_id: ChunkPlace.of(one, twins[one.document.doc_id]) for one in chunks}
         ChunkPlaces(dimension=self._embedding.dimension, chunks=places).write(self._runtime.index_dir)
         return IndexStats(
@@ -174,13 +175,6 @@ def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:
         if text := document.text.strip():
             found[text].append(document)
     return dict(found)
-
-
-def _by_document(chunks: Sequence[Chunk], documents: Sequence[Document]) -> list[list[Chunk]]:
-    found: dict[str, list[Chunk]] = {document.doc_id: [] for document in documents}
-    for chunk in chunks:
-        found[chunk.document.doc_id].append(chunk)
-    return list(found.values())
 
 
 def _row(number: int, chunk: Chunk) -> dict[str, Any]:
