@@ -66,6 +66,9 @@ def in_thread(work: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[
 
 
 PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
+PASSAGE = ", ".join(f"c.`{column}`" for column in PASSAGE_COLUMNS)
+EDGE = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
+"""Parts of queries for a passage c, and for an edge r from h to t."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from harness.core.records import Context
 from harness.protocols import Vectors
 from systems.common.chunking import Chunk
 from systems.common.graph_stores.contract import (
-    PASSAGE_COLUMNS,
+    EDGE,
+    PASSAGE,
     EntityHit,
     GraphStore,
     ReadStatement,
@@ -32,8 +33,6 @@ from systems.common.vector_index import PassageIndex, passage_metadata
 
 _PASSAGES, _NAMES, _GRAPH, _UNFINISHED = "passages", "entities.sqlite", "graph.lbug", "unfinished"
 _CLOSE_S = 15.0
-_PASSAGE = ", ".join(f"c.`{column}`" for column in PASSAGE_COLUMNS)
-_EDGE = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
 _SIZE = (
     "MATCH (n:Document) RETURN count(*)",
     "MATCH (n:Chunk) RETURN count(*)",
@@ -144,12 +143,12 @@ class LadybugStore(GraphStore):
 
     # One query per entity finds its edges by key in 0.2 ms; `IN` over several reads the whole table.
     _EDGES = (
-        f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {_EDGE}",
-        f"MATCH (t:Entity {{entity_id: $id}})<-[r:RELATES]-(h:Entity) {_EDGE}",
+        f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {EDGE}",
+        f"MATCH (t:Entity {{entity_id: $id}})<-[r:RELATES]-(h:Entity) {EDGE}",
     )
     _MENTIONS = "MATCH (e:Entity {entity_id: $id})<-[:MENTIONS]-(c:Chunk) RETURN e.entity_id, c.chunk_id"
     _PUBLISHERS = "MATCH (d:Document) RETURN DISTINCT d.source"
-    _CHUNKS = f"MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN {_PASSAGE}"
+    _CHUNKS = f"MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN {PASSAGE}"
     _DOCUMENTS = "MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.doc_id"
     _PUBLISHED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
@@ -175,8 +174,7 @@ class LadybugStore(GraphStore):
             (self._folder / name).unlink(missing_ok=True)
         PassageIndex.create(self._folder / _PASSAGES, graph.chunks, vectors)
         self._calls.check()
-        degrees = graph.degrees
-        store_names(self._folder / _NAMES, ((entity, degrees[entity.entity_id]) for entity in graph.entities))
+        store_names(self._folder / _NAMES, graph)
         self._calls.check()
         # Last: if this file exists, the index is complete.
         load_tables(self._folder / _GRAPH, _TABLES.split(";")[:-1], _tables(graph), self._calls.check)

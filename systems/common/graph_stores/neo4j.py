@@ -14,6 +14,8 @@ from harness.core.errors import ServiceUnavailable, need
 from harness.core.records import Context
 from harness.protocols import Vectors
 from systems.common.graph_stores.contract import (
+    EDGE,
+    PASSAGE,
     PASSAGE_COLUMNS,
     AskFailed,
     EntityHit,
@@ -44,12 +46,10 @@ GRACE_S = 5.0
 """A server checks its time limits every two seconds, and not during planning or garbage collection."""
 CLOSE_WAIT_S = 15.0
 """How long `close` waits for running queries."""
-_PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
 _FIND = """
 CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
 RETURN node.entity_id, node.name, node.kind, score, node.degree ORDER BY score DESC, node.number LIMIT $limit
 """
-_EDGE = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
 _ENTITIES = """
 UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
 """
@@ -57,12 +57,12 @@ _NEAREST = f"""
 CALL db.index.vector.queryNodes($index, $n, $vector) YIELD node AS c, score
 WITH c, score ORDER BY score DESC, c.chunk_id
 WITH collect({{c: c, score: score}}) AS found
-RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {_PASSAGE.replace("c.", "hit.c.")}]]
+RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {PASSAGE.replace("c.", "hit.c.")}]]
 """
 _NEAREST_AMONG = f"""
 UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}})
 WITH c, vector.similarity.cosine(c.embedding, $vector) AS score ORDER BY score DESC, c.chunk_id LIMIT $k
-RETURN score, {_PASSAGE}
+RETURN score, {PASSAGE}
 """
 
 
@@ -73,14 +73,14 @@ class Neo4jStore(GraphStore):
     """
 
     _EDGES = (
-        f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGE}",
-        f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGE}",
+        f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {EDGE}",
+        f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {EDGE}",
     )
     _MENTIONS = """
     UNWIND $ids AS id MATCH (e:$Entity {entity_id: id})<-[:MENTIONS]-(c:$Chunk) RETURN e.entity_id, c.chunk_id
     """
     _PUBLISHERS = "MATCH (d:$Document) WHERE d.source <> '' RETURN DISTINCT d.source"
-    _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+    _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {PASSAGE}"
     _DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
     _PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
