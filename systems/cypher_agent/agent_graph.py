@@ -1,7 +1,6 @@
 """The two graphs that the agent can query: documents with their entities, or a schema of the user's own."""
 
 import asyncio
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -80,8 +79,7 @@ class _SchemaGraph:
         self._named, self._index, self._params, self._runtime = named, index, answer, runtime
         self._path = runtime.index_dir / _GRAPH
         self._passages: PassageSearch | None = None
-        self._opening = threading.Lock()
-        self._asking: AskingProcesses | None = None
+        self._asking = AskingProcesses(self._path)
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         check_fields(read_schema(self._named)[0], corpus)
@@ -110,27 +108,20 @@ class _SchemaGraph:
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         text, parameters = statement.spelled(_spelled)
-        return await asyncio.to_thread(self._processes().ask, text, parameters, limit_s)
+        return await asyncio.to_thread(self._asking.ask, text, parameters, limit_s)
 
     async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
         del chunk_ids
         asked = list(dict.fromkeys(doc_ids)) or [""]
         query = f"MATCH (d:`{_DATES}`) WHERE d.`id` IN $ids RETURN d.`id`, d.`date`"
-        rows = await asyncio.to_thread(self._processes().ask, query, {"ids": asked}, self._params.limit_s)
+        rows = await asyncio.to_thread(self._asking.ask, query, {"ids": asked}, self._params.limit_s)
         return Sources({doc_id: date or "" for doc_id, date in rows}, {})
-
-    def _processes(self) -> AskingProcesses:
-        with self._opening:
-            if self._asking is None:
-                self._asking = AskingProcesses(self._path)
-            return self._asking
 
     async def find(self, question: str) -> Found:
         return await loaded(self._passages).find(question, self._params.top_k)
 
     def close(self) -> None:
-        if self._asking is not None:
-            self._asking.close()
+        self._asking.close()
         if self._passages is not None:
             self._passages.close()
 

@@ -259,8 +259,8 @@ class GraphStore(ABC):
     def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         """These passages, in the given order, without scores. KeyError for a passage that is not stored."""
         rows = self._rows(self._CHUNKS, dict.fromkeys(chunk_ids))
-        found = {row[0]: dict(zip(PASSAGE_COLUMNS, row, strict=True)) for row in rows}
-        return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
+        found = {row[0]: passage_of(row) for row in rows}
+        return [found[chunk_id] for chunk_id in chunk_ids]
 
     @in_thread
     def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
@@ -283,6 +283,12 @@ class GraphStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release files and connections; may be called twice."""
+
+
+def passage_of(row: Sequence[Any], score: float | None = None) -> Context:
+    """The passage in a row of `PASSAGE`."""
+    at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
+    return passage(at["text"], at, score)
 
 
 def document_row(document: Document) -> tuple[str, str, str, str, str]:

@@ -16,12 +16,12 @@ from harness.protocols import Vectors
 from systems.common.graph_stores.contract import (
     EDGE,
     PASSAGE,
-    PASSAGE_COLUMNS,
     AskFailed,
     EntityHit,
     GraphStore,
     ReadStatement,
     in_thread,
+    passage_of,
     too_late,
     why_unanswered,
 )
@@ -35,7 +35,6 @@ from systems.common.graph_stores.neo4j_server import (
 )
 from systems.common.graph_stores.neo4j_space import Space, count, drop_space, load_space, space_to_write
 from systems.common.knowledge_graph import GraphSize, KnowledgeGraph
-from systems.common.vector_index import passage
 
 _DESCRIPTION = "neo4j.json"
 _CANDIDATES = 1000
@@ -226,6 +225,5 @@ class _Opened:
 
 
 def _nearby(score: float, *row: Any) -> Context:
-    at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
     # Neo4j's score, for a search and for two vectors, is (1 + cosine) / 2.
-    return passage(at["text"], at, 2.0 * score - 1.0)
+    return passage_of(row, 2.0 * score - 1.0)
