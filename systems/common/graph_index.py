@@ -20,7 +20,7 @@ from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
 from systems.common.passages import SearchedParams, counted, embed, empty_documents_note, loaded
-from systems.common.search import PassageSearch, SearchParams
+from systems.common.search import PassageSearch, SearchParams, load_reranker
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -204,6 +204,7 @@ class GraphIndex:
 
     async def open(self, statements: bool = False) -> None:
         """Open the stored index as far as its search needs it, on request with the sentences (`statements`)."""
+        load_reranker(self._runtime, self._answer)
         if statements:
             self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
         if self._params.dates:
@@ -216,7 +217,6 @@ class GraphIndex:
         self.n_chunks = (await self._store.size()).chunks
         self.publishers = await self._store.publishers()
         self.publisher_ids = frozenset(map(entity_id, self.publishers)) - {""}
-        self._passages.warm_up()
 
     def close(self) -> None:
         """Release files and connections, also those of a build that did not end."""

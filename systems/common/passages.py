@@ -10,7 +10,7 @@ from harness.core.records import Document, IndexStats, Places, Work
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Role, Runtime, SystemSpec, Vectors
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
-from systems.common.search import PassageSearch, SearchParams
+from systems.common.search import PassageSearch, SearchParams, load_reranker
 from systems.common.vector_index import PassageIndex
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -104,11 +104,10 @@ def store_passages(
 
 def open_passages(runtime: Runtime, params: SearchParams) -> PassageSearch:
     """The stored passages, opened as far as the search needs them."""
+    load_reranker(runtime, params)
     vectors = PassageIndex.open(runtime.index_dir / "vectors") if params.is_dense else None
     words = WordIndex.open(runtime.index_dir / "words") if params.needs_words else None
-    search = PassageSearch(runtime, params, vectors, words)
-    search.warm_up()
-    return search
+    return PassageSearch(runtime, params, vectors, words)
 
 
 def counted(*found: tuple[int, str]) -> tuple[str, ...]:

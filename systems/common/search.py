@@ -76,6 +76,12 @@ def best_of(ranked: Sequence[Context], k: int) -> Found:
     return Found(tuple(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))
 
 
+def load_reranker(runtime: Runtime, params: SearchParams) -> None:
+    """Load the model of `params` now, so that its loading time is not part of a query."""
+    if params.reranker:
+        _ = runtime.reranker
+
+
 class VectorStore(Protocol):
     """Passages by their vectors."""
 
@@ -97,11 +103,6 @@ class PassageSearch:
         self._params = params
         self._vectors = vectors
         self._words = words
-
-    def warm_up(self) -> None:
-        """Load the reranker now, so that its loading time is not part of a query."""
-        if self._params.reranker:
-            _ = self._runtime.reranker
 
     async def find(self, text: str, k: int, hypothetical: Sequence[str] = ()) -> Found:
         """The k best passages for `text`, each with its score and span, and the ranking below them."""
