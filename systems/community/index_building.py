@@ -24,37 +24,15 @@ MAX_COMMUNITY_SIZE = 10
 """Maximum nodes of a community that is not divided further; the library's value."""
 
 
-async def build_index(
-    runtime: Runtime, chat: ChatModel | None, params: IndexParams, corpus: Sequence[Document]
-) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError if no further model call can succeed.
+class IndexBuild:
+    """Builds the index under `runtime.index_dir`."""
 
-    `chat` is None only if `params` call no model.
-    """
-    return await _Build(runtime, chat, params).run(corpus)
-
-
-class _Stages:
-    """Times consecutive stages, which nano-graphrag runs within one call."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._current = ExitStack()
-
-    def enter(self, name: str) -> None:
-        self._current.close()
-        self._current.enter_context(self._runtime.stage(name))
-
-    def close(self) -> None:
-        self._current.close()
-
-
-class _Build:
     def __init__(self, runtime: Runtime, chat: ChatModel | None, params: IndexParams) -> None:
+        """`chat` is None only if `params` call no model."""
         self._runtime = runtime
         self._chat = chat
         self._params = params
-        self._stages = _Stages(runtime)
+        self._stage = ExitStack()
         self._guard = Guard()
         writes = None if params.reports == "rules" else chat
         by_library = params.reports == "library"
@@ -67,8 +45,9 @@ class _Build:
         self._first_failure = ""
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        """Raises HarnessError if no further model call can succeed."""
         try:
-            self._stages.enter("chunk")
+            self._enter("chunk")
             chunks = list(iter_chunks(corpus, self._params))
             units = TextUnits.of(chunks)
             rag = self._library(chunks, units)
@@ -76,7 +55,7 @@ class _Build:
             await rag.ainsert([document.text for document in corpus])
             self._guard.check()
         finally:
-            self._stages.close()
+            self._stage.close()
         graph = rag.chunk_entity_relation_graph
         nodes, edges = graph.size()
         return IndexStats(
@@ -89,6 +68,11 @@ class _Build:
             passages=Places.of(chunk.span for chunk in chunks),
             notes=(*self._outside(graph, units), *self._notes(corpus)),
         )
+
+    def _enter(self, stage: str) -> None:
+        """Time the next of consecutive stages, which nano-graphrag runs within one call."""
+        self._stage.close()
+        self._stage.enter_context(self._runtime.stage(stage))
 
     def _library(self, chunks: Sequence[Chunk], units: TextUnits) -> Any:
         """nano-graphrag, ready for one insert.
@@ -103,7 +87,7 @@ class _Build:
             return await self._extract(chunks, units, texts, given)
 
         async def embed(texts: Sequence[str]) -> Vectors:
-            self._stages.enter("embed")
+            self._enter("embed")
             return await self._runtime.embedder.embed_documents(texts)
 
         async def report(prompt: str, **_: Any) -> str:
@@ -111,7 +95,7 @@ class _Build:
 
         def graph(**given: Any) -> Any:
             stored = storages.LeidenGraph(**given)
-            stored.on_clustering, stored.on_clustered = lambda: self._stages.enter("cluster"), self._clustered
+            stored.on_clustering, stored.on_clustered = lambda: self._enter("cluster"), self._clustered
             return stored
 
         return nano.GraphRAG(
@@ -138,7 +122,7 @@ class _Build:
     async def _extract(
         self, chunks: Sequence[Chunk], units: TextUnits, texts: Mapping[str, Any], given: Mapping[str, Any]
     ) -> Any:
-        self._stages.enter("extract")
+        self._enter("extract")
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
@@ -160,7 +144,7 @@ class _Build:
 
     def _clustered(self, communities: int) -> None:
         self._communities = communities
-        self._stages.enter("report")
+        self._enter("report")
 
     def _reported(self, done: int) -> None:
         self._runtime.progress(done, self._communities, "reporting")

@@ -23,7 +23,7 @@ from systems.common.extraction import english_only, extraction_work
 from systems.common.passages import loaded
 from systems.community import library
 from systems.community.global_search import MAP_MAX_TOKENS, MAX_POINT, MAX_POINTS, map_messages, search_globally
-from systems.community.index_building import build_index
+from systems.community.index_building import IndexBuild
 from systems.community.library_query import LIBRARY_MAP_TOKENS, query_library, thesis_messages
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams
@@ -146,7 +146,7 @@ class CommunitySystem:
         if chat is None and self._index_params.asks_model:
             fix = "set models.generator.provider, or index.extractor=nlp and index.reports=rules"
             raise ModelUnavailable("community builds this index with a generator", fix)
-        return await build_index(self._runtime, chat, self._index_params, corpus)
+        return await IndexBuild(self._runtime, chat, self._index_params).run(corpus)
 
     async def load(self) -> None:
         self._stored = await StoredIndex.open(self._runtime.index_dir)

@@ -64,14 +64,9 @@ def _is_object(reply: str) -> bool:
     return True
 
 
-async def build_index(
-    runtime: Runtime, chat: ChatModel, params: IndexParams, corpus: Sequence[Document]
-) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError if no further model call can succeed."""
-    return await _Build(runtime, chat, params).run(corpus)
+class IndexBuild:
+    """Builds the index under `runtime.index_dir`."""
 
-
-class _Build:
     def __init__(self, runtime: Runtime, chat: ChatModel, params: IndexParams) -> None:
         self._runtime = runtime
         self._params = params
@@ -81,6 +76,7 @@ class _Build:
         """The chunks of the document being inserted."""
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        """Raises HarnessError if no further model call can succeed."""
         library.load()  # Takes seconds and is not part of any stage.
         with self._runtime.stage("chunk"):
             texts = _by_text(corpus)
