@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from harness.core.errors import ConfigError, MissingDependency, install
 from harness.core.hashing import folder_digest
 from harness.extraction.entity_names import one_line
-from harness.extraction.remote_extraction import BATCH, READERS, TextsToRead, read_shared
+from harness.extraction.remote_extraction import READERS, Readers, TextsToRead, read_shared
 from harness.extraction.types import TextFinds, TextGraph
 
 if TYPE_CHECKING:
@@ -85,28 +85,20 @@ class NlpExtractor:
         Parses batches in a thread; after each batch, progress is reported and a cancelled call ends. Other
         machines that extract for the index being built (`READERS`) parse a part.
         """
-        if (readers := READERS.get()) is None:
-            found = await self.read(texts)
-        else:
-            digest = pipeline_digest(self._pipeline)
-            request = TextsToRead(
-                pipeline=self._pipeline, digest=digest, every_phrase=self._every_phrase, texts=()
-            )
-            async with self._reading:
-                found = await read_shared(
-                    texts, request, lambda done: self._progress(done, len(texts)), self._read_batch, readers
-                )
+        found = await self.read(texts, READERS.get())
         texts_naming = Counter(met for each in found for met in each.others)
         return [each.graph(texts_naming) for each in found]
 
-    async def read(self, texts: Sequence[str]) -> list[TextFinds]:
-        """The phrases of each text, before other texts decide which concepts become entities."""
-        found: list[TextFinds] = []
+    async def read(self, texts: Sequence[str], readers: Readers | None = None) -> list[TextFinds]:
+        """The phrases of each text, before other texts decide which concepts become entities; `readers` parse a
+        part of the texts.
+        """
+        digest = pipeline_digest(self._pipeline) if readers else ""
+        asked = TextsToRead(pipeline=self._pipeline, digest=digest, every_phrase=self._every_phrase, texts=())
         async with self._reading:
-            for start in range(0, len(texts), BATCH):
-                found += await self._read_batch(texts[start : start + BATCH])
-                self._progress(len(found), len(texts))
-        return found
+            return await read_shared(
+                texts, asked, lambda done: self._progress(done, len(texts)), self._read_batch, readers
+            )
 
     async def _read_batch(self, texts: Sequence[str]) -> list[TextFinds]:
         self._nlp = self._nlp or await asyncio.to_thread(_load, self._pipeline)

@@ -66,10 +66,10 @@ async def read_shared(
     asked: TextsToRead,
     told: Callable[[int], None],
     here: Callable[[Sequence[str]], Awaitable[list[TextFinds]]],
-    readers: Readers,
+    readers: Readers | None,
 ) -> list[TextFinds]:
     """The phrases of all texts, in order. `asked`: the request without its texts; `told` is called with the number
-    of parsed texts.
+    of parsed texts. Without `readers` this process parses all of them.
 
     This process parses from the start, other machines from the end; at the end it also parses batches that have
     not come back, so a slow or lost machine delays nothing.
@@ -85,7 +85,7 @@ async def read_shared(
             found[start] = read
             told(sum(map(len, found.values())))
 
-    async def read_there() -> None:
+    async def read_there(readers: Readers) -> None:
         while left:
             start, batch = left.pop()
             away[start] = batch
@@ -98,7 +98,7 @@ async def read_shared(
                 left.append((start, batch))
             await asyncio.sleep(_AGAIN_S)
 
-    helping = [asyncio.create_task(read_there()) for _ in range(readers.n)]
+    helping = [asyncio.create_task(read_there(readers)) for _ in range(readers.n)] if readers else []
     try:
         while len(found) < n_batches:
             start, batch = left.popleft() if left else next(iter(away.items()))
@@ -109,5 +109,6 @@ async def read_shared(
             one.cancel()
         # Errors are ignored, because this process has parsed those texts.
         await asyncio.gather(*helping, return_exceptions=True)
-    await readers.leave()
+    if readers:
+        await readers.leave()
     return [one for start in sorted(found) for one in found[start]]

@@ -56,6 +56,11 @@ def numbered_contexts(texts: Iterable[str]) -> list[str]:
     return [f"[{rank}] {text.strip()}" for rank, text in enumerate(texts, start=1)]
 
 
+def shown_passages(contexts: Sequence[Context]) -> str:
+    """The contexts in rank order, as they stand in a prompt; empty without any."""
+    return BETWEEN.join(numbered_contexts(context.text for context in contexts))
+
+
 def answer_form(style: AnswerStyle) -> str:
     """The form of an answer from passages, for systems that ask for more than the answer in one call."""
     return _contract(style, "the passages do not hold the answer")
@@ -64,8 +69,8 @@ def answer_form(style: AnswerStyle) -> str:
 def answer_messages(question: str, contexts: Sequence[Context], style: AnswerStyle) -> list[Message]:
     """The prompt that asks for the answer to `question` from `contexts`, in rank order."""
     contract = answer_form(style)
-    passages = BETWEEN.join(numbered_contexts(context.text for context in contexts))
-    task = f"Passages:\n\n{passages or '(none were found)'}\n\nQuestion: {question}\n\n{contract}\nAnswer:"
+    passages = shown_passages(contexts) or "(none were found)"
+    task = f"Passages:\n\n{passages}\n\nQuestion: {question}\n\n{contract}\nAnswer:"
     return [Message("system", f"{_ROLE}\n{contract}"), Message("user", task)]
 
 

@@ -17,8 +17,6 @@ from harness.protocols import ChatModel, Message
 
 QueryType = Literal["inference", "comparison", "temporal"]
 QUERY_TYPES: tuple[QueryType, ...] = get_args(QueryType)
-REPLY_TOKENS = 16
-"""Of the model's reply, at most."""
 
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)"
 _YES_OR_NO = re.compile(
@@ -62,12 +60,12 @@ async def type_by_model(chat: ChatModel, question: str) -> QueryType:
 
     Raises `Unreadable` after the second, and the errors of the model's client.
     """
-    asked = Question(type_messages(question), _SCHEMA, _read, REPLY_TOKENS)
-    return (await ask_json(chat, asked)).value
+    return (await ask_json(chat, type_question(question))).value
 
 
-def type_messages(question: str) -> list[Message]:
-    return [Message("system", _TASK), Message("user", f"Question: {question}\n\n{_ASKED}")]
+def type_question(question: str) -> Question[QueryType]:
+    messages = [Message("system", _TASK), Message("user", f"Question: {question}\n\n{_ASKED}")]
+    return Question(messages, _SCHEMA, _read, max_tokens=16)
 
 
 def known_type(name: str) -> QueryType | None:

@@ -1,9 +1,9 @@
 """Models that read two texts together: rerankers, and models of natural language inference.
 
 A folder with an ONNX export (model.onnx or onnx/model.onnx, tokenizer.json) runs on onnxruntime; any other folder,
-and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers. One reranker is included
-by name (`ms-marco-minilm-l12`). An inference model is any sequence classifier whose `id2label` names entailment,
-such as the MNLI models of the hub.
+and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers. Two rerankers are
+included by name: `ms-marco-minilm-l12`, and `late-interaction`, which reads the two texts apart. An inference
+model is any sequence classifier whose `id2label` names entailment, such as the MNLI models of the hub.
 
 The functions that open or check a model raise HarnessError, one line, if it cannot be used: no package, no such
 model, or one of another kind.
@@ -24,7 +24,8 @@ import numpy as np
 from harness.core.current_process import usable_cores
 from harness.core.errors import HarnessError, ModelUnavailable, need
 from harness.core.hashing import digest, folder_digest
-from harness.models.huggingface_hub_files import RERANKERS, WeightFile, hub_revision
+from harness.models.huggingface_hub_files import LATE_INTERACTION, RERANKERS, WeightFile, hub_revision
+from harness.models.late_interaction import LateInteraction
 from harness.models.providers.minilm import need_onnx
 from harness.models.weights import fetch
 
@@ -64,6 +65,8 @@ def reranker_files(name: str) -> Sequence[WeightFile]:
 
 
 def open_reranker(name: str) -> Reranker:
+    if name == LATE_INTERACTION:
+        return LateInteraction()
     named = _reranker(name)
     if name in RERANKERS:
         model, tokenizer = map(fetch, RERANKERS[name])

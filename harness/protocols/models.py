@@ -115,7 +115,9 @@ class Entailment(Protocol):
 
 
 class Reranker(Protocol):
-    """A cross-encoder, which reads question and passage together. Runs in this process and counts no tokens."""
+    """A cross-encoder, which reads question and passage together, or late interaction, which compares their
+    tokens. Runs in this process and counts no tokens.
+    """
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
         """Relevance of each passage, higher is better; finite, and comparable only within one question."""

@@ -70,7 +70,7 @@ class Runtime(Protocol):
 
     @property
     def reranker(self) -> Reranker:
-        """The cross-encoder that the spec names for these answer parameters; RuntimeError if it names none.
+        """The reranker that the spec names for these answer parameters; RuntimeError if it names none.
 
         The first use loads it, which takes seconds: use it in load().
         """
@@ -265,7 +265,7 @@ class SystemSpec:
     """weights(index_params) -> digests by name of other model weights that index() loads, such as a parser. Part
     of the index id."""
     reranker: Callable[[Any], str | None] | None = None
-    """reranker(answer_params) -> name of the cross-encoder for `runtime.reranker`, as in
+    """reranker(answer_params) -> name of the model for `runtime.reranker`, as in
     `harness.models.cross_encoders`; None: none. Its weights are part of the run id, and it is checked before
     anything is paid."""
     entailment: Callable[[Any], str | None] | None = None

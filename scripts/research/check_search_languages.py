@@ -32,8 +32,9 @@ def recalls(language: str) -> list[float]:
     documents = [Document(doc_id=str(at), text=row[f"{language}_fact"]) for at, row in enumerate(rows)]
     chunks = list(iter_chunks(documents, ChunkParams()))
     with tempfile.TemporaryDirectory() as folder:
-        index = WordIndex.create(Path(folder) / "words", chunks, [chunk.text for chunk in chunks])
-        found = [index.search_here(row[f"{language}_question"], max(DEPTHS)) for row in rows]
+        WordIndex.create(Path(folder) / "words", chunks, [chunk.text for chunk in chunks])
+        index = WordIndex.open(Path(folder) / "words")
+        found = [index.search(row[f"{language}_question"], max(DEPTHS)) for row in rows]
         index.close()
     ids = [[context.doc_ids[0] for context in contexts] for contexts in found]
     return [sum(str(at) in one[:k] for at, one in enumerate(ids)) / len(rows) for k in DEPTHS]

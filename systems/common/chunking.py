@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from harness.core.errors import need
 from harness.core.records import Document, Span
 from harness.protocols import Params
+from systems.common.headings import document_heading, origin_of, under_heading
 
 
 class ChunkParams(Params):
@@ -44,6 +45,21 @@ class Chunk:
     document: Document
     shows_heading: bool = True
     """Whether models read the document's title, source and date with it."""
+
+    @property
+    def heading(self) -> str:
+        """Title, source and date on one line; empty if models do not read headings."""
+        return document_heading(self.document) if self.shows_heading else ""
+
+    @property
+    def origin(self) -> str:
+        """Source and date, or the title; empty if models do not read headings."""
+        return origin_of(self.document) if self.shows_heading else ""
+
+    @property
+    def shown(self) -> str:
+        """The text as a model reads it, below its heading."""
+        return under_heading(self.heading, self.text.strip())
 
 
 def check_splitter(params: ChunkParams) -> None:

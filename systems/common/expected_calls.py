@@ -6,12 +6,13 @@ Prompts are measured on the real templates, filled with texts of the expected le
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from harness.core.records import Context, ExpectedCalls, Query, Work
+from harness.llm_utils.structured_output import Question
 from harness.protocols import Corpus, Message, Workload
+from systems.common.answers import Prompts, prompt_of
 from systems.common.chunking import ChunkParams, iter_chunks
-from systems.common.headings import passage_text
-from systems.common.prompts.thesis import Prompts, prompt_of
 
 _SAMPLE = 50
 
@@ -54,12 +55,12 @@ def _passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
     sample, apart = list[tuple[str, str]](), 1
     for chunk in iter_chunks(corpus.documents, params):
         if count % apart == 0:
-            sample.append((chunk.text, passage_text(chunk)))
+            sample.append((chunk.text, chunk.shown))
         if len(sample) == 2 * _SAMPLE:
             sample, apart = sample[::2], 2 * apart
         count += 1
         characters += len(chunk.text)
-        shown += len(passage_text(chunk))
+        shown += len(chunk.shown)
     return PassageFacts(count, characters / max(count, 1), shown / max(count, 1), tuple(sample))
 
 
@@ -79,6 +80,11 @@ def characters_of(messages: Sequence[Message]) -> int:
 def expected_call(messages: Sequence[Message], most_tokens: int, calls: int = 1) -> ExpectedCalls:
     """Calls with this prompt."""
     return ExpectedCalls(calls=calls, input_characters=characters_of(messages), output_tokens_most=most_tokens)
+
+
+def expected_question(question: Question[Any], calls: int = 1) -> ExpectedCalls:
+    """Calls that ask it; second calls for unreadable replies are not counted."""
+    return expected_call(question.messages, question.max_tokens, calls)
 
 
 def also_embedding(work: Work, texts: float, characters: float) -> Work:

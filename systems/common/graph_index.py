@@ -2,23 +2,25 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from harness.core.errors import ConfigError, need
 from harness.core.records import Document, IndexStats, Places
+from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
-from harness.llm_utils.concurrency import Progress
-from harness.protocols import EMBEDS, GENERATES, ChatModel, Params, Role, Runtime
-from systems.common.chunking import check_splitter, iter_chunks
-from systems.common.extraction.extractor import Extractor, Focus, NlpOfChunks
+from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
+from systems.common.chunking import Chunk, check_splitter, iter_chunks
+from systems.common.extraction import EVERYTHING, Focus, check_langchain, extract
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 from systems.common.knowledge_graph import KnowledgeGraph, assemble
-from systems.common.passages import SearchedParams, empty_documents_note, loaded
+from systems.common.passages import SearchedParams, counted, embed, empty_documents_note, loaded
+from systems.common.search import PassageSearch, SearchParams, load_reranker
 from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -96,7 +98,7 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     check_store(index_params.store)
     check_word_index()
     if index_params.extractor == "nlp":
-        if index_params.focus != Focus():
+        if index_params.focus != EVERYTHING:
             raise ConfigError(
                 "index.entity_types, index.relation_types and index.dates are asked of a model, and "
                 "index.extractor=nlp asks none",
@@ -104,57 +106,44 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
             )
         check_pipeline(index_params.nlp_pipeline)
     if index_params.extractor == "langchain":
-        from systems.common.extraction.langchain import check_langchain
-
         check_langchain()
 
 
-def open_extractor(
-    name: str, chat: ChatModel | None, progress: Progress, focus: Focus, pipeline: str | None = None
-) -> Extractor:
-    """`nlp` needs no generator, the others (`bounded`, `langchain`) do."""
-    if name == "nlp":
-        return NlpOfChunks(pipeline, progress)
-    if chat is None:
-        raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
-    if name == "langchain":
-        from systems.common.extraction.langchain import LangChainExtractor
-
-        return LangChainExtractor(chat, progress=progress, focus=focus)
-    from systems.common.extraction.bounded import BoundedExtractor
-
-    return BoundedExtractor(chat, progress, focus)
-
-
 class GraphIndex:
-    """`build` once, `open` in another process, then use `store`; every part of building is timed as a stage."""
+    """`build` once, `open` in another process, then use its parts; every part of building is timed as a stage."""
 
-    def __init__(self, params: GraphIndexParams, runtime: Runtime) -> None:
+    def __init__(self, params: GraphIndexParams, answer: SearchParams, runtime: Runtime) -> None:
         self._params = params
+        self._answer = answer
         self._runtime = runtime
         self._store: GraphStore | None = None
-        self._words: WordIndex | None = None
+        self._passages: PassageSearch | None = None
         self._statements: StatementIndex | None = None
         self._dates: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.publishers: Sequence[str] = ()
+        """As `source` in the documents' metadata names them; like the following, known from `open` on."""
+        self.publisher_ids: frozenset[str] = frozenset()
+        """The publishers as entities."""
+        self.n_chunks = 0
 
     @property
     def store(self) -> GraphStore:
         """The opened store; RuntimeError before `open`."""
         return loaded(self._store)
 
-    def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
-        """The dates that the texts state for a triplet, if they were extracted."""
-        return self._dates.get((triplet.head_id, triplet.relation, triplet.tail_id), ())
-
     @property
-    def words(self) -> WordIndex:
-        """The keyword index of passages; RuntimeError if it was not opened."""
-        return loaded(self._words)
+    def passages(self) -> PassageSearch:
+        """The search of its passages; RuntimeError before `open`."""
+        return loaded(self._passages)
 
     @property
     def statements(self) -> StatementIndex:
         """The embedded sentences; RuntimeError if they were not opened."""
         return loaded(self._statements)
+
+    def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
+        """The dates that the texts state for a triplet, if they were extracted."""
+        return self._dates.get((triplet.head_id, triplet.relation, triplet.tail_id), ())
 
     async def build(
         self, corpus: Sequence[Document], also: Callable[[KnowledgeGraph], Awaitable[None]] | None = None
@@ -165,15 +154,14 @@ class GraphIndex:
         stage = self._runtime.stage
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, self._params))
+            texts = [self._params.searched_text(chunk) for chunk in chunks]
         with stage("extract"):
-            found = await self._extractor().extract(chunks)
+            found = await self._extract(chunks)
         with stage("assemble"):
             graph = assemble(chunks, found)
-        with stage("embed"):
-            texts = [self._params.searched_text(chunk) for chunk in chunks]
-            vectors = await self._runtime.embedder.embed_documents(texts)
+        vectors = await embed(self._runtime, texts)
         with stage("words"):
-            self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
+            WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         if self._params.dates:
             dated = [[*relation.key, *relation.dates] for relation in graph.relations if relation.dates]
             (self._runtime.index_dir / _DATES).write_text(json.dumps(dated), encoding="utf-8")
@@ -200,49 +188,50 @@ class GraphIndex:
             ),
         )
 
+    async def _extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
+        params = self._params
+        # Without model extraction no phase names the generator, and requesting it raises an error.
+        chat = None if params.extractor == "nlp" else self._runtime.chat
+        progress = partial(self._runtime.progress, doing="extracting")
+        return await extract(params.extractor, chunks, chat, progress, params.focus, params.nlp_pipeline)
+
     async def _build_statements(self, graph: KnowledgeGraph) -> None:
         with self._runtime.stage("embed"):
             stated = sentences_of_triplets(graph)
             vectors = await self._runtime.embedder.embed_documents(stated.texts)
         with self._runtime.stage("store"):
-            self._statements = StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
+            StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
 
-    async def open(self, words: bool = False, statements: bool = False) -> None:
-        """Open the stored index, on request with the keyword index (`words`) and the sentences (`statements`)."""
+    async def open(self, statements: bool = False) -> None:
+        """Open the stored index as far as its search needs it, on request with the sentences (`statements`)."""
+        load_reranker(self._runtime, self._answer)
         if statements:
             self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
         if self._params.dates:
             dated = json.loads((self._runtime.index_dir / _DATES).read_text(encoding="utf-8"))
             self._dates = {tuple(row[:3]): tuple(row[3:]) for row in dated}
-        if words:
-            self._words = WordIndex.open(self._runtime.index_dir / "words")
+        words = WordIndex.open(self._runtime.index_dir / "words") if self._answer.needs_words else None
         self._store = open_store(self._params.store, self._runtime.index_dir)
+        self._passages = PassageSearch(self._runtime, self._answer, self._store, words)
         # Open the store's files now: otherwise the first query would be charged for it.
-        await self._store.size()
+        self.n_chunks = (await self._store.size()).chunks
+        self.publishers = await self._store.publishers()
+        self.publisher_ids = frozenset(map(entity_id, self.publishers)) - {""}
 
     def close(self) -> None:
-        for opened in (self._store, self._words, self._statements):
+        """Release files and connections, also those of a build that did not end."""
+        # The search of passages closes the store, too.
+        for opened in (self._passages or self._store, self._statements):
             if opened is not None:
                 opened.close()
 
-    def _extractor(self) -> Extractor:
-        params = self._params
-        # Without model extraction no phase names the generator, and requesting it raises an error.
-        chat = None if params.extractor == "nlp" else self._runtime.chat
 
-        def progress(done: int, total: int) -> None:
-            self._runtime.progress(done, total, "extracting")
-
-        return open_extractor(params.extractor, chat, progress, params.focus, params.nlp_pipeline)
-
-
-def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:
+def _extraction_notes(found: Sequence[TextGraph]) -> tuple[str, ...]:
     """The number of retried chunks, and of failed chunks with the first reason."""
     again = sum(1 for graph in found if graph.asked_again)
     failures = [graph.failure for graph in found if graph.failure]
-    notes = (
-        [f"{again} of {len(found)} chunks needed a second call, because the first reply was not a graph"]
-        if again
-        else []
+    reason = failures[0][:200] if failures else ""
+    return counted(
+        (again, f"of {len(found)} chunks needed a second call, because the first reply was not a graph"),
+        (len(failures), f"chunks failed; the first reason: {reason}"),
     )
-    return notes + ([f"{len(failures)} chunks failed; the first reason: {failures[0][:200]}"] if failures else [])

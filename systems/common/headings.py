@@ -5,7 +5,6 @@ from datetime import datetime
 
 from harness.core.records import Document
 from harness.extraction.entity_names import one_line
-from systems.common.chunking import Chunk
 
 MOST_CITED = 10
 """Maximum documents that a report cites: those that state most of it."""
@@ -16,11 +15,6 @@ _MOST_SHOWN = 3
 def origin_of(document: Document) -> str:
     """Source and date, such as `The Harbour Post, 2024-03-05`; the title if the corpus has neither."""
     return one_line(source_and_date(document) or document.title)
-
-
-def origin_of_chunk(chunk: Chunk) -> str:
-    """That of its document; empty if models do not read headings."""
-    return origin_of(chunk.document) if chunk.shows_heading else ""
 
 
 def listed(origins: Iterable[str], most: int = _MOST_SHOWN) -> str:
@@ -70,13 +64,3 @@ def _on_one_line(parts: Sequence[str]) -> list[str]:
 
 def under_heading(heading: str, text: str) -> str:
     return f"{heading}\n{text}" if heading else text
-
-
-def heading_of(chunk: Chunk) -> str:
-    """The heading of a chunk's document; empty if models do not read headings."""
-    return document_heading(chunk.document) if chunk.shows_heading else ""
-
-
-def passage_text(chunk: Chunk) -> str:
-    """A chunk as shown to a model."""
-    return under_heading(heading_of(chunk), chunk.text.strip())

@@ -3,8 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
+from harness.core.records import Document
 from harness.extraction.entity_names import entity_id, kind_name, one_line, relation_name
 from harness.extraction.types import TextGraph
 from systems.common.chunking import Chunk
@@ -48,6 +49,15 @@ class Mention:
 
 
 @dataclass(frozen=True)
+class GraphSize:
+    documents: int
+    chunks: int
+    entities: int
+    relations: int
+    mentions: int
+
+
+@dataclass(frozen=True)
 class KnowledgeGraph:
     """The content of a graph store; lists have a fixed order, so the same chunks give the same graph."""
 
@@ -59,6 +69,26 @@ class KnowledgeGraph:
     mentions: tuple[Mention, ...]
     """By (chunk_id, entity_id), ascending; each pair once."""
     failed_chunks: int = 0
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        """Those that have a chunk, in corpus order."""
+        return tuple({chunk.document.doc_id: chunk.document for chunk in self.chunks}.values())
+
+    @cached_property
+    def degrees(self) -> Counter[str]:
+        """Number of relations of each entity; a relation to itself counts once."""
+        return Counter(end for relation in self.relations for end in {relation.head_id, relation.tail_id})
+
+    @property
+    def size(self) -> GraphSize:
+        return GraphSize(
+            documents=len(self.documents),
+            chunks=len(self.chunks),
+            entities=len(self.entities),
+            relations=len(self.relations),
+            mentions=len(self.mentions),
+        )
 
 
 def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGraph:

@@ -1,18 +1,16 @@
-"""The stored passages that systems share: chunk, embed, store, search."""
+"""The stored passages that systems share, and what systems over them have in common. Naive, recursive, hyde,
+contextual, crag and agentic differ in how they answer, and not in what they store.
+"""
 
-import asyncio
 from collections.abc import Sequence
-from typing import Literal, TypeVar
-
-import numpy as np
+from typing import Any, Generic, Literal, TypeVar
 
 from harness.core.errors import ConfigError, need
-from harness.core.records import Context, Document, IndexStats, Places, Work
-from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime, Vectors
+from harness.core.records import Document, IndexStats, Places, Work
+from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Role, Runtime, SystemSpec, Vectors
 from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
-from systems.common.headings import passage_text
-from systems.common.search import FoundPassages, SearchParams, best_passages, open_reranker, search_passages
+from systems.common.search import PassageSearch, SearchParams, load_reranker
 from systems.common.vector_index import PassageIndex
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -27,7 +25,7 @@ def loaded(part: T | None) -> T:
 
 
 INDEX_KIND = "passages/3"
-"""The `index_kind` of every system with `Passages.build` as its whole index: they share one stored index."""
+"""The `index_kind` of every system with `build_passages` as its whole index: they share one stored index."""
 
 
 class SearchedParams(ChunkParams):
@@ -43,7 +41,7 @@ class SearchedParams(ChunkParams):
         return self.headings is not False
 
     def searched_text(self, chunk: Chunk) -> str:
-        return passage_text(chunk) if self.headings is True else chunk.text
+        return chunk.shown if self.headings is True else chunk.text
 
 
 class PassageParams(SearchedParams):
@@ -78,87 +76,43 @@ def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
     return passages.embedding(params.headings is True) if params.vectors else Work()
 
 
-class Passages:
-    """`build` once, `open` in another process, `search`; every part of it is timed as a stage."""
+async def build_passages(runtime: Runtime, corpus: Sequence[Document], params: PassageParams) -> IndexStats:
+    """Chunk, embed and store the corpus under `runtime.index_dir`."""
+    with runtime.stage("chunk"):
+        chunks = list(iter_chunks(corpus, params))
+        texts = [params.searched_text(chunk) for chunk in chunks]
+    store_passages(runtime, chunks, texts, await embed(runtime, texts) if params.vectors else None)
+    return index_stats(corpus, chunks)
 
-    def __init__(self, runtime: Runtime, params: SearchParams) -> None:
-        self._runtime = runtime
-        self._params = params
-        self._vectors: PassageIndex | None = None
-        self._words: WordIndex | None = None
 
-    async def build(self, corpus: Sequence[Document], params: PassageParams) -> IndexStats:
-        """Chunk, embed and store under `runtime.index_dir`."""
-        with self._runtime.stage("chunk"):
-            chunks = list(iter_chunks(corpus, params))
-            texts = [params.searched_text(chunk) for chunk in chunks]
-        self.store(chunks, texts, await self.embed(texts) if params.vectors else None)
-        return index_stats(corpus, chunks)
+async def embed(runtime: Runtime, texts: Sequence[str]) -> Vectors:
+    """Their vectors, for `store_passages`."""
+    with runtime.stage("embed"):
+        return await runtime.embedder.embed_documents(texts)
 
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Their vectors, for `store`."""
-        with self._runtime.stage("embed"):
-            return await self._runtime.embedder.embed_documents(texts)
 
-    def store(self, chunks: Sequence[Chunk], texts: Sequence[str], vectors: Vectors | None) -> None:
-        """Store chunks[i], found by vectors[i] and by the words of texts[i]."""
-        folder, stage = self._runtime.index_dir, self._runtime.stage
-        if vectors is not None:
-            with stage("store"):
-                self._vectors = PassageIndex.create(folder / "vectors", chunks, vectors)
-        with stage("words"):
-            self._words = WordIndex.create(folder / "words", chunks, texts)
+def store_passages(
+    runtime: Runtime, chunks: Sequence[Chunk], texts: Sequence[str], vectors: Vectors | None
+) -> None:
+    """Store chunks[i], found by vectors[i] and by the words of texts[i]."""
+    if vectors is not None:
+        with runtime.stage("store"):
+            PassageIndex.create(runtime.index_dir / "vectors", chunks, vectors)
+    with runtime.stage("words"):
+        WordIndex.create(runtime.index_dir / "words", chunks, texts)
 
-    def open(self) -> None:
-        """Open the stored index, as far as the search needs it."""
-        folder, search = self._runtime.index_dir, self._params.search
-        if search != "bm25":
-            self._vectors = PassageIndex.open(folder / "vectors")
-        if search != "dense":
-            self._words = WordIndex.open(folder / "words")
-        open_reranker(self._runtime, self._params)
 
-    async def search(self, text: str, k: int, hypothetical: Sequence[str] = ()) -> FoundPassages:
-        """The k best passages for `text`, each with its score and span, and the ranking below them.
+def open_passages(runtime: Runtime, params: SearchParams) -> PassageSearch:
+    """The stored passages, opened as far as the search needs them."""
+    load_reranker(runtime, params)
+    vectors = PassageIndex.open(runtime.index_dir / "vectors") if params.is_dense else None
+    words = WordIndex.open(runtime.index_dir / "words") if params.needs_words else None
+    return PassageSearch(runtime, params, vectors, words)
 
-        With hypothetical passages, the vector is the mean of theirs and the text's (Gao et al. 2022), and the
-        words are those of all.
-        """
-        texts, depth = [text, *hypothetical], self._params.depth(k)
-        found = await search_passages(
-            self._params,
-            text,
-            depth,
-            lambda _, n: self._by_meaning(texts, n),
-            lambda _, n: self._by_words("\n".join(texts), n),
-        )
-        return await best_passages(self._runtime, self._params, text, found, k)
 
-    async def _by_meaning(self, texts: Sequence[str], k: int) -> list[Context]:
-        return await self.nearest(await self.embed_query(texts), k)
-
-    async def embed_query(self, texts: Sequence[str]) -> Vectors:
-        """The mean of their vectors."""
-        with self._runtime.stage("embed_query"):
-            vectors = await asyncio.gather(*map(self._runtime.embedder.embed_query, texts))
-        mean: Vectors = np.mean(vectors, axis=0)
-        return mean
-
-    async def nearest(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
-        """The k passages nearest to `vector`; with `among`, only of the chunks with these ids."""
-        vectors = loaded(self._vectors)
-        with self._runtime.stage("retrieve"):
-            return await vectors.search(vector, k, among)
-
-    async def _by_words(self, text: str, k: int) -> list[Context]:
-        words = loaded(self._words)
-        with self._runtime.stage("retrieve"):
-            return await words.search(text, k)
-
-    def close(self) -> None:
-        for index in (self._vectors, self._words):
-            if index is not None:
-                index.close()
+def counted(*found: tuple[int, str]) -> tuple[str, ...]:
+    """Notes of an index: every number that is not 0, with what it counts."""
+    return tuple(f"{number} {what}" for number, what in found if number)
 
 
 def index_stats(corpus: Sequence[Document], chunks: Sequence[Chunk]) -> IndexStats:
@@ -173,4 +127,47 @@ def index_stats(corpus: Sequence[Document], chunks: Sequence[Chunk]) -> IndexSta
 def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
     """The note of an index with documents without text."""
     empty = sum(1 for document in corpus if not document.text.strip())
-    return (f"{empty} documents have no text",) if empty else ()
+    return counted((empty, "documents have no text"))
+
+
+Index = TypeVar("Index", bound=PassageParams)
+Answer = TypeVar("Answer", bound=SearchParams)
+
+
+class PassageSystem(Generic[Index, Answer]):
+    """Indexes, opens and closes stored passages; subclasses answer. See `harness.protocols.System`."""
+
+    def __init__(self, index: Index, answer: Answer, runtime: Runtime) -> None:
+        self._index_params = index
+        self._params = answer
+        self._runtime = runtime
+        self._opened: PassageSearch | None = None
+
+    @property
+    def _passages(self) -> PassageSearch:
+        return loaded(self._opened)
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Chunk and store, with vectors and keywords."""
+        return await build_passages(self._runtime, corpus, self._index_params)
+
+    async def load(self) -> None:
+        self._opened = open_passages(self._runtime, self._params)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
+def passage_system_spec(**given: Any) -> SystemSpec:
+    """The spec of a system over stored passages, in which `given` replaces fields."""
+    shared = {
+        "index_params": PassageParams,
+        "index_roles": index_roles,
+        "settle": settle_vectors,
+        "answer_roles": lambda _, answer: answer.search_roles | GENERATES,
+        "index_kind": INDEX_KIND,
+        "reranker": lambda answer: answer.reranker,
+        "preflight": check_passages,
+    }
+    return SystemSpec(**{**shared, **given})

@@ -17,6 +17,7 @@ from systems.common.headings import source_and_date
 from systems.common.sentences import sentence_spans
 
 if TYPE_CHECKING:
+    from harness.core.records import Context
     from systems.common.chunking import Chunk
     from systems.common.graph_stores.contract import StoredTriplet
     from systems.common.knowledge_graph import KnowledgeGraph
@@ -48,7 +49,18 @@ class Sentence:
 @dataclass(frozen=True)
 class StatedTriplet:
     triplet: StoredTriplet
-    sentence: Sentence
+    sentence: Sentence | None = None
+    """A sentence that states it; None where sentences are not searched."""
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """The chunks that state it."""
+        return (self.sentence.chunk_id,) if self.sentence else self.triplet.chunk_ids
+
+    def is_in(self, passage: Context) -> bool:
+        """Whether a passage holds its sentence."""
+        one = self.sentence
+        return one is not None and one.doc_id in passage.doc_ids and one.text in passage.text
 
 
 @dataclass(frozen=True)
@@ -116,8 +128,8 @@ class StatementIndex:
         self._texts = texts
         self._vectors = vectors
 
-    @classmethod
-    def create(cls, folder: Path, stated: StatedGraph, vectors: Vectors) -> StatementIndex:
+    @staticmethod
+    def create(folder: Path, stated: StatedGraph, vectors: Vectors) -> None:
         """Store vectors[i] (unit rows) for sentence i under `folder`."""
         folder.mkdir(parents=True)
         with closing(sqlite3.connect(folder / _TEXTS)) as file, file:
@@ -127,7 +139,6 @@ class StatementIndex:
             file.executemany("INSERT INTO states VALUES (?, ?, ?, ?)", stated.triplets)
             file.execute(_KEY)
         np.save(folder / _VECTORS, vectors)
-        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: Path) -> StatementIndex:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from harness.core.records import Context, Span
 from harness.protocols import Vectors
 from systems.common.chunking import Chunk
-from systems.common.headings import heading_of, under_heading
+from systems.common.headings import under_heading
 
 _COLLECTION = "passages"
 _ADD_BATCH = 2000
@@ -20,17 +21,16 @@ _Row = tuple[float, str, str, dict[str, Any]]
 
 
 class PassageIndex:
-    """Build once with `create`, open in another process with `open`, search with `search`."""
+    """Build once with `create`, open in another process with `open`, search with `nearest_chunks`."""
 
     def __init__(self, client: Any, collection: Any) -> None:
         self._client = client
         self._collection = collection
 
-    @classmethod
-    def create(cls, folder: Path, chunks: Sequence[Chunk], vectors: Vectors) -> "PassageIndex":
+    @staticmethod
+    def create(folder: Path, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Store vectors[i] (unit rows) for chunks[i] under `folder`."""
-        client = _client(folder)
-        try:
+        with closing(_client(folder)) as client:
             collection = client.create_collection(
                 _COLLECTION, embedding_function=None, configuration={"hnsw": dict(_HNSW)}
             )
@@ -42,10 +42,6 @@ class PassageIndex:
                     documents=[chunk.text for chunk in batch],
                     metadatas=[passage_metadata(chunk) for chunk in batch],
                 )
-        except BaseException:
-            client.close()
-            raise
-        return cls(client, collection)
 
     @classmethod
     def open(cls, folder: Path) -> "PassageIndex":
@@ -61,12 +57,14 @@ class PassageIndex:
             raise
         return cls(client, collection)
 
-    async def search(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
-        """The k nearest passages, best first; equal scores in corpus order. Fewer if there are fewer."""
-        return await asyncio.to_thread(self.search_here, vector, k, among)
+    async def nearest_chunks(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """The k nearest passages, best first; equal scores in corpus order. Fewer if there are fewer; with
+        `among`, only of the chunks with these ids.
+        """
+        return await asyncio.to_thread(self.nearest_here, vector, k, among)
 
-    def search_here(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
-        """`search` in the caller's own thread; with `among`, only of the chunks with these ids."""
+    def nearest_here(self, vector: Vectors, k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """`nearest_chunks` in the caller's own thread."""
         ids = None if among is None else list(dict.fromkeys(among))
         if ids == []:
             return []
@@ -102,7 +100,7 @@ def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,
         "end": chunk.span.end,
-        "heading": heading_of(chunk),
+        "heading": chunk.heading,
     }
 
 

@@ -6,7 +6,6 @@ stop words.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -34,8 +33,8 @@ class WordIndex:
         self._starts = starts
         self._passages = (folder / _PASSAGES).open("rb")
 
-    @classmethod
-    def create(cls, folder: Path, chunks: Sequence[Chunk], texts: Sequence[str]) -> WordIndex:
+    @staticmethod
+    def create(folder: Path, chunks: Sequence[Chunk], texts: Sequence[str]) -> None:
         """Store the chunks under `folder`; chunks[i] is found by the words of texts[i]."""
         folder.mkdir(parents=True)
         starts = [0]
@@ -47,24 +46,25 @@ class WordIndex:
         words = bm25_terms(texts)
         # The library cannot count a corpus without any word.
         if any(words):
-            ranking = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
+            import bm25s
+
+            ranking = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
             ranking.index(words, show_progress=False)
             ranking.save(folder, show_progress=False)
-        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: Path) -> WordIndex:
         """The stored index; its texts stay on disk."""
-        is_empty = not (folder / "params.index.json").exists()
-        ranking = None if is_empty else _bm25s().BM25.load(folder, show_progress=False)
+        ranking = None
+        # An index without any word has no such file.
+        if (folder / "params.index.json").exists():
+            import bm25s
+
+            ranking = bm25s.BM25.load(folder, show_progress=False)
         return cls(folder, ranking, np.load(folder / _STARTS))
 
-    async def search(self, text: str, k: int) -> list[Context]:
+    def search(self, text: str, k: int) -> list[Context]:
         """The k passages that rank highest of those that share a word with `text`; equal ones in corpus order."""
-        return await asyncio.to_thread(self.search_here, text, k)
-
-    def search_here(self, text: str, k: int) -> list[Context]:
-        """`search` in the caller's own thread."""
         return [self.passage(number, score) for number, score in self.rank(text)[:k]]
 
     def rank(self, text: str) -> list[tuple[int, float]]:
@@ -91,9 +91,3 @@ class WordIndex:
 def check_word_index() -> None:
     """Raise MissingDependency if the library is not installed."""
     need("system-naive", "bm25s")
-
-
-def _bm25s() -> Any:
-    import bm25s
-
-    return bm25s

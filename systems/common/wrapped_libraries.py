@@ -40,6 +40,14 @@ def plain(text: str) -> str:
     return text.replace(SEPARATOR, " ").strip().strip('"')
 
 
+def entity_text(name: str, kind: str, description: str) -> str:
+    """An entity with its kind and its description, as far as they are known."""
+    shown, kind, described = plain(name), plain(kind), plain(description)
+    if kind and kind != "UNKNOWN":
+        shown = f"{shown} ({kind.lower()})"
+    return f"{shown}: {described}" if described else shown
+
+
 def relation_text(source: str, target: str, description: str) -> str:
     """The statement about two entities, with their names if the description does not contain both."""
     ends, stated = (plain(source), plain(target)), plain(description)

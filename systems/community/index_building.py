@@ -4,14 +4,15 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from harness.core.records import Document, IndexStats, Places
 from harness.protocols import ChatModel, Runtime, Vectors
 from systems.common.chunking import Chunk, iter_chunks
-from systems.common.extraction.extractor import Focus
-from systems.common.graph_index import open_extractor
+from systems.common.extraction import extract
 from systems.common.knowledge_graph import assemble
+from systems.common.passages import counted, empty_documents_note
 from systems.common.wrapped_libraries import Guard
 from systems.community import library, triplet_extraction
 from systems.community.params import IndexParams
@@ -23,37 +24,15 @@ MAX_COMMUNITY_SIZE = 10
 """Maximum nodes of a community that is not divided further; the library's value."""
 
 
-async def build_index(
-    runtime: Runtime, chat: ChatModel | None, params: IndexParams, corpus: Sequence[Document]
-) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError if no further model call can succeed.
+class IndexBuild:
+    """Builds the index under `runtime.index_dir`."""
 
-    `chat` is None only if `params` call no model.
-    """
-    return await _Build(runtime, chat, params).run(corpus)
-
-
-class _Stages:
-    """Times consecutive stages, which nano-graphrag runs within one call."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._current = ExitStack()
-
-    def enter(self, name: str) -> None:
-        self._current.close()
-        self._current.enter_context(self._runtime.stage(name))
-
-    def close(self) -> None:
-        self._current.close()
-
-
-class _Build:
     def __init__(self, runtime: Runtime, chat: ChatModel | None, params: IndexParams) -> None:
+        """`chat` is None only if `params` call no model."""
         self._runtime = runtime
         self._chat = chat
         self._params = params
-        self._stages = _Stages(runtime)
+        self._stage = ExitStack()
         self._guard = Guard()
         writes = None if params.reports == "rules" else chat
         by_library = params.reports == "library"
@@ -66,8 +45,9 @@ class _Build:
         self._first_failure = ""
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        """Raises HarnessError if no further model call can succeed."""
         try:
-            self._stages.enter("chunk")
+            self._enter("chunk")
             chunks = list(iter_chunks(corpus, self._params))
             units = TextUnits.of(chunks)
             rag = self._library(chunks, units)
@@ -75,7 +55,7 @@ class _Build:
             await rag.ainsert([document.text for document in corpus])
             self._guard.check()
         finally:
-            self._stages.close()
+            self._stage.close()
         graph = rag.chunk_entity_relation_graph
         nodes, edges = graph.size()
         return IndexStats(
@@ -89,6 +69,11 @@ class _Build:
             notes=(*self._outside(graph, units), *self._notes(corpus)),
         )
 
+    def _enter(self, stage: str) -> None:
+        """Time the next of consecutive stages, which nano-graphrag runs within one call."""
+        self._stage.close()
+        self._stage.enter_context(self._runtime.stage(stage))
+
     def _library(self, chunks: Sequence[Chunk], units: TextUnits) -> Any:
         """nano-graphrag, ready for one insert.
 
@@ -98,11 +83,11 @@ class _Build:
         nano = library.load()
         storages = library.storages()
 
-        async def extract(texts: Mapping[str, Any], **given: Any) -> Any:
+        async def extracted(texts: Mapping[str, Any], **given: Any) -> Any:
             return await self._extract(chunks, units, texts, given)
 
         async def embed(texts: Sequence[str]) -> Vectors:
-            self._stages.enter("embed")
+            self._enter("embed")
             return await self._runtime.embedder.embed_documents(texts)
 
         async def report(prompt: str, **_: Any) -> str:
@@ -110,13 +95,13 @@ class _Build:
 
         def graph(**given: Any) -> Any:
             stored = storages.LeidenGraph(**given)
-            stored.on_clustering, stored.on_clustered = lambda: self._stages.enter("cluster"), self._clustered
+            stored.on_clustering, stored.on_clustered = lambda: self._enter("cluster"), self._clustered
             return stored
 
         return nano.GraphRAG(
             working_dir=str(self._runtime.index_dir),
             chunk_func=lambda *_, **__: [dict(record) for record in units.records],
-            entity_extraction_func=extract,
+            entity_extraction_func=extracted,
             entity_extract_max_gleaning=self._params.max_gleaning,
             max_graph_cluster_size=MAX_COMMUNITY_SIZE,
             graph_cluster_seed=self._runtime.seed,
@@ -137,7 +122,7 @@ class _Build:
     async def _extract(
         self, chunks: Sequence[Chunk], units: TextUnits, texts: Mapping[str, Any], given: Mapping[str, Any]
     ) -> Any:
-        self._stages.enter("extract")
+        self._enter("extract")
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
@@ -149,11 +134,8 @@ class _Build:
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
         else:
-
-            def progress(done: int, total: int) -> None:
-                self._runtime.progress(done, total, "extracting")
-
-            found = await open_extractor(self._params.extractor, self._chat, progress, Focus()).extract(chunks)
+            progress = partial(self._runtime.progress, doing="extracting")
+            found = await extract(self._params.extractor, chunks, self._chat, progress)
             knowledge = assemble(chunks, found)
             await triplet_extraction.store(knowledge, units, graph, vectors)
             self._failed_chunks = knowledge.failed_chunks
@@ -162,7 +144,7 @@ class _Build:
 
     def _clustered(self, communities: int) -> None:
         self._communities = communities
-        self._stages.enter("report")
+        self._enter("report")
 
     def _reported(self, done: int) -> None:
         self._runtime.progress(done, self._communities, "reporting")
@@ -183,12 +165,10 @@ class _Build:
         )
 
     def _notes(self, corpus: Sequence[Document]) -> tuple[str, ...]:
-        empty = sum(1 for document in corpus if not document.text.strip())
-        found = [
-            (empty, "documents have no text"),
+        counts = counted(
             (self._writer.failed, "communities have no report by the model and use a list of their statements"),
             (self._failed_descriptions, "long descriptions could not be summarised and are empty"),
-        ]
-        counted = tuple(f"{number} {what}" for number, what in found if number)
+        )
         why = self._first_failure or self._guard.first_failure
-        return (*counted, f"the first failure: {why}") if why else counted
+        failure = [f"the first failure: {why}"] if why else []
+        return (*empty_documents_note(corpus), *counts, *failure)

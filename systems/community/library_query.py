@@ -13,8 +13,7 @@ from typing import Any
 from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
 from harness.protocols import Message, Runtime
-from systems.common.prompts.reports import LIBRARY_MAP_TOKENS
-from systems.common.prompts.thesis import report_messages, table_messages
+from systems.common.answers import Found
 from systems.common.wrapped_libraries import CONCURRENCY, SEPARATOR, plain
 from systems.community import library
 from systems.community.global_search import not_read
@@ -22,14 +21,16 @@ from systems.community.local_search import GRAPH, PASSAGES, REPORTS
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number, without_rules
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import FoundUnits, passage
+from systems.community.text_units import passage
 
 _POINT = object_of({"description": string_of(1000), "score": integer_of(0, 100)})
+LIBRARY_MAP_TOKENS = 2000
+"""Of a map call with the library's prompt: the library sets no limit, and that of an answer is too small."""
 MAP_SCHEMA = object_of({"points": list_of(_POINT, 20)})
 """The library asks for any JSON object; its prompt describes this one."""
 
 
-async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
+async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
     """What `GraphRAG.aquery` gives to its last call.
 
     Raises Unreadable if no point helps and a reply to the map step was invalid, as `search_globally` does.
@@ -37,15 +38,42 @@ async def query_library(runtime: Runtime, index: StoredIndex, params: AnswerPara
     return await _LibraryQuery(runtime, index, params).run(query.text)
 
 
-def thesis_messages(mode: str, question: str, found: FoundUnits) -> list[Message]:
-    """The last prompt in the form of the thesis, from what either engine found."""
+_REPORT_ROLE = (
+    "You answer a question about a collection of documents from the reports of several analysts, each of whom "
+    "read another part of it."
+)
+_TABLE_ROLE = "You answer a question about a collection of documents from tables of what it says."
+_GOAL = """\
+---Goal---
+Write the **one word or entity** that answers the question, as the {material} give it.
+If the question asks for yes or no, write **yes** or **no** alone, without a reason.
+{order}
+Before you answer, set aside what has no bearing on the question. Keep to the question and be brief.
+Say nothing that the {material} give no evidence for: write **Insufficient information** instead."""
+_REPORT_ORDER = "The **most important report comes first**; rely on those that say most about the question."
+_TABLE_ORDER = "Rely on the rows that say most about the question."
+
+
+def thesis_messages(mode: str, question: str, found: Found) -> list[Message]:
+    """The last prompt in the form of the thesis, from what either engine found.
+
+    Listing 4.12 answers from the points of a global search and has the question alone as the user's message. It
+    does not show where the reports stand; here they follow under a heading, as in nano-graphrag. The same rules
+    hold for the tables of a local search, whose prompt the thesis does not print.
+    """
     if mode == "local":
-        return table_messages(question, found.shown or "\n".join(context.text for context in found.contexts))
-    points = (
-        f"----Analyst {n}----\nImportance Score: {one.score or 0:g}\n{without_rules(one.text)}\n"
-        for n, one in enumerate(found.contexts)
-    )
-    return report_messages(question, found.shown or "\n".join(points))
+        goal = _GOAL.format(material="tables", order=_TABLE_ORDER)
+        shown = found.shown or "\n".join(context.text for context in found.contexts)
+        system = f"{_TABLE_ROLE}\n\n{goal}\n\n---Data tables---\n{shown}"
+    else:
+        goal = _GOAL.format(material="reports", order=_REPORT_ORDER)
+        points = (
+            f"----Analyst {n}----\nImportance Score: {one.score or 0:g}\n{without_rules(one.text)}\n"
+            for n, one in enumerate(found.contexts)
+        )
+        shown = found.shown or "\n".join(points)
+        system = f"{_REPORT_ROLE}\n\n{goal}\n\n---Analyst Reports---\n{shown}"
+    return [Message("system", system), Message("user", question)]
 
 
 class _LibraryQuery:
@@ -61,7 +89,7 @@ class _LibraryQuery:
         self._replies: list[str] = []
         self._unread = 0
 
-    async def run(self, question: str) -> FoundUnits:
+    async def run(self, question: str) -> Found:
         with self._runtime.stage("map" if self._params.mode == "global" else "retrieve"):
             found = await self._library().aquery(question, param=self._query_params())
         if self._failure:
@@ -69,15 +97,15 @@ class _LibraryQuery:
         if self._params.mode == "local":
             names = "\n".join(map(plain, self._near))
             contexts = [one async for one in _tables(self._index, self._near, found)] if found else []
-            return FoundUnits(tuple(contexts), (Step(name="entities", content=names),), found or "")
+            return Found(tuple(contexts), trace=(Step(name="entities", content=names),), shown=found or "")
         if found == library.load().prompt.PROMPTS["fail_response"]:
             if self._unread:
                 raise Unreadable(
                     f"{self._unread} of {len(self._replies)} replies to the map step are not a list of points, "
                     "and no point helps"
                 )
-            return FoundUnits((), self._trace())
-        return FoundUnits(_points(found), self._trace(), found)
+            return Found(trace=self._trace())
+        return Found(_points(found), trace=self._trace(), shown=found)
 
     def _trace(self) -> tuple[Step, ...]:
         return tuple(Step(name=f"map {n}", content=reply) for n, reply in enumerate(self._replies, start=1))

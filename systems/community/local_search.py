@@ -6,19 +6,20 @@ from typing import Any
 
 from harness.core.records import Context, Query, Step
 from harness.protocols import Runtime
+from systems.common.answers import Found
 from systems.common.headings import with_origins
-from systems.common.wrapped_libraries import plain, relation_text
+from systems.common.wrapped_libraries import entity_text, plain, relation_text
 from systems.community import library
 from systems.community.params import AnswerParams
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import FoundUnits, UnitRow, passage, triplets_in, within
+from systems.community.text_units import UnitRow, passage, triplets_in, within
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
 REPORTS, GRAPH, PASSAGES = 0.27, 0.40, 0.33
 """Shares of the context: reports, entities and relations, passages."""
 
 
-async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
+async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
     """Reports, entities, relations and passages, in the library's order and ranked by its functions."""
     with runtime.stage("embed_query"):
         vector = await runtime.embedder.embed_query(query.text)
@@ -35,7 +36,7 @@ async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerPar
             *within(await _passages(index, entities), int(PASSAGES * params.context_tokens)),
         ]
     names = "\n".join(plain(name) for name, _ in near)
-    return FoundUnits(tuple(contexts), (Step(name="entities", content=names),))
+    return Found(tuple(contexts), trace=(Step(name="entities", content=names),))
 
 
 async def _entity(index: StoredIndex, name: str) -> UnitRow:
@@ -43,9 +44,7 @@ async def _entity(index: StoredIndex, name: str) -> UnitRow:
 
 
 def _entity_context(index: StoredIndex, entity: UnitRow, score: float) -> Context:
-    name, kind = plain(entity["entity_name"]), plain(entity["entity_type"])
-    shown = f"{name} ({kind.lower()})" if kind != "UNKNOWN" else name
-    text = f"{shown}: {plain(entity['description'])}" if entity["description"] else shown
+    text = entity_text(entity["entity_name"], entity["entity_type"], entity["description"])
     return _graph_context(index, entity, text, score)
 
 
@@ -64,8 +63,7 @@ async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[
     found = await library.operations()._find_most_related_community_from_entities(
         entities, _unbounded(level=params.community_level), index.reports
     )
-    reports = [index.report_titled(data["title"]) for data in found]
-    return [Context(text=report.text, doc_ids=report.doc_ids, kind="summary") for report in reports]
+    return [index.report_titled(data["title"]).as_context for data in found]
 
 
 async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
@@ -73,12 +71,11 @@ async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Co
     found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
     # Ties come in the order of a set, which differs between processes.
     found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
-    return [_graph_context(index, edge, _stated(edge)) for edge in found]
-
-
-def _stated(edge: UnitRow) -> str:
-    source, target = edge["src_tgt"]
-    return relation_text(source, target, edge["description"])
+    ends = [edge["src_tgt"] for edge in found]
+    return [
+        _graph_context(index, edge, relation_text(source, target, edge["description"]))
+        for edge, (source, target) in zip(found, ends, strict=True)
+    ]
 
 
 async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:

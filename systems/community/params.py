@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from systems.common.answers import PromptParams
 from systems.common.chunking import ChunkParams
-from systems.common.prompts.thesis import PromptParams
 
 
 class IndexParams(ChunkParams):

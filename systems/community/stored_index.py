@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from harness.core.records import Context
 from systems.common.headings import MOST_CITED, listed
 from systems.common.token_estimate import count_tokens
 from systems.common.wrapped_libraries import SEPARATOR, plain
@@ -39,6 +40,10 @@ class Report:
     doc_ids: tuple[str, ...]
     """The cited documents: the MOST_CITED that state most of its content."""
     stated: tuple[ReportedRelation, ...] = ()
+
+    @property
+    def as_context(self) -> Context:
+        return Context(text=self.text, doc_ids=self.doc_ids, kind="summary")
 
     def cited_for(self, text: str) -> tuple[str, ...]:
         """The documents behind a text about this report: those with a relation of which it names both entities,

@@ -8,6 +8,7 @@ from harness.core.records import Context, Document, Expected, ExpectedCalls, Ind
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.llm_utils.answer_contract import ABSTENTION, generate
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec, Workload
+from systems.common.answers import Found
 from systems.common.chunking import check_splitter
 from systems.common.expected_calls import (
     PassageFacts,
@@ -18,18 +19,24 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.expected_graph import extraction_work
-from systems.common.extraction.extractor import english_only
+from systems.common.extraction import english_only, extraction_work
 from systems.common.passages import loaded
-from systems.common.prompts import reports as prompts
 from systems.community import library
-from systems.community.global_search import search_globally
-from systems.community.index_building import build_index
-from systems.community.library_query import query_library, thesis_messages
+from systems.community.global_search import MAP_MAX_TOKENS, MAX_POINT, MAX_POINTS, map_messages, search_globally
+from systems.community.index_building import IndexBuild
+from systems.community.library_query import LIBRARY_MAP_TOKENS, query_library, thesis_messages
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams
+from systems.community.reports import (
+    MAX_EXPLANATION,
+    MAX_FINDINGS,
+    MAX_HEADLINE,
+    MAX_SUMMARY,
+    MAX_TITLE,
+    REPORT_MAX_TOKENS,
+    report_messages,
+)
 from systems.community.stored_index import StoredIndex
-from systems.community.text_units import FoundUnits
 
 _ENTITIES_A_CHUNK = 10
 """Ten triplets per chunk join at most about ten new entities."""
@@ -42,11 +49,7 @@ _TABLE_CHARACTERS = 3500
 """Characters of a report's tables: ten entities and about twenty relations at 110 characters per row, with
 sources.
 """
-_REPORT_CHARACTERS = (
-    prompts.MAX_TITLE
-    + prompts.MAX_SUMMARY
-    + prompts.MAX_FINDINGS * (prompts.MAX_HEADLINE + prompts.MAX_EXPLANATION)
-) // 2
+_REPORT_CHARACTERS = (MAX_TITLE + MAX_SUMMARY + MAX_FINDINGS * (MAX_HEADLINE + MAX_EXPLANATION)) // 2
 """Reports are assumed to have half of the maximum length."""
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
@@ -96,11 +99,11 @@ def _reports(passages: PassageFacts, index: IndexParams) -> tuple[ExpectedCalls,
         return ()
     tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
     is_library = index.reports == "library"
-    prompt = _LIBRARY_REPORT_PROMPT if is_library else characters_of(prompts.report_messages(""))
+    prompt = _LIBRARY_REPORT_PROMPT if is_library else characters_of(report_messages(""))
     call = ExpectedCalls(
         calls=_most_reports(passages, index),
         input_characters=prompt + tables,
-        output_tokens_most=_LIBRARY_TOKENS if is_library else prompts.REPORT_MAX_TOKENS,
+        output_tokens_most=_LIBRARY_TOKENS if is_library else REPORT_MAX_TOKENS,
     )
     return (call,)
 
@@ -114,16 +117,14 @@ def _global(most: int, report: int, answer: AnswerParams, workload: Workload) ->
     question = typical_question(workload.queries)
     room = answer.context_tokens * _CHARACTERS_A_TOKEN
     batches = math.ceil(reports / max(1, room // report))
-    template = (
-        len(question) + _LIBRARY_MAP_PROMPT if is_library else characters_of(prompts.map_messages(question, []))
-    )
+    template = len(question) + _LIBRARY_MAP_PROMPT if is_library else characters_of(map_messages(question, []))
     mapped = ExpectedCalls(
         calls=batches,
         input_characters=template + min(room, reports * report / batches),
-        output_tokens_most=prompts.LIBRARY_MAP_TOKENS if is_library else prompts.MAP_MAX_TOKENS,
+        output_tokens_most=LIBRARY_MAP_TOKENS if is_library else MAP_MAX_TOKENS,
     )
-    points = min(batches * prompts.MAX_POINTS, room // prompts.MAX_POINT)
-    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT), answer.prompts)))
+    points = min(batches * MAX_POINTS, room // MAX_POINT)
+    return Work(calls=(mapped, answer_call(workload, filler(points, MAX_POINT), answer.prompts)))
 
 
 def _local(answer: AnswerParams, workload: Workload) -> Work:
@@ -145,7 +146,7 @@ class CommunitySystem:
         if chat is None and self._index_params.asks_model:
             fix = "set models.generator.provider, or index.extractor=nlp and index.reports=rules"
             raise ModelUnavailable("community builds this index with a generator", fix)
-        return await build_index(self._runtime, chat, self._index_params, corpus)
+        return await IndexBuild(self._runtime, chat, self._index_params).run(corpus)
 
     async def load(self) -> None:
         self._stored = await StoredIndex.open(self._runtime.index_dir)
@@ -159,9 +160,9 @@ class CommunitySystem:
             answer = await generate(self._runtime, thesis_messages(self._answer_params.mode, query.text, found))
         else:
             answer = await self._runtime.answer(query.text, found.contexts)
-        return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
+        return found.prediction(answer)
 
-    async def _search(self, index: StoredIndex, query: Query) -> FoundUnits:
+    async def _search(self, index: StoredIndex, query: Query) -> Found:
         params = self._answer_params
         # Without a generator there is no map step: reports come as they are ranked.
         if params.engine == "library" and (self._runtime.chat is not None or params.mode == "local"):

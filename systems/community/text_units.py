@@ -1,13 +1,13 @@
-"""Chunks as stored by nano-graphrag (text units, by the hash of their text), and what a search finds of them."""
+"""Chunks as stored by nano-graphrag (text units, by the hash of their text)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.records import Context, Span, Step, Triplet
+from harness.core.records import Context, Span, Triplet
 from systems.common.chunking import Chunk
-from systems.common.headings import heading_of, origin_of_chunk, under_heading
+from systems.common.headings import under_heading
 from systems.common.token_estimate import count_tokens
 from systems.community import library
 
@@ -39,8 +39,8 @@ class TextUnits:
                 "doc_id": span.doc_id,
                 "start": span.start,
                 "end": span.end,
-                "heading": heading_of(chunk),
-                "origin": origin_of_chunk(chunk),
+                "heading": chunk.heading,
+                "origin": chunk.origin,
             }
             record["places"].append(place)
         return cls(tuple(records.values()), id_of)
@@ -87,16 +87,6 @@ def passage(record: UnitRow) -> Context:
         kind="passage",
         span=Span(doc_id=first["doc_id"], start=first["start"], end=first["end"]),
     )
-
-
-@dataclass(frozen=True)
-class FoundUnits:
-    """Contexts in rank order, with the trace of the search."""
-
-    contexts: tuple[Context, ...]
-    trace: tuple[Step, ...]
-    shown: str = ""
-    """The contexts as one text, as the library words them; empty without the library."""
 
 
 def within(contexts: Iterable[Context], tokens: int) -> list[Context]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.records import Triplet
-from systems.common.headings import origin_of_chunk, with_origins
+from systems.common.headings import with_origins
 from systems.common.knowledge_graph import KnowledgeGraph, Relation
 from systems.common.wrapped_libraries import SEPARATOR, LibraryReplies
 from systems.community import library
@@ -23,7 +23,7 @@ async def store(graph: KnowledgeGraph, units: TextUnits, storage: Any, vectors: 
     an edge is its number of chunks.
     """
     names = {entity.entity_id: entity.name for entity in graph.entities}
-    origins = {chunk.chunk_id: origin_of_chunk(chunk) for chunk in graph.chunks}
+    origins = {chunk.chunk_id: chunk.origin for chunk in graph.chunks}
     mentions, taken_part = defaultdict[str, list[str]](list), defaultdict[str, list[Relation]](list)
     between = defaultdict[tuple[str, ...], list[Relation]](list)
     for mention in graph.mentions:

@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -13,15 +14,23 @@ from harness.core.records import Document, Expected, ExpectedCalls, IndexStats, 
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.concurrency import Progress, map_bounded
-from harness.protocols import GENERATES, NO_ROLE, ChatModel, Corpus, Message, Role, Runtime, SystemSpec, Workload
+from harness.protocols import GENERATES, NO_ROLE, ChatModel, Corpus, Message, Runtime, Workload
+from systems.common.answers import predict
 from systems.common.chunking import Chunk, iter_chunks
 from systems.common.expected_calls import PassageFacts, answer_call, characters_of, passages_of, search
-from systems.common.headings import document_heading, heading_of, under_heading
-from systems.common.passage_system import PassageSystem
-from systems.common.passages import PassageParams, check_passages, expected_index, index_stats, settle_vectors
-from systems.common.passages import index_roles as passage_roles
-from systems.common.prompts.thesis import predict
-from systems.common.search import SearchParams, place_of
+from systems.common.headings import document_heading, under_heading
+from systems.common.passages import (
+    PassageParams,
+    PassageSystem,
+    counted,
+    embed,
+    expected_index,
+    index_roles,
+    index_stats,
+    passage_system_spec,
+    store_passages,
+)
+from systems.common.search import TopKParams, place_of
 from systems.common.wrapped_libraries import CONCURRENCY, Guard
 
 CONTEXT_TOKENS = 120
@@ -68,7 +77,7 @@ async def written_contexts(
     guard = Guard()
 
     async def write(chunk: Chunk) -> str | None:
-        messages = context_messages(heading_of(chunk), excerpt(chunk, most_characters), chunk.text)
+        messages = context_messages(chunk.heading, excerpt(chunk, most_characters), chunk.text)
         reply = await guard.run(lambda: chat.complete(messages, max_tokens=CONTEXT_TOKENS))
         return None if reply is None else one_line(reply)[:LONGEST]
 
@@ -119,13 +128,8 @@ class IndexParams(PassageParams):
     """With `model`: maximum characters of the document in a call; of a longer one, the part around the chunk."""
 
 
-class AnswerParams(SearchParams):
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
-
-
-class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
-    def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+class ContextualSystem(PassageSystem[IndexParams, TopKParams]):
+    def __init__(self, index: IndexParams, answer: TopKParams, runtime: Runtime) -> None:
         super().__init__(index, answer, runtime)
         self._path = runtime.index_dir / "contexts.json"
         self._contexts: dict[str, str] = {}
@@ -143,14 +147,13 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
         texts = [under_heading(context or "", text) for context, text in zip(contexts, own, strict=True)]
         places = [f"{chunk.span.doc_id} {chunk.span.start}-{chunk.span.end}" for chunk in chunks]
         self._path.write_text(json.dumps(dict(zip(places, contexts, strict=True))), encoding="utf-8")
-        self._passages.store(chunks, texts, await self._passages.embed(texts) if params.vectors else None)
+        store_passages(self._runtime, chunks, texts, await embed(self._runtime, texts) if params.vectors else None)
         stats = index_stats(corpus, chunks)
         if params.context == "headings":
             return stats
         failed = contexts.count(None)
-        note = f"{failed} chunks have no context, because the call failed; the first reason: {reason}"
-        notes = (*stats.notes, note) if failed else stats.notes
-        return stats.model_copy(update={"failed_chunks": failed, "notes": notes})
+        notes = counted((failed, f"chunks have no context, because the call failed; the first reason: {reason}"))
+        return stats.model_copy(update={"failed_chunks": failed, "notes": (*stats.notes, *notes)})
 
     async def _contexts_of(self, chunks: Sequence[Chunk]) -> tuple[Sequence[str | None], str]:
         """The context of each chunk; None and the first reason where a call failed."""
@@ -158,10 +161,7 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
             return list(heading_contexts(chunks)), ""
         if self._runtime.chat is None:
             raise RuntimeError("contexts by a model need a generator; planning should have rejected the run")
-
-        def progress(done: int, total: int) -> None:
-            self._runtime.progress(done, total, "writing contexts")
-
+        progress = partial(self._runtime.progress, doing="writing contexts")
         most = self._index_params.document_characters
         return await written_contexts(self._runtime.chat, chunks, most, progress)
 
@@ -171,20 +171,16 @@ class ContextualSystem(PassageSystem[IndexParams, AnswerParams]):
 
     async def answer(self, query: Query) -> Prediction:
         """Retrieve, then generate once from the chunks without their contexts."""
-        found = await self._passages.search(query.text, self._params.top_k)
+        found = await self._passages.find(query.text, self._params.top_k)
         places = [place_of(context) for context in found.contexts]
         content = "\n".join(
             f"{place}: {' | '.join((self._contexts.get(place) or 'none').splitlines())}" for place in places
         )
         trace = (Step(name="contexts of the passages", content=content),) if places else ()
-        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
+        return await predict(self._runtime, self._params, query.text, found._replace(trace=trace))
 
 
-def index_roles(params: IndexParams) -> frozenset[Role]:
-    return passage_roles(params) | (GENERATES if params.context == "model" else NO_ROLE)
-
-
-def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+def expect(index: IndexParams, answer: TopKParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
     passages = passages_of(workload.corpus, index)
     is_written = index.context == "model"
@@ -203,17 +199,14 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     )
 
 
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="contextual",
     version="1",
     summary="chunks searched with a context from headings or a model, read without it, generate once",
     index_params=IndexParams,
-    answer_params=AnswerParams,
+    answer_params=TopKParams,
     build=ContextualSystem,
-    index_roles=index_roles,
-    settle=settle_vectors,
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    reranker=lambda answer: answer.rerank,
-    preflight=check_passages,
+    index_kind="",  # an index of its own
+    index_roles=lambda index: index_roles(index) | (GENERATES if index.context == "model" else NO_ROLE),
     expect=expect,
 )

@@ -1,23 +1,20 @@
 """The two graphs that the agent can query: documents with their entities, or a schema of the user's own."""
 
 import asyncio
-import shutil
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from harness.core.records import Document, IndexStats
 from harness.protocols import Runtime
-from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema, ReadStatement, StatementPiece
-from systems.common.cypher.statement_check import read_statement
+from systems.common.answers import Found
 from systems.common.graph_index import GraphIndex
-from systems.common.graph_search.passage_search import passages_of_graph
-from systems.common.graph_stores.contract import AskFailed, Sources
+from systems.common.graph_stores.contract import AskFailed, ReadStatement, Sources, StatementPiece
+from systems.common.graph_stores.ladybug import load_tables
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
-from systems.common.graph_stores.ladybug_files import load_tables
-from systems.common.passages import PassageParams, Passages
-from systems.common.search import FoundPassages, best_passages, open_reranker
+from systems.common.passages import PassageParams, build_passages, loaded, open_passages
+from systems.common.search import PassageSearch
+from systems.cypher_agent.graph_schema import DOCUMENTS, GraphSchema
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import (
     SchemaFile,
@@ -27,8 +24,9 @@ from systems.cypher_agent.schema_file import (
     schema_path,
     values_in,
 )
+from systems.cypher_agent.statement_check import read_statement
 
-_GRAPH, _SCHEMA, _UNFINISHED = "schema.lbug", "schema.yaml", "unfinished"
+_GRAPH, _SCHEMA = "schema.lbug", "schema.yaml"
 _DATES = "_documents"
 """A table of our own with the date of every document. No schema and no statement can contain the name."""
 
@@ -39,20 +37,21 @@ class _DocumentGraph:
     schema = DOCUMENTS
 
     def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._params, self._runtime = answer, runtime
-        self._graph = GraphIndex(index, runtime)
-        self.publishers: Sequence[str] = ()
+        self._params = answer
+        self._graph = GraphIndex(index, answer, runtime)
+
+    @property
+    def publishers(self) -> Sequence[str]:
         """Known values of the property `source`, for the prompt."""
+        return self._graph.publishers
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         return await self._graph.build(corpus)
 
     async def open(self) -> None:
-        await self._graph.open(words=self._params.search != "dense")
+        await self._graph.open()
         with suppress(AskFailed):
             await self.ask(read_statement("MATCH (d:Document) RETURN d.doc_id", 1), self._params.limit_s)
-        self.publishers = await self._graph.store.publishers()
-        open_reranker(self._runtime, self._params)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         return await self._graph.store.ask(statement, limit_s)
@@ -60,10 +59,8 @@ class _DocumentGraph:
     async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
         return await self._graph.store.sources(doc_ids, chunk_ids)
 
-    async def find(self, question: str) -> FoundPassages:
-        params, runtime = self._params, self._runtime
-        ranked = await passages_of_graph(params, runtime, self._graph, question, params.depth(params.top_k))
-        return await best_passages(runtime, params, question, ranked, params.top_k)
+    async def find(self, question: str) -> Found:
+        return await self._graph.passages.find(question, self._params.top_k)
 
     def close(self) -> None:
         self._graph.close()
@@ -81,15 +78,14 @@ class _SchemaGraph:
     def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime, named: str) -> None:
         self._named, self._index, self._params, self._runtime = named, index, answer, runtime
         self._path = runtime.index_dir / _GRAPH
-        self._passages = Passages(runtime, answer)
-        self._opening = threading.Lock()
-        self._asking: AskingProcesses | None = None
+        self._passages: PassageSearch | None = None
+        self._asking = AskingProcesses(self._path)
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         check_fields(read_schema(self._named)[0], corpus)
         shared = PassageParams.model_fields.keys() & AgentIndexParams.model_fields.keys()
         own = {name: getattr(self._index, name) for name in shared}
-        stats = await self._passages.build(corpus, PassageParams(**own))
+        stats = await build_passages(self._runtime, corpus, PassageParams(**own))
         # Kept with the index: answering needs no file of the user, who may change it.
         (self._runtime.index_dir / _SCHEMA).write_bytes(schema_path(self._named).read_bytes())
         with self._runtime.stage("store"):
@@ -98,19 +94,13 @@ class _SchemaGraph:
 
     def _store(self, corpus: Sequence[Document]) -> tuple[int, int]:
         file, self.schema = read_schema(str(self._runtime.index_dir / _SCHEMA))
-        unfinished = self._path.parent / _UNFINISHED
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
         tables = dict(_tables(file, corpus))
-        load_tables(unfinished / _GRAPH, _definitions(file), tables.items())
-        # Last: if this file exists, the index is complete.
-        (unfinished / _GRAPH).rename(self._path)
-        shutil.rmtree(unfinished)
+        load_tables(self._path, _definitions(file), tables.items())
         nodes, edges = (sum(len(tables[name]) for name in of) for of in (file.nodes, file.relationships))
         return nodes, edges
 
     async def open(self) -> None:
-        self._passages.open()
+        self._passages = open_passages(self._runtime, self._params)
         if not self._path.is_file():
             raise FileNotFoundError(f"{self._path.parent} has no finished graph")
         _, self.schema = read_schema(str(self._runtime.index_dir / _SCHEMA))
@@ -118,28 +108,22 @@ class _SchemaGraph:
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         text, parameters = statement.spelled(_spelled)
-        return await asyncio.to_thread(self._processes().ask, text, parameters, limit_s)
+        return await asyncio.to_thread(self._asking.ask, text, parameters, limit_s)
 
     async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
         del chunk_ids
         asked = list(dict.fromkeys(doc_ids)) or [""]
         query = f"MATCH (d:`{_DATES}`) WHERE d.`id` IN $ids RETURN d.`id`, d.`date`"
-        rows = await asyncio.to_thread(self._processes().ask, query, {"ids": asked}, self._params.limit_s)
+        rows = await asyncio.to_thread(self._asking.ask, query, {"ids": asked}, self._params.limit_s)
         return Sources({doc_id: date or "" for doc_id, date in rows}, {})
 
-    def _processes(self) -> AskingProcesses:
-        with self._opening:
-            if self._asking is None:
-                self._asking = AskingProcesses(self._path)
-            return self._asking
-
-    async def find(self, question: str) -> FoundPassages:
-        return await self._passages.search(question, self._params.top_k)
+    async def find(self, question: str) -> Found:
+        return await loaded(self._passages).find(question, self._params.top_k)
 
     def close(self) -> None:
-        if self._asking is not None:
-            self._asking.close()
-        self._passages.close()
+        self._asking.close()
+        if self._passages is not None:
+            self._passages.close()
 
 
 AgentGraph = _DocumentGraph | _SchemaGraph

@@ -7,13 +7,60 @@ from typing import Any, Literal
 
 from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
-from systems.common.cypher.grammar import STRING
-from systems.common.cypher.graph_schema import ReadStatement, SourceKind
-from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.graph_stores.contract import AskFailed
-from systems.common.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
+from systems.common.graph_stores.contract import AskFailed, ReadStatement
 from systems.cypher_agent.agent_graph import AgentGraph
+from systems.cypher_agent.graph_schema import DOCUMENTS, FUNCTIONS, STRING, GraphSchema, SourceKind
 from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.statement_check import Refused, read_statement
+
+STATEMENT_TOKENS = 300
+_FENCED = re.compile(r"```(?:cypher)?\s*(.*?)(?:```|$)", re.DOTALL | re.IGNORECASE)
+_BEGIN = re.compile(r"\b(?:OPTIONAL\s+)?MATCH\b", re.IGNORECASE)
+_MOST_PUBLISHERS = 30
+
+
+def _rules(schema: GraphSchema) -> str:
+    lines = (
+        f"Write one Cypher statement for this graph of {schema.about}:",
+        schema.shown,
+        "Use MATCH, WHERE, WITH, RETURN, ORDER BY and LIMIT only, and the functions "
+        f"{', '.join(sorted(FUNCTIONS))}.",
+        f"Return properties, never whole nodes, and always {schema.returns}.",
+        schema.advice,
+        "Reply with the statement and nothing else.",
+    )
+    return "\n".join(filter(None, lines))
+
+
+def cypher_messages(
+    question: str, publishers: Sequence[str] = (), schema: GraphSchema = DOCUMENTS
+) -> list[Message]:
+    """The prompt for a statement; `publishers` are those of the graph's documents."""
+    listed = ", ".join(f"'{name}'" for name in publishers[:_MOST_PUBLISHERS])
+    rules = f"{_rules(schema)}\nValues of source: {listed}" if listed else _rules(schema)
+    shown = [
+        turn
+        for asked, statement in schema.examples
+        for turn in (Message("user", f"Question: {asked}"), Message("assistant", statement))
+    ]
+    return [Message("system", rules), *shown, Message("user", f"Question: {question}")]
+
+
+def repair_messages(asked: Sequence[Message], statement: str, trouble: str) -> list[Message]:
+    return [
+        *asked,
+        Message("assistant", statement or "(nothing)"),
+        Message("user", f"That did not work: {trouble}\nWrite another statement for the same question."),
+    ]
+
+
+def statement_in(reply: str) -> str:
+    """The statement in a reply, without code fences and surrounding sentences."""
+    fenced = _FENCED.search(reply)
+    text = fenced[1] if fenced else reply
+    begin = _BEGIN.search(text)
+    return (text[begin.start() :] if begin else text).strip()
+
 
 _TEXT = STRING.pattern
 _LOWERED = re.compile(
@@ -65,7 +112,7 @@ async def ask_graph(
         last = attempts[-1] if attempts else None
         prompt = repair_messages(asked, last.statement, last.trouble) if last else asked
         with runtime.stage("write_cypher" if number == 0 else "repair_cypher"):
-            statement = statement_in(await chat.complete(prompt, max_tokens=MAX_TOKENS))
+            statement = statement_in(await chat.complete(prompt, max_tokens=STATEMENT_TOKENS))
         with runtime.stage("graph"):
             attempts.append(await _run(params, graph, statement))
         if attempts[-1].rows:

@@ -16,16 +16,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from harness.core.bounded_files import read_plain, without_home
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import Document
-from systems.common.cypher import grammar
-from systems.common.cypher.graph_schema import GraphSchema
-from systems.common.cypher.statement_check import Refused, read_statement
+from systems.cypher_agent import graph_schema
+from systems.cypher_agent.graph_schema import GraphSchema
+from systems.cypher_agent.statement_check import Refused, read_statement
 
 SHIPPED = Path(__file__).parent / "schemas"
 _MOST_BYTES = 65_536
 _REPLY = re.compile(r"^\s*(?:(?:re|fwd?|aw|wg|sv|tr)\s*(?:\[\d+\])?\s*:\s*)+", re.IGNORECASE)
 ValueKind = Literal["text", "list", "addresses", "thread"]
 """How a field becomes values: as it is; split at commas; addresses with their names; a subject without Re:."""
-_Name = Field(pattern=rf"^{grammar.NAME.pattern}$")
+_Name = Field(pattern=rf"^{graph_schema.NAME.pattern}$")
 
 
 class _Part(BaseModel):
@@ -36,7 +36,7 @@ class NodeType(_Part):
     """A label: its key property, and further properties."""
 
     key: str = _Name
-    name: str | None = Field(None, pattern=rf"^{grammar.NAME.pattern}$")
+    name: str | None = Field(None, pattern=rf"^{graph_schema.NAME.pattern}$")
     """A property for the value as first written; only for labels made of values."""
     properties: dict[str, str] = Field({}, max_length=20)
     """Property -> field of the document; only for the label of documents."""
@@ -123,7 +123,7 @@ class SchemaFile(_Part):
 
 def _check_names(names: Sequence[str]) -> None:
     """ValueError for what is no name, and for names that differ at most in case: the store takes them as one."""
-    if bad := sorted(name for name in names if not grammar.NAME.fullmatch(name)):
+    if bad := sorted(name for name in names if not graph_schema.NAME.fullmatch(name)):
         raise ValueError(f"{bad[0][:40]!r} is no name: letters a-z, digits and _, a letter first")
     folded = [name.casefold() for name in names]
     if twice := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:

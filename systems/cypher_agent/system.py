@@ -4,34 +4,29 @@ from collections.abc import Sequence
 
 from harness.core.errors import ConfigError
 from harness.core.hashing import file_digest
-from harness.core.records import Context, Document, Expected, IndexStats, Places, Prediction, Query, Step
+from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, Role, Runtime, Workload
-from systems.common.agent_memory import LONGEST_OBSERVATION
-from systems.common.cypher.graph_schema import DOCUMENTS
-from systems.common.cypher.statement_check import check_parser
+from systems.common.answers import Found, answer_by
 from systems.common.expected_calls import answer_call, expected_call, filler, passages_of, search, typical_question
-from systems.common.expected_graph import expected_graph
 from systems.common.graph_index import (
-    INDEX_KIND,
     check_graph,
     check_store,
     roles_of,
     weights_of,
 )
 from systems.common.graph_stores.neo4j_server import check_limits
-from systems.common.graph_system import graph_system_spec
+from systems.common.graph_system import expected_graph, graph_system_spec
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
-from systems.common.prompts.agent import MAX_TOKENS as DECISION_TOKENS
-from systems.common.prompts.agent import agent_messages
-from systems.common.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
-from systems.common.prompts.thesis import answer_by
+from systems.common.search_memory import LONGEST_OBSERVATION
 from systems.cypher_agent.agent_graph import open_graph
-from systems.cypher_agent.graph_query import Way, ask_graph
+from systems.cypher_agent.graph_query import STATEMENT_TOKENS, Way, ask_graph, cypher_messages, repair_messages
+from systems.cypher_agent.graph_schema import DOCUMENTS
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
-from systems.cypher_agent.react import ReactAgent
+from systems.cypher_agent.react import DECISION_TOKENS, ReactAgent, agent_messages
 from systems.cypher_agent.schema_file import read_schema, schema_path
+from systems.cypher_agent.statement_check import check_parser
 
 _STATEMENT = "x" * 200
 _PUBLISHERS = ["x" * 15] * 10
@@ -49,7 +44,7 @@ def expect(index: AgentIndexParams, answer: AnswerParams, workload: Workload) ->
     question = typical_question(workload.queries)
     first = cypher_messages(question, () if index.schema else _PUBLISHERS, schema)
     prompts = [first, *[repair_messages(first, _STATEMENT, _STATEMENT)] * answer.repairs]
-    asked = [expected_call(prompt, MAX_TOKENS) for prompt in prompts]
+    asked = [expected_call(prompt, STATEMENT_TOKENS) for prompt in prompts]
     found = passages.retrieved(answer.top_k)
     rows = filler(answer.rows, answer.row_characters)
     longest = max(found, rows, key=lambda contexts: sum(len(context.text) for context in contexts))
@@ -82,30 +77,26 @@ class CypherAgentSystem:
         """Query the graph, otherwise search; answer from the contexts, or abstain without any."""
         chat = self._runtime.chat
         if chat is not None and self._params.agent == "react":
-            said, memory = await ReactAgent(self._params, self._runtime, self._graph).answer(chat, query.text)
-            contexts = tuple(memory.contexts.values())
-            trace = (*memory.trace, await self._sources(contexts))
-            return Prediction(answer=said, contexts=contexts, trace=trace, retrieved=memory.ranking)
-        contexts, trace, ranking = await self._find(query.text)
-        if contexts:
-            answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
+            answer, memory = await ReactAgent(self._params, self._runtime, self._graph).answer(chat, query.text)
+            found = memory.found
         else:
+            found = await self._find(query.text)
             answer = ABSTENTION if chat else None
-        trace = (*trace, await self._sources(contexts))
-        return Prediction(answer=answer, contexts=contexts, trace=trace, retrieved=ranking)
+            if found.contexts:
+                answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
+        sources = await self._sources(found.contexts)
+        return found._replace(trace=(*found.trace, sources)).prediction(answer)
 
-    async def _find(self, question: str) -> tuple[tuple[Context, ...], tuple[Step, ...], Places | None]:
-        """The contexts for the generator, how they were found, and the ranking of a search."""
+    async def _find(self, question: str) -> Found:
         trace: tuple[Step, ...] = ()
         if self._runtime.chat is not None:
             asked = cypher_messages(question, self._graph.publishers, self._graph.schema)
             attempts = await ask_graph(self._params, self._runtime, self._runtime.chat, self._graph, asked)
             trace = tuple(attempt.as_step for attempt in attempts)
             if rows := attempts[-1].rows:
-                return rows, (*trace, _way("cypher" if len(attempts) == 1 else "repair")), None
+                return Found(rows, trace=(*trace, _way("cypher" if len(attempts) == 1 else "repair")))
         found = await self._graph.find(question)
-        trace = (*trace, _way("fallback" if found.contexts else "not found"))
-        return tuple(found.contexts), trace, found.ranking
+        return found._replace(trace=(*trace, _way("fallback" if found.contexts else "not found")))
 
     async def _sources(self, contexts: Sequence[Context]) -> Step:
         """The documents behind the answer, in the order of its contexts, with their publication dates."""
@@ -159,10 +150,8 @@ SPEC = graph_system_spec(
     index_params=AgentIndexParams,
     answer_params=AnswerParams,
     build=CypherAgentSystem,
-    index_kind=INDEX_KIND,
     index_roles=_index_roles,
     weights=_weights,
-    reranker=lambda answer: answer.rerank,
     preflight=_check,
     expect=expect,
 )

@@ -7,7 +7,7 @@ from pydantic import Field
 from harness.core.errors import ConfigError
 from harness.protocols import BY_GENERATOR
 from systems.common.graph_index import GraphIndexParams
-from systems.common.graph_search.params import GraphSearchParams, check_search
+from systems.common.graph_retrieval import GraphSearchParams, check_search
 
 Pick = Literal["entailment", "cosine", "chunk"]
 Source = Literal["graph", "direct"]
@@ -52,6 +52,10 @@ class AnswerParams(GraphSearchParams):
     """A sentence's length in F: its share of the longest sentence of its passage, or its characters, as published,
     which outweigh any probability.
     """
+
+    @property
+    def needs_statements(self) -> bool:
+        return super().needs_statements or self.evidence == "graph"
 
     @property
     def inference(self) -> str | None:

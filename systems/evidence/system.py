@@ -9,29 +9,26 @@ from harness.llm_utils.answer_contract import ABSTENTION, answer_form
 from harness.llm_utils.logprob_entailment import entailment_messages
 from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, Workload
+from systems.common.answers import answer_by
 from systems.common.expected_calls import (
     also_embedding,
     answer_call,
     expected_call,
+    expected_question,
     passages_of,
     search,
     typical_question,
 )
-from systems.common.expected_graph import expected_graph, expected_search
-from systems.common.graph_index import INDEX_KIND, GraphIndexParams
-from systems.common.graph_system import GraphSystem, graph_system_spec
-from systems.common.prompts.logic_steps import (
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
+from systems.evidence.params import AnswerParams, check
+from systems.evidence.proof import LogicStep, best_sentences, named_sentence, walk
+from systems.evidence.reasons import (
     LONGEST_STEP,
     Listed,
     Reasoned,
-    reasons_messages,
     reasons_question,
-    reply_tokens,
 )
-from systems.common.prompts.thesis import answer_by
-from systems.evidence.graph_walk import walk
-from systems.evidence.params import AnswerParams, check
-from systems.evidence.sentence_choice import LogicStep, best_sentences, named_sentence
 
 _SENTENCE = "x" * 150
 """A sentence of typical length."""
@@ -46,18 +43,12 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     together = answer.steps == "with_answer"
     listed: Listed = "evidence" if answer.evidence == "direct" else "steps"
     known = None if together else "x" * 20
-    reasons = reasons_messages(
-        listed,
-        typical_question(workload.queries),
-        contexts,
-        answer.max_steps,
-        known,
-        answer_form(workload.answer_style),
-    )
+    question, form = typical_question(workload.queries), answer_form(workload.answer_style)
+    reasons = reasons_question(listed, question, contexts, answer.max_steps, known, form)
     calls = [
         *before,
         *([] if together else [answer_call(workload, contexts, answer.prompts)]),
-        expected_call(reasons, reply_tokens(listed, answer.max_steps, together)),
+        expected_question(reasons),
         *_letters(answer),
     ]
     query = search(workload, calls, searches=searches)
@@ -81,17 +72,16 @@ def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
     return [expected_call(prompt, 1, calls)]
 
 
-class EvidenceSystem(GraphSystem[AnswerParams]):
+class EvidenceSystem(GraphRetrievalSystem[AnswerParams]):
     async def load(self) -> None:
-        await self._retrieval.open(statements=self._params.evidence == "graph")
+        await super().load()
         if self._params.inference not in {None, BY_GENERATOR}:
             _ = self._runtime.entailment
 
     async def answer(self, query: Query) -> Prediction:
         """Answer from what kg finds, and generate what the answer rests on; then find evidence for each step."""
         found = await self._retrieval.find(query.text)
-        reasoned, said = await self._reasoned(query.text, found.contexts)
-        answer, listed = reasoned
+        (answer, listed), said = await self._reasoned(query.text, found.contexts)
         evidence, steps = list[Context](), [Step(name="steps", content=said)]
         for one in listed:
             if self._params.evidence == "direct":
@@ -108,9 +98,7 @@ class EvidenceSystem(GraphSystem[AnswerParams]):
             retrieved=found.ranking,
         )
 
-    async def _reasoned(
-        self, question: str, contexts: Sequence[Context]
-    ) -> tuple[tuple[str | None, Sequence[str]], str]:
+    async def _reasoned(self, question: str, contexts: Sequence[Context]) -> tuple[Reasoned, str]:
         """The answer with the statements that it rests on, or the sentences that the model names; and a note for
         the trace.
         """
@@ -119,7 +107,7 @@ class EvidenceSystem(GraphSystem[AnswerParams]):
         answer = None if chat and together else await answer_by(self._runtime, prompts, question, contexts)
         nothing = "no evidence: there is no answer to prove"
         if chat is None or (not together and (not answer or _abstains(answer))):
-            return (answer, ()), nothing
+            return Reasoned(answer), nothing
         listed: Listed = "evidence" if self._params.evidence == "direct" else "steps"
         form = answer_form(self._runtime.answer_style)
         asked = reasons_question(listed, question, contexts, self._params.max_steps, answer, form)
@@ -129,16 +117,16 @@ class EvidenceSystem(GraphSystem[AnswerParams]):
             said = "the model named none"
         except Unreadable as error:
             answer = answer if answer is not None else await answer_by(self._runtime, prompts, question, contexts)
-            reasoned, said = Reasoned("", []), f"none that could be read ({error})"
+            reasoned, said = Reasoned(None), f"none that could be read ({error})"
         answer = reasoned.answer if answer is None else answer
         if not answer or _abstains(answer):
-            return (answer, ()), nothing
+            return Reasoned(answer), nothing
         if reasoned.listed:
-            return (answer, reasoned.listed), f"{len(reasoned.listed)}"
+            return Reasoned(answer, reasoned.listed), f"{len(reasoned.listed)}"
         # Only a statement can stand for missing ones: question and answer are no sentence of a passage.
         if listed == "evidence":
-            return (answer, ()), said
-        return (answer, [f"{question} {answer}"]), f"{said}: question and answer are used instead"
+            return Reasoned(answer), said
+        return Reasoned(answer, [f"{question} {answer}"]), f"{said}: question and answer are used instead"
 
     async def _prove(self, statement: str) -> tuple[list[Context], Step]:
         """The evidence for a statement, and the walk that led to it."""
@@ -172,7 +160,6 @@ SPEC = graph_system_spec(
     summary="kg's answer, and for each step of its reasoning a sentence of the corpus as evidence",
     answer_params=AnswerParams,
     build=EvidenceSystem,
-    index_kind=INDEX_KIND,
     answer_roles=EMBEDS | GENERATES,
     entailment=lambda answer: answer.inference,
     preflight=check,

@@ -10,16 +10,14 @@ from pydantic import Field
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step
 from harness.extraction.entity_names import entity_id
 from harness.protocols import EMBEDS, GENERATES, Runtime, Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import also_embedding, answer_call, passages_of, search
-from systems.common.expected_graph import expected_graph, names_calls
-from systems.common.graph_index import GraphIndex, GraphIndexParams, check_graph
-from systems.common.graph_search.entity_graph import EntityGraph
-from systems.common.graph_search.passage_search import passages_of_graph
-from systems.common.graph_search.question_entities import question_names
-from systems.common.graph_system import graph_system_spec
+from systems.common.graph_index import GraphIndexParams, check_graph
+from systems.common.graph_system import GraphSystem, expected_graph, graph_system_spec, names_calls
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.prompts.thesis import predict
-from systems.common.search import SearchParams, best_passages, check_generator, open_reranker
+from systems.common.question_entities import question_names
+from systems.common.search import TopKParams, check_generator
+from systems.hipporag.entity_graph import EntityGraph
 
 
 class IndexParams(GraphIndexParams):
@@ -31,11 +29,9 @@ class IndexParams(GraphIndexParams):
     """Lowest cosine of two names that are joined as synonyms."""
 
 
-class AnswerParams(SearchParams):
+class AnswerParams(TopKParams):
     """Parameters that do not change the index. `search` is used for questions without a name."""
 
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
     names_by: Literal["rules", "model"] = "rules"
     """How names in the question are found: `rules`: quotation marks and capitals; `model`: one more model call."""
     link_from: float = Field(0.6, ge=-1, le=1)
@@ -68,16 +64,13 @@ _SHOWN = 8
 """Entities that a trace shows, the most probable first."""
 
 
-class HippoRagSystem:
+class HippoRagSystem(GraphSystem[AnswerParams]):
     _entities: EntityGraph
-    """Known from `index` or `load` on."""
+    """Known from `load` on."""
 
     def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        super().__init__(index, answer, runtime)
         self._threshold = index.synonym_threshold
-        self._params = answer
-        self._runtime = runtime
-        self._graph = GraphIndex(index, runtime)
-        self._publishers: frozenset[str] = frozenset()
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         """Build kg's graph, embed the names of its entities and join synonyms."""
@@ -87,16 +80,13 @@ class HippoRagSystem:
         with self._runtime.stage("embed"):
             vectors = await self._runtime.embedder.embed_documents([entity.name for entity in graph.entities])
         with self._runtime.stage("store"):
-            self._entities = EntityGraph.of(graph, vectors, self._threshold)
-            self._entities.save(self._runtime.index_dir / _FOLDER)
+            EntityGraph.of(graph, vectors, self._threshold).save(self._runtime.index_dir / _FOLDER)
 
     async def load(self) -> None:
         """Open the stored graph, and read the part of it that is walked."""
         check_generator(self._runtime, "answer.names_by", self._params.names_by, "rules")
-        await self._graph.open(words=self._params.search != "dense")
-        self._publishers = frozenset(map(entity_id, await self._graph.store.publishers()))
+        await super().load()
         self._entities = EntityGraph.open(self._runtime.index_dir / _FOLDER)
-        open_reranker(self._runtime, self._params)
 
     async def answer(self, query: Query) -> Prediction:
         """Walk from the question's entities, take the passages that it reaches most often, generate once. Without
@@ -104,15 +94,15 @@ class HippoRagSystem:
         """
         params, runtime = self._params, self._runtime
         listed = await question_names(runtime, params.names_by, query.text)
-        names = [name for name in listed if entity_id(name) not in self._publishers]
+        names = [name for name in listed if entity_id(name) not in self._graph.publisher_ids]
         trace = [Step(name="names", content="; ".join(names) or "none")]
         depth = params.depth(params.top_k)
         ranked = await self._walk(names, depth, trace) if names and self._entities.names else []
         if not ranked:
             trace.append(Step(name="search", content="no entity: the passages of a search"))
-            ranked = await passages_of_graph(params, runtime, self._graph, query.text, depth)
-        found = await best_passages(runtime, params, query.text, ranked, params.top_k)
-        return await predict(runtime, params, query.text, found.contexts, trace, found.ranking)
+            ranked = await self._graph.passages.ranked(query.text, depth)
+        found = await self._graph.passages.best(query.text, ranked, params.top_k)
+        return await predict(runtime, params, query.text, found._replace(trace=tuple(trace)))
 
     async def _walk(self, names: Sequence[str], depth: int, trace: list[Step]) -> list[Context]:
         graph = self._entities
@@ -143,19 +133,16 @@ class HippoRagSystem:
             for passage, score in zip(passages, scores.values(), strict=True)
         ]
 
-    def close(self) -> None:
-        self._graph.close()
-
 
 SPEC = graph_system_spec(
     name="hipporag",
     version="1",
     summary="a random walk over the knowledge graph from the question's entities ranks the top k passages",
     index_params=IndexParams,
+    index_kind="",  # an index of its own
     answer_params=AnswerParams,
     build=HippoRagSystem,
     answer_roles=EMBEDS | GENERATES,
-    reranker=lambda answer: answer.rerank,
     preflight=check_graph,
     expect=expect,
 )

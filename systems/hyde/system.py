@@ -7,6 +7,7 @@ from pydantic import Field
 from harness.core.records import Expected, Prediction, Query, Step
 from harness.llm_utils.concurrency import map_bounded
 from harness.protocols import ChatModel, Message, Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import (
     also_embedding,
     answer_call,
@@ -15,10 +16,8 @@ from systems.common.expected_calls import (
     search,
     typical_question,
 )
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, expected_index
-from systems.common.prompts.thesis import predict
-from systems.common.search import SearchParams
+from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
+from systems.common.search import TopKParams
 
 PASSAGE_TOKENS = 200
 """Maximum tokens of a hypothetical passage."""
@@ -32,9 +31,7 @@ _TASK = (
 )
 
 
-class AnswerParams(SearchParams):
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
+class AnswerParams(TopKParams):
     hypothetical_passages: int = Field(1, ge=1, le=20)
     """Hypothetical passages per query, one call each."""
 
@@ -44,10 +41,10 @@ class HydeSystem(PassageSystem[PassageParams, AnswerParams]):
         """Write hypothetical passages, retrieve by them and the question, then generate once."""
         chat = self._runtime.chat
         written = await self._write(chat, query.text) if chat else []
-        found = await self._passages.search(query.text, self._params.top_k, [text for text in written if text])
+        found = await self._passages.find(query.text, self._params.top_k, [text for text in written if text])
         said = written or ["none, because the run has no generator: the question alone is searched"]
         trace = tuple(Step(name="hypothetical passage", content=text or "(an empty reply)") for text in said)
-        return await predict(self._runtime, self._params, query.text, found.contexts, trace, found.ranking)
+        return await predict(self._runtime, self._params, query.text, found._replace(trace=trace))
 
     async def _write(self, chat: ChatModel, question: str) -> list[str]:
         most = self._params.hypothetical_passages

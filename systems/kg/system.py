@@ -2,12 +2,11 @@
 
 from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
-from systems.common.expected_graph import expected_graph, expected_search
-from systems.common.graph_index import INDEX_KIND, GraphIndexParams
-from systems.common.graph_search.params import GraphSearchParams
-from systems.common.graph_system import GraphSystem, graph_system_spec
-from systems.common.prompts.thesis import predict
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_retrieval import GraphSearchParams
+from systems.common.graph_system import GraphRetrievalSystem, expected_graph, expected_search, graph_system_spec
 
 
 def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:
@@ -21,11 +20,11 @@ def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workloa
     return Expected(index=graph, query=query, most=most, notes=(*notes, note))
 
 
-class KgSystem(GraphSystem[GraphSearchParams]):
+class KgSystem(GraphRetrievalSystem[GraphSearchParams]):
     async def answer(self, query: Query) -> Prediction:
         """Retrieve triplets and, depending on the mode, passages; then generate once."""
         found = await self._retrieval.find(query.text)
-        return await predict(self._runtime, self._params, query.text, found.contexts, found.trace, found.ranking)
+        return await predict(self._runtime, self._params, query.text, found)
 
 
 SPEC = graph_system_spec(
@@ -35,6 +34,5 @@ SPEC = graph_system_spec(
     also_called=("knowledge-graph", "graph", "kg-rag", "triplets"),
     answer_params=GraphSearchParams,
     build=KgSystem,
-    index_kind=INDEX_KIND,
     expect=expect,
 )

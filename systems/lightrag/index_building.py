@@ -2,17 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from harness.core.records import Document, IndexStats, Places
 from harness.llm_utils.structured_output import parse_object
 from harness.protocols import ChatModel, Runtime
 from systems.common.chunking import Chunk, iter_chunks
+from systems.common.passages import counted
 from systems.common.token_estimate import count_tokens
 from systems.common.wrapped_libraries import Guard, LibraryReplies
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlace, ChunkPlaces
-from systems.lightrag.embedding import Embedding
+from systems.lightrag.library import Embedding
 from systems.lightrag.params import GRAPH_SCHEMA, IndexParams
 
 _DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
@@ -62,14 +64,9 @@ def _is_object(reply: str) -> bool:
     return True
 
 
-async def build_index(
-    runtime: Runtime, chat: ChatModel, params: IndexParams, corpus: Sequence[Document]
-) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError if no further model call can succeed."""
-    return await _Build(runtime, chat, params).run(corpus)
+class IndexBuild:
+    """Builds the index under `runtime.index_dir`."""
 
-
-class _Build:
     def __init__(self, runtime: Runtime, chat: ChatModel, params: IndexParams) -> None:
         self._runtime = runtime
         self._params = params
@@ -79,18 +76,19 @@ class _Build:
         """The chunks of the document being inserted."""
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        """Raises HarnessError if no further model call can succeed."""
         library.load()  # Takes seconds and is not part of any stage.
         with self._runtime.stage("chunk"):
             texts = _by_text(corpus)
-            first = [documents[0] for documents in texts.values()]
-            chunks = list(iter_chunks(first, self._params))
-        by_document = _by_document(chunks, first)
+            # By the first document of each text, which has its chunks.
+            twins = {documents[0].doc_id: documents for documents in texts.values()}
+            chunks = list(iter_chunks([documents[0] for documents in twins.values()], self._params))
+        by_document = [list(group) for _, group in groupby(chunks, key=lambda chunk: chunk.document.doc_id)]
         self._extraction.progress = lambda done: self._runtime.progress(done, len(chunks), "extracting")
         size = (0, 0)
         if chunks:
             with self._runtime.stage("insert"):
                 size = await self._insert(by_document)
-        twins = {document.doc_id: documents for document, documents in zip(first, texts.values(), strict=True)}
         places = {one.chunk_id: ChunkPlace.of(one, twins[one.document.doc_id]) for one in chunks}
         ChunkPlaces(dimension=self._embedding.dimension, chunks=places).write(self._runtime.index_dir)
         return IndexStats(
@@ -153,7 +151,7 @@ class _Build:
 
     def _notes(self, corpus: Sequence[Document], texts: Mapping[str, Sequence[Document]]) -> tuple[str, ...]:
         kept = sum(len(documents) for documents in texts.values())
-        found = [
+        counts = counted(
             (len(corpus) - kept, "documents have no text"),
             (kept - len(texts), "documents have the same text as another one: LightRAG keeps one of them"),
             (
@@ -161,10 +159,9 @@ class _Build:
                 "replies of extraction are truncated: LightRAG used their readable part",
             ),
             (self._extraction.failed_descriptions, "lists of descriptions could not be summarised and are lost"),
-        ]
-        counted = tuple(f"{number} {what}" for number, what in found if number)
+        )
         why = self._extraction.first_failure
-        return (*counted, f"the first failure: {why}") if why else counted
+        return (*counts, f"the first failure: {why}") if why else counts
 
 
 def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:
@@ -174,13 +171,6 @@ def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:
         if text := document.text.strip():
             found[text].append(document)
     return dict(found)
-
-
-def _by_document(chunks: Sequence[Chunk], documents: Sequence[Document]) -> list[list[Chunk]]:
-    found: dict[str, list[Chunk]] = {document.doc_id: [] for document in documents}
-    for chunk in chunks:
-        found[chunk.document.doc_id].append(chunk)
-    return list(found.values())
 
 
 def _row(number: int, chunk: Chunk) -> dict[str, Any]:

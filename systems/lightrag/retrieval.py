@@ -8,19 +8,16 @@ from typing import Any
 from harness.core.records import Context, Step
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message, Runtime
+from systems.common.answers import Found
 from systems.common.headings import with_origins
-from systems.common.wrapped_libraries import plain, relation_text
+from systems.common.wrapped_libraries import entity_text, relation_text
 from systems.lightrag import library
 from systems.lightrag.chunk_positions import ChunkPlaces
-from systems.lightrag.embedding import Embedding
+from systems.lightrag.library import Embedding
 from systems.lightrag.params import KEYWORDS_MAX_TOKENS, KEYWORDS_SCHEMA, AnswerParams
 
 # The library's 6,000 and 8,000 of 30,000 tokens.
 _ENTITIES, _RELATIONS = 0.20, 0.27
-
-
-Found = tuple[tuple[Context, ...], tuple[Step, ...]]
-"""Contexts in the order of the library's prompt, and a trace of the keywords used."""
 
 
 class OpenedIndex:
@@ -40,13 +37,13 @@ class OpenedIndex:
         return cls(runtime, params, places, rag)
 
     async def find(self, question: str) -> Found:
-        """The library's search result; empty if it considers the question too short."""
+        """The library's search result, with the keywords used; empty if it considers the question too short."""
         if self._rag is None:
-            return (), ()
+            return Found()
         try:
             found = await self._rag.aquery_data(question, self._query_param(question))
         except library.too_short():
-            return (), (Step(name="found", content="nothing: the question is too short"),)
+            return Found(trace=(Step(name="found", content="nothing: the question is too short"),))
         data, metadata = found.get("data") or {}, found.get("metadata") or {}
         contexts = (
             *(self._entity(row) for row in data.get("entities", ())),
@@ -55,8 +52,8 @@ class OpenedIndex:
         )
         named = tuple(context for context in contexts if context is not None)
         if not named:
-            return (), (Step(name="found", content=f"nothing: {found.get('message')}"),)
-        return named, _keyword_steps(metadata.get("keywords") or {})
+            return Found(trace=(Step(name="found", content=f"nothing: {found.get('message')}"),))
+        return Found(named, trace=_keyword_steps(metadata.get("keywords") or {}))
 
     def _query_param(self, question: str) -> Any:
         params = self._params
@@ -76,10 +73,7 @@ class OpenedIndex:
         )
 
     def _entity(self, row: Mapping[str, Any]) -> Context | None:
-        kind, described = plain(row["entity_type"]), plain(row["description"])
-        name = plain(row["entity_name"])
-        shown = f"{name} ({kind.lower()})" if kind and kind != "UNKNOWN" else name
-        return self._graph_context(row, f"{shown}: {described}" if described else shown)
+        return self._graph_context(row, entity_text(row["entity_name"], row["entity_type"], row["description"]))
 
     def _relation(self, row: Mapping[str, Any]) -> Context | None:
         return self._graph_context(row, relation_text(row["src_id"], row["tgt_id"], row["description"]))

@@ -10,7 +10,7 @@ from systems.common.chunking import check_splitter
 from systems.common.expected_calls import PassageFacts, answer_call, passages_of, search, typical_question
 from systems.common.passages import loaded
 from systems.lightrag import library
-from systems.lightrag.index_building import build_index
+from systems.lightrag.index_building import IndexBuild
 from systems.lightrag.params import KEYWORDS_MAX_TOKENS, AnswerParams, IndexParams
 from systems.lightrag.retrieval import OpenedIndex
 
@@ -83,19 +83,17 @@ class LightRAGSystem:
         if self._runtime.chat is None:
             fix = "set models.generator.provider, or use a system with passages only"
             raise ModelUnavailable("lightrag builds its index with a generator", fix)
-        return await build_index(self._runtime, self._runtime.chat, self._index_params, corpus)
+        return await IndexBuild(self._runtime, self._runtime.chat, self._index_params).run(corpus)
 
     async def load(self) -> None:
         self._opened = await OpenedIndex.open(self._runtime, self._answer_params)
 
     async def answer(self, query: Query) -> Prediction:
         """Search like the library, then generate once; without a result, abstain without a call."""
-        contexts, trace = await loaded(self._opened).find(query.text)
-        if contexts or self._runtime.chat is None:
-            answer = await self._runtime.answer(query.text, contexts)
-        else:
-            answer = ABSTENTION
-        return Prediction(answer=answer, contexts=contexts, trace=trace)
+        found = await loaded(self._opened).find(query.text)
+        if found.contexts or self._runtime.chat is None:
+            return found.prediction(await self._runtime.answer(query.text, found.contexts))
+        return found.prediction(ABSTENTION)
 
     def close(self) -> None:
         if self._opened is not None:

@@ -8,11 +8,10 @@ from pydantic import Field
 
 from harness.core.records import Context, Document, Expected, IndexStats, Prediction, Query, Step, Work
 from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, Workload
+from systems.common.answers import Found, PromptParams, predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, filler, passages_of
-from systems.common.headings import passage_text
 from systems.common.passages import SearchedParams, index_stats, loaded
-from systems.common.prompts.thesis import PromptParams, predict
 from systems.common.token_estimate import clip, count_tokens
 from systems.common.word_index import WordIndex, check_word_index
 
@@ -54,9 +53,9 @@ class LongContextSystem:
         """Store the documents, their words and their lengths."""
         with self._runtime.stage("store"):
             documents = list(iter_chunks(corpus, self._index_params.whole_documents))
-            texts = [passage_text(document) for document in documents]
+            texts = [document.shown for document in documents]
             self._sizes_path.write_text(json.dumps([count_tokens(text) + _NUMBERING for text in texts]))
-            self._documents = WordIndex.create(self._runtime.index_dir / "words", documents, texts)
+            WordIndex.create(self._runtime.index_dir / "words", documents, texts)
         return index_stats(corpus, documents)
 
     async def load(self) -> None:
@@ -74,9 +73,8 @@ class LongContextSystem:
         documents = loaded(self._documents)
         with self._runtime.stage("retrieve"):
             contexts, fitted = self._fitted(documents, self._ranked(documents, query.text))
-        return await predict(
-            self._runtime, self._params, query.text, contexts, [Step(name="fitted", content=fitted)]
-        )
+        found = Found(tuple(contexts), trace=(Step(name="fitted", content=fitted),))
+        return await predict(self._runtime, self._params, query.text, found)
 
     def _ranked(self, documents: WordIndex, question: str) -> Iterable[tuple[int, float | None]]:
         """Numbers of all documents with their scores, in the order of the prompt."""

@@ -1,22 +1,14 @@
 """Naive RAG: chunk, index, retrieve the best passages, generate once."""
 
-from pydantic import Field
-
 from harness.core.records import Expected, Prediction, Query
 from harness.protocols import Workload
+from systems.common.answers import predict
 from systems.common.expected_calls import answer_call, passages_of, search
-from systems.common.passage_system import PassageSystem, passage_system_spec
-from systems.common.passages import PassageParams, expected_index
-from systems.common.prompts.thesis import predict
-from systems.common.search import SearchParams
+from systems.common.passages import PassageParams, PassageSystem, expected_index, passage_system_spec
+from systems.common.search import TopKParams
 
 
-class AnswerParams(SearchParams):
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages for the generator."""
-
-
-def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
+def expect(index: PassageParams, answer: TopKParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
     passages = passages_of(workload.corpus, index)
     call = answer_call(workload, passages.retrieved(answer.top_k), answer.prompts)
@@ -25,10 +17,10 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
     )
 
 
-class NaiveSystem(PassageSystem[PassageParams, AnswerParams]):
+class NaiveSystem(PassageSystem[PassageParams, TopKParams]):
     async def answer(self, query: Query) -> Prediction:
-        found = await self._passages.search(query.text, self._params.top_k)
-        return await predict(self._runtime, self._params, query.text, found.contexts, ranking=found.ranking)
+        found = await self._passages.find(query.text, self._params.top_k)
+        return await predict(self._runtime, self._params, query.text, found)
 
 
 SPEC = passage_system_spec(
@@ -36,7 +28,7 @@ SPEC = passage_system_spec(
     version="1",
     summary="chunk, retrieve the top k passages by embeddings or keywords, generate once",
     also_called=("rag", "vector", "vector-rag", "dense", "basic", "vanilla", "hybrid", "bm25"),
-    answer_params=AnswerParams,
+    answer_params=TopKParams,
     build=NaiveSystem,
     expect=expect,
 )

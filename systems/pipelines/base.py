@@ -6,12 +6,14 @@ import json
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 from urllib.parse import unquote
 
+from harness.core.errors import ConfigError
 from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
-from harness.protocols import Runtime
+from harness.protocols import NO_ROLE, Params, Runtime, SystemSpec
 from systems.pipelines.replies import PipelineReply, WrongShape
 
 OWN_WORDS = (
@@ -19,6 +21,33 @@ OWN_WORDS = (
 )
 OWN_INDEX = "it answers from an index of its own, over documents that nobody checked; what that took is not known"
 UNLENT = "Calls of models that it was not lent are in no figure."
+
+
+def pipeline_family(
+    name: str,
+    target: str,
+    at: Callable[[str], SystemSpec],
+    index: type[Params],
+    answer: type[Params],
+    summary: str,
+) -> SystemSpec:
+    """The spec of a name that needs a target, such as `target`, from which `at` makes a system."""
+
+    def unnamed(*_: Any) -> Any:
+        raise ConfigError(f"'{name}' needs a target", f"such as {name}:{target}")
+
+    return SystemSpec(
+        name=name,
+        version="2",
+        summary=summary,
+        index_params=index,
+        answer_params=answer,
+        build=unnamed,
+        index_roles=NO_ROLE,
+        answer_roles=NO_ROLE,
+        at=at,
+        target=target,
+    )
 
 
 class PipelineSystem(ABC):

@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,7 +31,7 @@ from harness.core.proxies import (
 from harness.core.records import Document, IndexStats, Query
 from harness.core.sanitize import reply_without_keys
 from harness.protocols import NO_ROLE, ModelProxy, Params, PlainUrl, Runtime, SystemSpec
-from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem
+from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, pipeline_family
 from systems.pipelines.params import ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 from systems.pipelines.reply_paths import NothingThere, ReplyReader
@@ -254,21 +255,8 @@ def _at(scheme: str, target: str) -> SystemSpec:
 
 
 def _family(scheme: str) -> SystemSpec:
-    def unnamed(*_: Any) -> Any:
-        raise ConfigError(f"'{scheme}' needs a target", f"such as {scheme}://127.0.0.1:8000/ask")
-
-    return SystemSpec(
-        name=scheme,
-        version="2",
-        summary=f"your pipeline behind a URL: --system {scheme}://127.0.0.1:8000/ask (docs/your-pipeline.md)",
-        index_params=Params,
-        answer_params=ServiceParams,
-        build=unnamed,
-        index_roles=NO_ROLE,
-        answer_roles=NO_ROLE,
-        at=lambda target: _at(scheme, target),
-        target="//127.0.0.1:8000/ask",
-    )
+    summary = f"your pipeline behind a URL: --system {scheme}://127.0.0.1:8000/ask (docs/your-pipeline.md)"
+    return pipeline_family(scheme, "//127.0.0.1:8000/ask", partial(_at, scheme), Params, ServiceParams, summary)
 
 
 SPEC = _family("http")

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, IndexStats, Query
-from harness.protocols import ModelProxy, Params, Roles, Runtime, SystemSpec
-from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem
+from harness.protocols import ModelProxy, Runtime, SystemSpec
+from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem, pipeline_family
 from systems.pipelines.isolated_calls import Caller
 from systems.pipelines.params import BuildParams, CodeParams
 from systems.pipelines.replies import PipelineReply
@@ -158,18 +158,4 @@ def family(
             notes=(OWN_WORDS, UNLENT),
         )
 
-    def unnamed(*_: Params | Roles | Runtime) -> Any:
-        raise ConfigError(f"'{name}' needs a target", f"such as {name}:my_module:name")
-
-    return SystemSpec(
-        name=name,
-        version="2",
-        summary=summary,
-        index_params=BuildParams,
-        answer_params=answers,
-        build=unnamed,
-        index_roles=frozenset(),
-        answer_roles=frozenset(),
-        at=at,
-        target="my_module:name",
-    )
+    return pipeline_family(name, "my_module:name", at, BuildParams, answers, summary)

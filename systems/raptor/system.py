@@ -21,15 +21,31 @@ from harness.core.records import (
     Span,
     Step,
 )
-from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, SystemSpec, Workload
+from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, Workload
+from systems.common.answers import Found, predict
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import also_embedding, answer_call, characters_of, passages_of, search
-from systems.common.passage_system import PassageSystem
-from systems.common.passages import PassageParams, SearchedParams, check_passages, index_stats
-from systems.common.prompts.thesis import predict
+from systems.common.passages import (
+    PassageParams,
+    PassageSystem,
+    SearchedParams,
+    check_passages,
+    counted,
+    embed,
+    index_stats,
+    passage_system_spec,
+    store_passages,
+)
 from systems.common.search import SearchParams, place_of
-from systems.common.summaries import SummaryWriter, summary_messages
-from systems.common.summary_tree import DIMENSIONS, SoftClusters, Summary, Tree, TreeBuilder
+from systems.raptor.summary_tree import (
+    DIMENSIONS,
+    SoftClusters,
+    Summary,
+    SummaryWriter,
+    Tree,
+    TreeBuilder,
+    summary_messages,
+)
 
 _CHARACTERS_A_TOKEN = 4
 
@@ -62,7 +78,6 @@ class RaptorSystem(PassageSystem[Any, AnswerParams]):
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         params: IndexParams = self._index_params
-        passages = self._passages
         # With rules no phase of the index names the generator, so it must not be requested. With a model planning
         # refuses a run without one.
         chat = self._runtime.chat if params.summaries == "model" else None
@@ -72,21 +87,17 @@ class RaptorSystem(PassageSystem[Any, AnswerParams]):
         clusters = SoftClusters(params.cluster_tokens, self._runtime.seed)
         writer = SummaryWriter(chat, params.summary_tokens, params.cluster_tokens)
         mark = f"{short_digest([document.doc_id for document in corpus])}/"
-        builder = TreeBuilder(self._runtime, passages, clusters, writer, mark)
-        vectors = await builder.grow(chunks, await passages.embed(texts), params.max_layers)
+        builder = TreeBuilder(self._runtime, clusters, writer, mark)
+        vectors = await builder.grow(chunks, await embed(self._runtime, texts), params.max_layers)
         self._path.write_text(builder.tree.model_dump_json(), encoding="utf-8")
         texts += [chunk.text for chunk in builder.above]
-        passages.store([*chunks, *builder.above], texts, vectors)
+        store_passages(self._runtime, [*chunks, *builder.above], texts, vectors)
         stats = index_stats(corpus, chunks)
-        failed = (
-            f"{writer.failed} summaries were written by rules, because the model failed to"
-            if writer.failed
-            else ""
-        )
+        failed = counted((writer.failed, "summaries were written by rules, because the model failed to"))
         update = {
             "nodes": len(texts),
             "edges": sum(len(summary.children) for summary in builder.tree.summaries.values()),
-            "notes": tuple(filter(None, (*stats.notes, builder.note, failed))),
+            "notes": tuple(filter(None, (*stats.notes, builder.note, *failed))),
         }
         return stats.model_copy(update=update)
 
@@ -97,15 +108,15 @@ class RaptorSystem(PassageSystem[Any, AnswerParams]):
     async def answer(self, query: Query) -> Prediction:
         retrieved: Places | None = None
         if self._params.tree == "traversal":
-            found = await self._descend(query.text)
+            nodes: Sequence[Context] = await self._descend(query.text)
         else:
-            found, ranking = await self._passages.search(query.text, self._params.top_k)
-            spans = (
-                (Span(doc_id=name, start=start, end=end) for name, start, end in ranking.spans) if ranking else ()
-            )
+            searched = await self._passages.find(query.text, self._params.top_k)
+            ranked = searched.ranking.spans if searched.ranking else ()
+            spans = (Span(doc_id=name, start=start, end=end) for name, start, end in ranked)
             retrieved = Places.of(span for span in spans if span.doc_id not in self._tree.summaries)
-        contexts = tuple(map(self._shown, found))
-        return await predict(self._runtime, self._params, query.text, contexts, self._trace(found), retrieved)
+            nodes = searched.contexts
+        found = Found(tuple(map(self._shown, nodes)), retrieved, self._trace(nodes))
+        return await predict(self._runtime, self._params, query.text, found)
 
     async def _descend(self, question: str) -> list[Context]:
         """The nearest nodes of each layer, best first."""
@@ -171,7 +182,7 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     return Expected(index=work, query=query, notes=(f"embedded texts as if {case}",))
 
 
-SPEC = SystemSpec(
+SPEC = passage_system_spec(
     name="raptor",
     version="1",
     summary="retrieve from a tree of summaries over clusters of passages, generate once",
@@ -179,8 +190,8 @@ SPEC = SystemSpec(
     answer_params=AnswerParams,
     build=RaptorSystem,
     index_roles=lambda index: EMBEDS | (GENERATES if index.summaries == "model" else NO_ROLE),
-    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
-    reranker=lambda answer: answer.rerank,
+    index_kind="",  # an index of its own
+    settle=None,
     preflight=_preflight,
     expect=expect,
 )

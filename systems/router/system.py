@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from harness.core.records import Document, Expected, IndexStats, Prediction, Query, Step, Work
-from harness.llm_utils.query_classifier import REPLY_TOKENS, QueryType, type_by_model, type_by_rules, type_messages
+from harness.llm_utils.query_classifier import QueryType, type_by_model, type_by_rules, type_question
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import GENERATES, NO_ROLE, Params, Role, Route, Runtime, System, SystemSpec, Workload
-from systems.common.expected_calls import expected_call, typical_question
+from systems.common.expected_calls import expected_question, typical_question
 
 
 class AnswerParams(Params):
@@ -33,7 +33,7 @@ def expect(_index: Params, answer: AnswerParams, workload: Workload) -> Expected
     """See `SystemSpec.expect`: a short classification call, or none."""
     if answer.classifier == "rules":
         return Expected(index=Work(), query=Work())
-    call = expected_call(type_messages(typical_question(workload.queries)), REPLY_TOKENS)
+    call = expected_question(type_question(typical_question(workload.queries)))
     return Expected(index=Work(), query=Work(calls=(call,)), notes=("the first reply always names a type",))
 
 

@@ -16,19 +16,20 @@ from harness.protocols import ChatModel, Entailment, Message, ModelProxy, Rerank
 
 
 class Embedder:
-    """The fake's bag of words, recording its requests."""
+    """The fake's bag of words, or another vector for a text; records its requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, vector: Callable[[str], Sequence[float]] = bag_of_words) -> None:
+        self._vector = vector
         self.documents: list[str] = []
         self.queries: list[str] = []
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self.documents += texts
-        return np.array([bag_of_words(text) for text in texts], dtype=np.float32)
+        return np.array([self._vector(text) for text in texts], dtype=np.float32)
 
     async def embed_query(self, text: str) -> Vectors:
         self.queries.append(text)
-        return np.array(bag_of_words(text), dtype=np.float32)
+        return np.array(self._vector(text), dtype=np.float32)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,17 @@
 """The contract of graph stores, with what both do alike."""
 
 import asyncio
-import threading
-import time
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from harness.core.records import Context, Document
 from harness.protocols import Vectors
-from systems.common.cypher.graph_schema import ReadStatement
-from systems.common.knowledge_graph import KnowledgeGraph
+from systems.common.knowledge_graph import GraphSize, KnowledgeGraph
 from systems.common.vector_index import passage
 
 T = TypeVar("T")
@@ -25,13 +22,17 @@ class Calls:
     """Runs blocking work in threads. close() can wait for work that cancelled coroutines left running."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._running = 0
+        self._threads = ThreadPoolExecutor(thread_name_prefix="graph-store")
+        self._running: set[Future[Any]] = set()
         self._closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
         """work() in a thread. A cancelled caller continues immediately; the thread ends later."""
-        return await asyncio.to_thread(self._counted, work)
+        self.check()
+        future = self._threads.submit(work)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        return await asyncio.wrap_future(future)
 
     def check(self) -> None:
         """Raise if close() was called; long work calls this between its steps."""
@@ -42,23 +43,9 @@ class Calls:
         """Start nothing more and wait for running work, for at most `wait_s` if given; returns whether nothing
         runs now.
         """
-        end = None if wait_s is None else time.monotonic() + wait_s
-        with self._changed:
-            self._closed = True
-            while self._running and (end is None or time.monotonic() < end):
-                self._changed.wait(None if end is None else max(0.0, end - time.monotonic()))
-            return not self._running
-
-    def _counted(self, work: Callable[[], T]) -> T:
-        with self._changed:
-            self.check()
-            self._running += 1
-        try:
-            return work()
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._running, wait_s).not_done
 
 
 class _HasCalls(Protocol):
@@ -79,15 +66,9 @@ def in_thread(work: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[
 
 
 PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
-
-
-@dataclass(frozen=True)
-class GraphSize:
-    documents: int
-    chunks: int
-    entities: int
-    relations: int
-    mentions: int
+PASSAGE = ", ".join(f"c.`{column}`" for column in PASSAGE_COLUMNS)
+EDGE = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
+"""Parts of queries for a passage c, and for an edge r from h to t."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +107,60 @@ class Sources:
     """doc_id -> date of publication, for documents that have one."""
     owners: Mapping[str, str]
     """chunk_id -> its document."""
+
+
+RELATES = "RELATES"
+"""The type of an edge between two entities."""
+PieceKind = Literal["as_is", "label", "any_node", "type", "edge", "property", "text"]
+
+
+@dataclass(frozen=True)
+class StatementPiece:
+    """One part. `as_is`: a checked keyword, name, number or sign; `text`: a string, which becomes a parameter;
+    `any_node`: the position of a missing node label; `edge`: the end of an edge, after its type and properties.
+    """
+
+    kind: PieceKind
+    value: str
+    of: str = ""
+    """The variable of the edge that ends there."""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    """Its displayed name."""
+    source: str
+    """The kind of ids that it contains (`GraphSchema.sources`); empty: none."""
+
+
+Spelling = Callable[[StatementPiece], str]
+"""How a database writes a label, a node without one, or a type of relationship."""
+
+
+@dataclass(frozen=True)
+class ReadStatement:
+    """A query that cannot write, read a file or send a request, and returns at most `rows` rows."""
+
+    pieces: tuple[StatementPiece, ...]
+    columns: tuple[Column, ...]
+    rows: int
+
+    def spelled(self, spell: Spelling) -> tuple[str, Mapping[str, Any]]:
+        """The text for a database, and its parameters. It contains only checked parts of the original."""
+        parameters: dict[str, Any] = {}
+        parts = []
+        for piece in self.pieces:
+            if piece.kind == "text":
+                name = f"text{len(parameters)}"
+                parameters[name] = piece.value
+                parts.append(f"${name}")
+            elif piece.kind == "property":
+                parts.append(f"`{piece.value}`")
+            else:
+                parts.append(piece.value if piece.kind == "as_is" else spell(piece))
+        # Ladybug's grammar does not allow a space between DESC and a comma.
+        return f"{' '.join(parts).replace(' ,', ',')} LIMIT {self.rows}", parameters
 
 
 class AskFailed(Exception):
@@ -224,8 +259,8 @@ class GraphStore(ABC):
     def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         """These passages, in the given order, without scores. KeyError for a passage that is not stored."""
         rows = self._rows(self._CHUNKS, dict.fromkeys(chunk_ids))
-        found = {row[0]: dict(zip(PASSAGE_COLUMNS, row, strict=True)) for row in rows}
-        return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
+        found = {row[0]: passage_of(row) for row in rows}
+        return [found[chunk_id] for chunk_id in chunk_ids]
 
     @in_thread
     def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
@@ -250,30 +285,16 @@ class GraphStore(ABC):
         """Release files and connections; may be called twice."""
 
 
-def documents_of(graph: KnowledgeGraph) -> list[Document]:
-    """The documents that have a chunk, in corpus order."""
-    return list({chunk.document.doc_id: chunk.document for chunk in graph.chunks}.values())
+def passage_of(row: Sequence[Any], score: float | None = None) -> Context:
+    """The passage in a row of `PASSAGE`."""
+    at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
+    return passage(at["text"], at, score)
 
 
 def document_row(document: Document) -> tuple[str, str, str, str, str]:
     """doc_id, title, source, published_at, url."""
     source, published_at, url = (document.metadata.get(key, "") for key in ("source", "published_at", "url"))
     return document.doc_id, document.title, source, published_at, url
-
-
-def degrees(graph: KnowledgeGraph) -> Counter[str]:
-    """Number of relations of each entity; a relation to itself counts once."""
-    return Counter(end for relation in graph.relations for end in {relation.head_id, relation.tail_id})
-
-
-def size_of(graph: KnowledgeGraph) -> GraphSize:
-    return GraphSize(
-        documents=len(documents_of(graph)),
-        chunks=len(graph.chunks),
-        entities=len(graph.entities),
-        relations=len(graph.relations),
-        mentions=len(graph.mentions),
-    )
 
 
 def why_unanswered(error: object, timed_out: str, limit_s: float) -> str:

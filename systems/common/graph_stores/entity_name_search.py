@@ -3,13 +3,13 @@
 import json
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
 from systems.common.graph_stores.contract import EntityHit
-from systems.common.knowledge_graph import Entity
+from systems.common.knowledge_graph import KnowledgeGraph
 
 _LONGEST = 100
 """Characters; Lucene would cut a word of more than 255 in two."""
@@ -64,15 +64,15 @@ SELECT entity_id, name, kind, degree FROM entities WHERE entity_id IN (SELECT va
 """
 
 
-def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
-    """A new file with each entity and its degree; entities must be sorted by entity_id, which breaks ties."""
+def store_names(path: Path, graph: KnowledgeGraph) -> None:
+    """A new file with each entity and its degree, by entity_id, which breaks ties."""
     with closing(sqlite3.connect(path)) as file, file:
         file.execute(_TABLE)
         file.executemany(
             "INSERT INTO entities (words, entity_id, name, kind, degree) VALUES (?, ?, ?, ?, ?)",
             (
-                (" ".join(words(entity.name)), entity.entity_id, entity.name, entity.kind, degree)
-                for entity, degree in entities
+                (" ".join(words(one.name)), one.entity_id, one.name, one.kind, graph.degrees[one.entity_id])
+                for one in graph.entities
             ),
         )
         file.execute("INSERT INTO entities (entities) VALUES ('optimize')")

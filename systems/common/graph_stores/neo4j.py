@@ -13,15 +13,15 @@ from typing import Any
 from harness.core.errors import ServiceUnavailable, need
 from harness.core.records import Context
 from harness.protocols import Vectors
-from systems.common.cypher.graph_schema import ReadStatement
 from systems.common.graph_stores.contract import (
-    PASSAGE_COLUMNS,
+    EDGE,
+    PASSAGE,
     AskFailed,
     EntityHit,
-    GraphSize,
     GraphStore,
+    ReadStatement,
     in_thread,
-    size_of,
+    passage_of,
     too_late,
     why_unanswered,
 )
@@ -34,8 +34,7 @@ from systems.common.graph_stores.neo4j_server import (
     rows_of,
 )
 from systems.common.graph_stores.neo4j_space import Space, count, drop_space, load_space, space_to_write
-from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.vector_index import passage
+from systems.common.knowledge_graph import GraphSize, KnowledgeGraph
 
 _DESCRIPTION = "neo4j.json"
 _CANDIDATES = 1000
@@ -46,12 +45,10 @@ GRACE_S = 5.0
 """A server checks its time limits every two seconds, and not during planning or garbage collection."""
 CLOSE_WAIT_S = 15.0
 """How long `close` waits for running queries."""
-_PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
 _FIND = """
 CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
 RETURN node.entity_id, node.name, node.kind, score, node.degree ORDER BY score DESC, node.number LIMIT $limit
 """
-_EDGE = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
 _ENTITIES = """
 UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
 """
@@ -59,12 +56,12 @@ _NEAREST = f"""
 CALL db.index.vector.queryNodes($index, $n, $vector) YIELD node AS c, score
 WITH c, score ORDER BY score DESC, c.chunk_id
 WITH collect({{c: c, score: score}}) AS found
-RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {_PASSAGE.replace("c.", "hit.c.")}]]
+RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {PASSAGE.replace("c.", "hit.c.")}]]
 """
 _NEAREST_AMONG = f"""
 UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}})
 WITH c, vector.similarity.cosine(c.embedding, $vector) AS score ORDER BY score DESC, c.chunk_id LIMIT $k
-RETURN score, {_PASSAGE}
+RETURN score, {PASSAGE}
 """
 
 
@@ -75,14 +72,14 @@ class Neo4jStore(GraphStore):
     """
 
     _EDGES = (
-        f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGE}",
-        f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGE}",
+        f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {EDGE}",
+        f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {EDGE}",
     )
     _MENTIONS = """
     UNWIND $ids AS id MATCH (e:$Entity {entity_id: id})<-[:MENTIONS]-(c:$Chunk) RETURN e.entity_id, c.chunk_id
     """
     _PUBLISHERS = "MATCH (d:$Document) WHERE d.source <> '' RETURN DISTINCT d.source"
-    _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+    _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {PASSAGE}"
     _DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
     _PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 
@@ -104,8 +101,8 @@ class Neo4jStore(GraphStore):
         with connected(settings) as driver:
             space = space_to_write(driver, self._folder, own_build)
             load_space(driver, space, graph, vectors, self._calls.check)
-            rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
-        description = {"space": space.name, "build": build, "server": settings.uri, **asdict(size_of(graph))}
+            space.rows(driver, "CREATE (:$Index {build: $build})", write=True, build=build)
+        description = {"space": space.name, "build": build, "server": settings.uri, **asdict(graph.size)}
         unfinished = file.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(file)
@@ -203,7 +200,7 @@ class _Opened:
 
     def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
         with explained(self._settings):
-            return rows_of(self._driver, self.space.in_query(query), **parameters)
+            return self.space.rows(self._driver, query, **parameters)
 
     def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         from neo4j import exceptions
@@ -228,6 +225,5 @@ class _Opened:
 
 
 def _nearby(score: float, *row: Any) -> Context:
-    at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
     # Neo4j's score, for a search and for two vectors, is (1 + cosine) / 2.
-    return passage(at["text"], at, 2.0 * score - 1.0)
+    return passage_of(row, 2.0 * score - 1.0)

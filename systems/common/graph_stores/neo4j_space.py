@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.core.errors import ServiceUnavailable
 from harness.protocols import Vectors
-from systems.common.cypher.graph_schema import RELATES, StatementPiece
-from systems.common.graph_stores.contract import GraphSize, degrees, document_row, documents_of, size_of
+from systems.common.graph_stores.contract import (
+    RELATES,
+    StatementPiece,
+    document_row,
+)
 from systems.common.graph_stores.entity_name_search import words
 from systems.common.graph_stores.neo4j_server import rows_of
-from systems.common.knowledge_graph import KnowledgeGraph
+from systems.common.knowledge_graph import GraphSize, KnowledgeGraph
 from systems.common.vector_index import passage_metadata
 
 if TYPE_CHECKING:
@@ -80,11 +83,13 @@ class Space:
         labels: tuple[Noun, ...] = ("Document", "Chunk", "Entity")
         return ":" + "|".join(self.label(noun) for noun in labels if piece.value in {noun, ""})
 
-    def in_query(self, query: str) -> str:
-        """The query with `(c:$Chunk)` and similar labels of this space."""
+    def rows(
+        self, driver: "neo4j.Driver", query: str, *, write: bool = False, **parameters: Any
+    ) -> list[list[Any]]:
+        """The result of a query with `(c:$Chunk)` and similar labels of this space; see `rows_of`."""
         for noun in _NOUNS:
             query = query.replace(f":${noun}", f":{self.label(noun)}")
-        return query
+        return rows_of(driver, query, write=write, **parameters)
 
 
 def _machine() -> str:
@@ -102,9 +107,7 @@ def space_to_write(driver: "neo4j.Driver", folder: Path, own_build: str = "") ->
     """
     spaces = (Space.of(folder, number) for number in numbers_from(0))
     builds = "MATCH (i:$Index) RETURN i.build"
-    return next(
-        space for space in spaces if {row[0] for row in rows_of(driver, space.in_query(builds))} <= {own_build}
-    )
+    return next(space for space in spaces if {row[0] for row in space.rows(driver, builds)} <= {own_build})
 
 
 def drop_space(driver: "neo4j.Driver", space: Space) -> None:
@@ -115,7 +118,7 @@ def drop_space(driver: "neo4j.Driver", space: Space) -> None:
             rows_of(driver, f"DROP {kind} {_own_index_name(space, name)} IF EXISTS", write=True)
     for noun in _NOUNS:
         query = f"MATCH (n:${noun}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS"
-        rows_of(driver, space.in_query(query), write=True)
+        space.rows(driver, query, write=True)
 
 
 def _own_index_name(space: Space, name: str) -> str:
@@ -128,7 +131,7 @@ def create_keys(driver: "neo4j.Driver", space: Space) -> None:
     """Create the keys that loading uses to find nodes."""
     for noun, key in (("Document", "number"), ("Chunk", "chunk_id"), ("Entity", "entity_id")):
         query = f"CREATE CONSTRAINT {space.name}{noun}Key FOR (n:${noun}) REQUIRE n.{key} IS UNIQUE"
-        rows_of(driver, space.in_query(query), write=True)
+        space.rows(driver, query, write=True)
     for noun in ("Document", "Chunk", "Entity"):
         _await(driver, f"{space.name}{noun}Key")
 
@@ -139,12 +142,12 @@ def create_searches(driver: "neo4j.Driver", space: Space, dimension: int | None)
     names = f"""
         CREATE FULLTEXT INDEX {space.names} FOR (e:$Entity) ON EACH [e.words] OPTIONS {{ indexConfig: {{
             `fulltext.analyzer`: 'whitespace', `fulltext.eventually_consistent`: false }} }}"""
-    rows_of(driver, space.in_query(names), write=True)
+    space.rows(driver, names, write=True)
     if dimension is not None:
         vectors = f"""
             CREATE VECTOR INDEX {space.vectors} FOR (c:$Chunk) ON c.embedding OPTIONS {{ indexConfig: {{
                 `vector.dimensions`: {dimension:d}, `vector.similarity_function`: 'cosine', {_HNSW} }} }}"""
-        rows_of(driver, space.in_query(vectors), write=True)
+        space.rows(driver, vectors, write=True)
         _await(driver, space.vectors)
     _await(driver, space.names)
 
@@ -155,7 +158,7 @@ def _await(driver: "neo4j.Driver", index: str) -> None:
 
 def count(driver: "neo4j.Driver", space: Space) -> GraphSize:
     counted = [
-        rows_of(driver, space.in_query(f"MATCH {pattern} RETURN count(*)"))[0][0]
+        space.rows(driver, f"MATCH {pattern} RETURN count(*)")[0][0]
         for pattern in (
             "(:$Document)",
             "(:$Chunk)",
@@ -213,16 +216,16 @@ def load_space(
     for query, batches in _batches(graph, vectors):
         for rows in batches:
             check()
-            rows_of(driver, space.in_query(query), write=True, rows=rows)
+            space.rows(driver, query, write=True, rows=rows)
     create_searches(driver, space, vectors.shape[1] if graph.chunks else None)
-    found, expected = count(driver, space), size_of(graph)
+    found, expected = count(driver, space), graph.size
     # Only a concurrent build in the same space can cause this.
     if found != expected:
         raise RuntimeError(f"Neo4j has {found} in {space.name}, but {expected} was written")
 
 
 def _batches(graph: KnowledgeGraph, vectors: Vectors) -> Iterator[tuple[str, Iterator[list[Any]]]]:
-    yield _DOCUMENTS, _sliced([[place, *document_row(item)] for place, item in enumerate(documents_of(graph))])
+    yield _DOCUMENTS, _sliced([[place, *document_row(item)] for place, item in enumerate(graph.documents)])
     yield _CHUNKS, _chunk_batches(graph, vectors)
     yield _ENTITIES, _sliced(_entity_rows(graph))
     yield _MENTIONS, _sliced([[item.chunk_id, item.entity_id] for item in graph.mentions])
@@ -243,7 +246,7 @@ def _sliced(rows: list[Any]) -> Iterator[list[Any]]:
 
 
 def _entity_rows(graph: KnowledgeGraph) -> list[Any]:
-    degree = degrees(graph)
+    degree = graph.degrees
     return [
         [place, item.entity_id, item.name, item.kind, " ".join(words(item.name)), degree[item.entity_id]]
         for place, item in enumerate(graph.entities)
@@ -251,7 +254,7 @@ def _entity_rows(graph: KnowledgeGraph) -> list[Any]:
 
 
 def _chunk_batches(graph: KnowledgeGraph, vectors: Vectors) -> Iterator[list[list[Any]]]:
-    number = {document.doc_id: place for place, document in enumerate(documents_of(graph))}
+    number = {document.doc_id: place for place, document in enumerate(graph.documents)}
     rows: list[list[Any]] = []
     characters = 0
     for chunk, vector in zip(graph.chunks, vectors, strict=True):

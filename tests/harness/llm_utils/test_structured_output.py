@@ -9,11 +9,10 @@ from runtimes import Asked, Chat
 
 from harness.llm_utils.concurrency import Once, map_bounded
 from harness.llm_utils.query_classifier import (
-    REPLY_TOKENS,
     known_type,
     type_by_model,
     type_by_rules,
-    type_messages,
+    type_question,
 )
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json, parse_object
 from harness.protocols import Message
@@ -111,7 +110,8 @@ async def test_a_model_is_asked_once_for_one_of_the_three_types() -> None:
     model = replies('{"type": "temporal"}')
     assert await type_by_model(model, "What came first?") == "temporal"
     (asked,) = model.calls
-    assert (asked.messages, asked.max_tokens) == (type_messages("What came first?"), REPLY_TOKENS)
+    question = type_question("What came first?")
+    assert (asked.messages, asked.max_tokens) == (question.messages, question.max_tokens)
     assert asked.json_schema is not None
     assert asked.json_schema["properties"]["type"]["enum"] == ["inference", "comparison", "temporal"]
 

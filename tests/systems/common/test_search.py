@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from runtimes import BareRuntime
 
 from harness.core.records import Context, Document, Places, Span
 from harness.models.fake_model import bag_of_words
+from systems.common.answers import Found
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.knowledge_graph import KnowledgeGraph
-from systems.common.search import best_passages, fuse
+from systems.common.search import PassageSearch, TopKParams, fuse
 from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex
-from systems.naive.system import SPEC, AnswerParams
+from systems.naive.system import SPEC
 
 Build = Callable[..., WordIndex]
 
@@ -33,7 +35,7 @@ def build(tmp_path: Path) -> Iterator[Build]:
         documents = [Document(doc_id=f"d{n}", text=text) for n, text in enumerate(texts)]
         chunks = list(iter_chunks(documents, ChunkParams()))
         folder = tmp_path / f"words-{len(made)}"
-        WordIndex.create(folder, chunks, [chunk.text for chunk in chunks]).close()
+        WordIndex.create(folder, chunks, [chunk.text for chunk in chunks])
         made.append(WordIndex.open(folder))
         return made[-1]
 
@@ -43,7 +45,7 @@ def build(tmp_path: Path) -> Iterator[Build]:
 
 
 def found(index: WordIndex, text: str, k: int = 10) -> list[str]:
-    return [context.doc_ids[0] for context in index.search_here(text, k)]
+    return [context.doc_ids[0] for context in index.search(text, k)]
 
 
 def test_a_rare_word_counts_for_more_than_a_common_one(build: Build) -> None:
@@ -154,7 +156,7 @@ def triplet(edge: Edge) -> StoredTriplet:
 def index(tmp_path: Path) -> Iterator[StatementIndex]:
     stated = sentences_of_triplets(kept())
     vectors = np.array([bag_of_words(text) for text in stated.texts], dtype=np.float32)
-    StatementIndex.create(tmp_path / "statements", stated, vectors).close()
+    StatementIndex.create(tmp_path / "statements", stated, vectors)
     opened = StatementIndex.open(tmp_path / "statements")
     yield opened
     opened.close()
@@ -162,7 +164,8 @@ def index(tmp_path: Path) -> Iterator[StatementIndex]:
 
 def ranked(index: StatementIndex, question: str, *edges: Edge, k: int = 9) -> list[tuple[str, str]]:
     vector = np.array(bag_of_words(question), dtype=np.float32)
-    return [(each.triplet.relation, each.sentence.text) for each in index.rank(vector, map(triplet, edges), k)]
+    found = index.rank(vector, map(triplet, edges), k)
+    return [(each.triplet.relation, each.sentence.text) for each in found if each.sentence]
 
 
 def test_the_sentences_nearest_to_the_question_come_first_each_once(index: StatementIndex) -> None:
@@ -180,7 +183,8 @@ def test_a_sentence_stands_with_the_first_of_its_triplets(index: StatementIndex)
 
 def test_a_graph_without_a_triplet_is_an_index_that_finds_nothing(tmp_path: Path) -> None:
     stated = sentences_of_triplets(graph(chunks_of([Document(doc_id="d", text="Nothing.")])))
-    empty = StatementIndex.create(tmp_path / "empty", stated, np.zeros((0, 0), dtype=np.float32))
+    StatementIndex.create(tmp_path / "empty", stated, np.zeros((0, 0), dtype=np.float32))
+    empty = StatementIndex.open(tmp_path / "empty")
     assert ranked(empty, "x", *EDGES) == []
     empty.close()
 
@@ -204,11 +208,15 @@ def runtime(tmp_path: Path) -> BareRuntime:
     return BareRuntime(tmp_path, reranker=ByLength())
 
 
+async def reranked(runtime: BareRuntime, found: list[Context], k: int, **params: Any) -> Found:
+    return await PassageSearch(runtime, TopKParams(**params), None, None).best("q", found, k)
+
+
 async def test_the_best_come_first_with_the_reranker_s_score_and_ties_as_they_were(
     runtime: BareRuntime,
 ) -> None:
     found = [passage(name) for name in ("ccc", "bb", "a", "dd")]
-    best = await best_passages(runtime, AnswerParams(rerank="x"), "q", found, 3)
+    best = await reranked(runtime, found, 3, rerank="x")
     assert [(context.text, context.score) for context in best.contexts] == [
         ("a", -1.0),
         ("bb", -2.0),
@@ -219,8 +227,8 @@ async def test_the_best_come_first_with_the_reranker_s_score_and_ties_as_they_we
 
 async def test_without_one_the_search_s_order_stands(runtime: BareRuntime) -> None:
     found = [passage(name) for name in ("ccc", "bb", "a")]
-    assert (await best_passages(runtime, AnswerParams(), "q", found, 2)).contexts == found[:2]
-    assert (await best_passages(runtime, AnswerParams(rerank="x"), "q", [], 2)).contexts == []
+    assert (await reranked(runtime, found, 2)).contexts == tuple(found[:2])
+    assert (await reranked(runtime, [], 2, rerank="x")).contexts == ()
     assert runtime.stages == []
 
 
@@ -238,6 +246,6 @@ async def test_it_reads_fetch_k_passages_with_headings_and_top_k_are_handed_over
 
 async def test_what_it_does_not_read_stands_behind_in_the_ranking_that_is_kept(runtime: BareRuntime) -> None:
     found = [passage(name) for name in ("ccc", "bb", "a", "d")]
-    best = await best_passages(runtime, AnswerParams(rerank="x", fetch_k=2), "q", found, 1)
+    best = await reranked(runtime, found, 1, rerank="x", fetch_k=2)
     assert [context.text for context in best.contexts] == ["bb"]
     assert best.ranking == Places.of(one.span for one in (found[1], found[0], found[2], found[3]) if one.span)

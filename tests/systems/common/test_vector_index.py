@@ -31,7 +31,7 @@ def chunk(number: int, source: Document | None = None) -> Chunk:
 
 
 def search(index: PassageIndex, vector: Vectors, k: int) -> list[Context]:
-    return asyncio.run(index.search(vector, k))
+    return asyncio.run(index.nearest_chunks(vector, k))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def vectors() -> Vectors:
 def stored(tmp_path_factory: pytest.TempPathFactory, vectors: Vectors) -> Path:
     """2,000 random vectors, built and closed."""
     folder = tmp_path_factory.mktemp("stored")
-    PassageIndex.create(folder, [chunk(number) for number in range(N)], vectors).close()
+    PassageIndex.create(folder, [chunk(number) for number in range(N)], vectors)
     return folder
 
 
@@ -61,7 +61,8 @@ def build(tmp_path: Path) -> Iterator[Build]:
     def create(chunks: Sequence[Chunk], rows: Vectors) -> PassageIndex:
         folder = tmp_path / f"index{len(built)}"
         folder.mkdir()
-        built.append(PassageIndex.create(folder, chunks, rows))
+        PassageIndex.create(folder, chunks, rows)
+        built.append(PassageIndex.open(folder))
         return built[-1]
 
     yield create

@@ -15,9 +15,9 @@ from harbour_corpus import CORPUS, NAME, QUERY, STATEMENT, TEXTS
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.records import Document
-from systems.common.prompts import reports as prompts
 from systems.community import library
 from systems.community.params import AnswerParams, IndexParams
+from systems.community.reports import REPORT_SCHEMA
 from systems.community.system import SPEC, CommunitySystem
 
 ENTITIES = sorted({name for text in TEXTS.values() for name in re.findall(NAME, text) if " " in name})
@@ -111,7 +111,7 @@ def graph_of(runtime: BareRuntime) -> Any:
 
 
 def reports_asked(chat: Chat) -> list[Asked]:
-    return [call for call in chat.calls if call.json_schema == prompts.REPORT_SCHEMA]
+    return [call for call in chat.calls if call.json_schema == REPORT_SCHEMA]
 
 
 async def main(folder: Path) -> None:

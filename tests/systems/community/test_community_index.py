@@ -10,9 +10,9 @@ from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Document
-from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
 from systems.common.wrapped_libraries import SEPARATOR
+from systems.community.reports import REPORT_MAX_TOKENS, report_messages
 from tests.systems.community import scripted
 from tests.systems.community.scripted import (
     ENTITIES,
@@ -48,10 +48,10 @@ async def test_an_index_holds_what_it_counts_and_reports_on_its_own_prompt(bare:
     assert edge["description"] == "Tidewright Power built Gull Sound (The Harbour Post)"
     for call in reports_asked(chat):
         material = call.messages[1].content.split("Tables:\n\n")[1].split("\n\nWrite a report")[0]
-        assert call.messages == prompts.report_messages(material)
+        assert call.messages == report_messages(material)
         assert material.startswith("-----Reports-----\n```csv")
         assert material.endswith("```")
-        assert call.max_tokens == prompts.REPORT_MAX_TOKENS
+        assert call.max_tokens == REPORT_MAX_TOKENS
         assert "analyst" not in call.text
 
 
@@ -103,7 +103,7 @@ async def test_the_tables_of_a_report_keep_to_their_budget(bare: BareRuntime, ch
     ]
     text = " ".join(f"{a} supplied {b}." for a in names for b in names if a != b)
     await build(bare, [Document(doc_id="d", text=text)], report_tokens=200, chunk_size=400)
-    frame = count_tokens(prompts.report_messages("")[1].content)
+    frame = count_tokens(report_messages("")[1].content)
     sizes = [count_tokens(call.messages[1].content) - frame for call in reports_asked(chat)]
     assert 100 < max(sizes) <= 201
 

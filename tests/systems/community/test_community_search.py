@@ -7,8 +7,8 @@ from harness.core.records import Context, Document, Query
 from harness.llm_utils.answer_contract import ABSTENTION, answer_messages
 from harness.llm_utils.structured_output import Unreadable
 from harness.models.fake_model import bag_of_words
-from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
+from systems.community.global_search import map_messages, map_schema
 from tests.systems.community.scripted import Failing, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.
@@ -37,8 +37,8 @@ async def test_global_search_maps_reports_and_answers_from_the_points(runtime: B
     reports = sorted(stored(runtime, "kv_store_community_reports").values(), key=lambda one: -one["occurrence"])
     (mapped,) = maps(chat)
     told = [f"Sources: The Harbour Post\n{one['report_string'].strip()}" for one in reports]
-    assert mapped.messages == prompts.map_messages(QUERY.text, told)
-    assert mapped.json_schema == prompts.map_schema(len(reports))
+    assert mapped.messages == map_messages(QUERY.text, told)
+    assert mapped.json_schema == map_schema(len(reports))
     assert prediction.answer == "Ingrid Solvane"
     assert chat.prompts[-1] == answer_messages(QUERY.text, prediction.contexts, "short")
     best = prediction.contexts[0]
@@ -62,7 +62,7 @@ async def test_small_budgets_make_more_map_calls_and_fewer_points(bare: BareRunt
     (await opened(bare, max_reports=1)).close()
     chat.calls.clear()
     await (await opened(bare, max_reports=1)).answer(QUERY)
-    assert maps(chat)[0].json_schema == prompts.map_schema(1)
+    assert maps(chat)[0].json_schema == map_schema(1)
 
 
 async def test_only_communities_down_to_the_level_are_asked(bare: BareRuntime, chat: Chat) -> None:

@@ -10,11 +10,17 @@ from harness.core.records import Context, Document, Triplet
 from harness.extraction.types import FoundEntity, TextGraph
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
 from systems.common.knowledge_graph import assemble
-from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
-from systems.community.global_search import in_batches
+from systems.community.global_search import in_batches, map_schema
 from systems.community.params import AnswerParams, IndexParams
-from systems.community.reports import bounded_number, read_report, report_by_rules
+from systems.community.reports import (
+    MAX_HEADLINE,
+    MAX_SUMMARY,
+    REPORT_SCHEMA,
+    bounded_number,
+    read_report,
+    report_by_rules,
+)
 from systems.community.stored_index import Report, ReportedRelation
 from systems.community.system import SPEC
 from systems.community.text_units import TextUnits, within
@@ -34,10 +40,10 @@ def test_what_exceeds_the_schema_is_cut_and_what_fails_it_left_out() -> None:
         {"title": 3, "summary": "long " * 500, "rating": 99, "findings": ["no", None, *[finding] * 9], "more": 1}
     )
     assert report["title"] == "Community"
-    assert len(report["summary"]) <= prompts.MAX_SUMMARY
+    assert len(report["summary"]) <= MAX_SUMMARY
     assert report["rating"] == 10
     assert len(report["findings"]) == 3
-    assert len(report["findings"][0]["summary"]) == prompts.MAX_HEADLINE
+    assert len(report["findings"][0]["summary"]) == MAX_HEADLINE
     assert report.keys() == WHOLE.keys()
 
 
@@ -142,8 +148,8 @@ def test_every_list_and_string_of_a_schema_is_bounded() -> None:
         else:
             assert "maxLength" in schema or "maximum" in schema
 
-    check(prompts.REPORT_SCHEMA)
-    check(prompts.map_schema(7))
+    check(REPORT_SCHEMA)
+    check(map_schema(7))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from runtimes import Asked, BareRuntime, Chat, Embedder
 from harness.core.records import Document, IndexStats, Prediction
 from harness.protocols import EMBEDS, GENERATES, Roles
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.contextual.system import SPEC, AnswerParams, IndexParams, excerpt, heading_contexts
+from systems.common.search import TopKParams
+from systems.contextual.system import SPEC, IndexParams, excerpt, heading_contexts
 
 MANUAL = """Opening words, before any heading, about pumps in general.
 
@@ -99,5 +100,5 @@ def test_of_a_long_document_the_part_around_the_chunk_is_shown(start: int, expec
 
 def test_only_contexts_by_a_model_need_one_for_the_index() -> None:
     both = EMBEDS | GENERATES
-    assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(EMBEDS, both)
-    assert SPEC.roles(IndexParams(context="model"), AnswerParams()) == Roles(both, both)
+    assert SPEC.roles(IndexParams(), TopKParams()) == Roles(EMBEDS, both)
+    assert SPEC.roles(IndexParams(context="model"), TopKParams()) == Roles(both, both)

@@ -13,9 +13,9 @@ from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
-from systems.common.prompts.agent import decision_in
 from systems.cypher_agent.graph_query import never_true
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
+from systems.cypher_agent.react import decision_in
 from systems.cypher_agent.schema_file import read_schema
 from systems.cypher_agent.system import SPEC
 

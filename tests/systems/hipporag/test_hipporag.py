@@ -14,7 +14,7 @@ from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import ConfigError
 from harness.core.records import Prediction
-from systems.common.graph_search.entity_graph import EntityGraph, synonyms
+from systems.hipporag.entity_graph import EntityGraph, synonyms
 from systems.hipporag.system import SPEC
 
 

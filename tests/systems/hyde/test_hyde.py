@@ -1,34 +1,18 @@
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from asking import asked, indexed
-from runtimes import BareRuntime, Chat
+from runtimes import BareRuntime, Chat, Embedder
 
 from harness.core.records import Document, Prediction
 from harness.llm_utils.answer_contract import answer_messages
-from harness.protocols import Vectors
 from systems.hyde.system import SPEC
 from systems.naive import system as naive
 
 QUESTION = "Who swims?"
 VECTORS = {QUESTION: (1, 0), "An otter swims.": (0, 1), "asks": (1, 0), "otter": (0, 1), "both": (0.6, 0.8)}
 CORPUS = [Document(doc_id=text, text=text) for text in ("asks", "otter", "both")]
-
-
-class Embedder:
-    """A vector for each text, as VECTORS says."""
-
-    def __init__(self, vectors: Mapping[str, tuple[float, float]] = VECTORS) -> None:
-        self._vectors = vectors
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return np.array([self._vectors[text] for text in texts], dtype=np.float32)
-
-    async def embed_query(self, text: str) -> Vectors:
-        return np.array(self._vectors[text], dtype=np.float32)
 
 
 def writing(*passages: str) -> Chat:
@@ -40,12 +24,12 @@ def writing(*passages: str) -> Chat:
 @pytest.fixture
 async def stored(tmp_path: Path) -> Path:
     """The corpus as naive stores it."""
-    await indexed(naive.SPEC, BareRuntime(tmp_path, embedder=Embedder()), CORPUS)
+    await indexed(naive.SPEC, BareRuntime(tmp_path, embedder=Embedder(VECTORS.__getitem__)), CORPUS)
     return tmp_path
 
 
 async def answered(stored: Path, chat: Chat | None, **answer: Any) -> Prediction:
-    return await asked(SPEC, BareRuntime(stored, chat, Embedder()), QUESTION, **answer)
+    return await asked(SPEC, BareRuntime(stored, chat, Embedder(VECTORS.__getitem__)), QUESTION, **answer)
 
 
 async def test_the_mean_of_the_question_and_the_hypothetical_passage_is_searched(stored: Path) -> None:
@@ -70,7 +54,9 @@ async def test_the_answer_is_from_real_passages_and_the_trace_has_the_hypothetic
 
 
 async def test_without_a_generator_or_a_reply_the_question_is_searched_as_naive_does(stored: Path) -> None:
-    expected = (await asked(naive.SPEC, BareRuntime(stored, None, Embedder()), QUESTION)).contexts
+    expected = (
+        await asked(naive.SPEC, BareRuntime(stored, None, Embedder(VECTORS.__getitem__)), QUESTION)
+    ).contexts
     for chat in (None, writing(" \n")):
         prediction = await answered(stored, chat)
         assert prediction.contexts == expected

@@ -15,7 +15,7 @@ from harness.evaluators.triplet_extraction import content_of_contexts
 from harness.models.metering import Meter, metered
 from harness.runner.executing.system_runtime import WorkerRuntime
 from systems.common.graph_index import GraphIndexParams
-from systems.common.graph_search.params import GraphSearchParams
+from systems.common.graph_retrieval import GraphSearchParams
 from systems.kg.system import SPEC, KgSystem
 
 SOLVANE = "(Ingrid Solvane)-[RUNS]->(Tidewright Power)"

@@ -11,7 +11,8 @@ from harness.llm_utils.answer_contract import answer_messages
 from harness.models.fake_model import bag_of_words
 from systems.common.chunking import iter_chunks
 from systems.common.passages import PassageParams
-from systems.naive.system import SPEC, AnswerParams
+from systems.common.search import TopKParams
+from systems.naive.system import SPEC
 
 CORPUS = [
     Document(
@@ -88,6 +89,6 @@ async def test_both_lists_are_fused(runtime: BareRuntime) -> None:
 
 def test_a_search_for_vectors_that_the_index_does_not_keep_is_refused() -> None:
     assert SPEC.preflight is not None
-    SPEC.preflight(PassageParams(vectors=False), AnswerParams(search="bm25"))
+    SPEC.preflight(PassageParams(vectors=False), TopKParams(search="bm25"))
     with pytest.raises(ConfigError, match=r"index\.vectors=false .*answer\.search=bm25"):
-        SPEC.preflight(PassageParams(vectors=False), AnswerParams(search="hybrid"))
+        SPEC.preflight(PassageParams(vectors=False), TopKParams(search="hybrid"))

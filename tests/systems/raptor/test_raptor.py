@@ -5,13 +5,11 @@ from typing import Any
 import asking
 import numpy as np
 import pytest
-from runtimes import BareRuntime, Chat
+from runtimes import BareRuntime, Chat, Embedder
 
 from harness.core.errors import ConfigError
 from harness.core.records import Document, IndexStats, Prediction
-from harness.protocols import Vectors
-from systems.common.summaries import frequent_sentences
-from systems.common.summary_tree import SoftClusters
+from systems.raptor.summary_tree import SoftClusters, frequent_sentences
 from systems.raptor.system import SPEC, AnswerParams, IndexParams
 
 CORPUS = [
@@ -21,26 +19,20 @@ CORPUS = [
 ]
 
 
-class Embedder:
+def near(text: str) -> tuple[float, float]:
     """Otters lie near (1, 0), herons near (0, 1), each chapter a little further away."""
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return np.array([await self.embed_query(text) for text in texts], dtype=np.float32)
-
-    async def embed_query(self, text: str) -> Vectors:
-        angle = 0.01 * sum(int(word) for word in text.split() if word.isdigit())
-        pair = (np.cos(angle), np.sin(angle)) if "otter" in text else (np.sin(angle), np.cos(angle))
-        return np.array(pair, dtype=np.float32)
+    angle = 0.01 * sum(int(word) for word in text.split() if word.isdigit())
+    return (np.cos(angle), np.sin(angle)) if "otter" in text else (np.sin(angle), np.cos(angle))
 
 
 async def indexed(
     folder: Path, chat: Chat | None = None, corpus: Sequence[Document] = CORPUS, **index: Any
 ) -> IndexStats:
-    return await asking.indexed(SPEC, BareRuntime(folder, chat, Embedder()), corpus, index)
+    return await asking.indexed(SPEC, BareRuntime(folder, chat, Embedder(near)), corpus, index)
 
 
 async def answered(folder: Path, **answer: Any) -> Prediction:
-    runtime = BareRuntime(folder, None, Embedder())
+    runtime = BareRuntime(folder, None, Embedder(near))
     return await asking.asked(SPEC, runtime, "Where do otters of chapter 0 live?", **answer)
 
 

@@ -10,14 +10,14 @@ from runtimes import BareRuntime, Chat, Embedder
 from harness.core.records import Context, Prediction
 from harness.datasets import demo
 from harness.protocols import Roles
-from systems.common.prompts.sub_questions import (
+from systems.naive import system as naive
+from systems.recursive.system import (
     LONGEST_QUESTION,
+    SPEC,
     read_questions,
     reply_schema,
     sub_question_messages,
 )
-from systems.naive import system as naive
-from systems.recursive.system import SPEC
 
 INDEX = {"chunk_size": 300, "chunk_overlap": 30}
 QUESTION = "Which company supplied the equipment at Hallin Junction?"

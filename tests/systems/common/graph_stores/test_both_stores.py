@@ -10,9 +10,9 @@ from hostile_cypher import AT_THE_BOUND, HEAVY
 from harness.core.records import Document, Span
 from harness.protocols import Vectors
 from systems.common.chunking import Chunk
-from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed, EntityHit, GraphStore, Sources
 from systems.common.headings import document_heading
+from systems.cypher_agent.statement_check import read_statement
 
 from .conftest import ALIKE, PEOPLE, Stored
 

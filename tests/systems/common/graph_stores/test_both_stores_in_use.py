@@ -12,8 +12,8 @@ from graph_samples import EDGES, directions, expected, graph, random_graph, text
 
 from harness.core.errors import MissingDependency
 from systems.common.graph_index import StoreKind, open_store
-from systems.common.graph_stores.contract import GraphSize, GraphStore
-from systems.common.knowledge_graph import Entity, KnowledgeGraph, Mention
+from systems.common.graph_stores.contract import GraphStore
+from systems.common.knowledge_graph import Entity, GraphSize, KnowledgeGraph, Mention
 
 from .conftest import NewStore
 

@@ -16,12 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from systems.common.chunking import Chunk
-from systems.common.cypher import graph_schema
-from systems.common.cypher.graph_schema import ReadStatement
-from systems.common.cypher.statement_check import read_statement
-from systems.common.graph_stores.contract import AskFailed, Calls
+from systems.common.graph_stores.contract import AskFailed, Calls, ReadStatement
 from systems.common.graph_stores.entity_name_search import query_words, words
 from systems.common.graph_stores.ladybug import LadybugStore
+from systems.cypher_agent import graph_schema
+from systems.cypher_agent.statement_check import read_statement
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
 

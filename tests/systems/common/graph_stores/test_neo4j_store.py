@@ -16,12 +16,12 @@ from killing import suspended
 from neo4j_server import Neo4jServer, call_script, neo4j_home, unset
 
 from harness.core.errors import ServiceUnavailable
-from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores import neo4j, neo4j_space
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.neo4j import Neo4jStore
 from systems.common.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
 from systems.common.graph_stores.neo4j_space import Space, create_searches
+from systems.cypher_agent.statement_check import read_statement
 
 pytestmark = pytest.mark.slow
 New = Callable[[str], Neo4jStore]

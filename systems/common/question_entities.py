@@ -7,11 +7,10 @@ from typing import Any
 
 from harness.core.scripts import bm25_terms
 from harness.extraction.entity_names import entity_id
-from harness.llm_utils.structured_output import Question, ask_json
-from harness.protocols import ChatModel, Runtime
+from harness.llm_utils.structured_output import Question, ask_json, list_of, object_of, string_of
+from harness.protocols import Message, Runtime
 from systems.common.graph_stores.contract import EntityHit, GraphStore
 from systems.common.graph_stores.entity_name_search import words
-from systems.common.prompts.names import MAX_NAME, MAX_NAMES, MAX_TOKENS, NAMES_SCHEMA, names_messages
 
 _QUOTED = re.compile(
     r"[\"\u201c\u2018]([^\"\u201c\u201d\u2018\u2019]{2,80})[\"\u201d\u2019]|(?<!\w)'([^']{2,80})'(?!\w)"
@@ -53,24 +52,33 @@ def keyword_query(question: str) -> str:
     return " ".join([*names, *dict.fromkeys(term for term in terms if term not in known)]) or question
 
 
+MAX_NAMES = 10
+MAX_NAME = 80
+"""Maximum characters."""
+_NAMES_TASK = (
+    "List the names in the question: people, organisations, places, products, events, works and dates, "
+    'as the question writes them. Reply with JSON only: {"names": ["..."]}'
+)
+
+
+def names_question(question: str) -> Question[list[str]]:
+    messages = [
+        Message("system", _NAMES_TASK),
+        Message("user", f"Question: {question}\n\n{_NAMES_TASK}"),
+    ]
+    schema = object_of({"names": list_of(string_of(MAX_NAME), MAX_NAMES)})
+    return Question(messages, schema, _read_names, max_tokens=300)
+
+
 async def question_names(runtime: Runtime, names_by: str, question: str) -> list[str]:
     """The names in `question`: with `names_by=model` those that the generator lists, otherwise `names_in`."""
     if names_by != "model" or runtime.chat is None:
         return names_in(question)
     with runtime.stage("names"):
-        return await ask_for_names(runtime.chat, question)
+        return (await ask_json(runtime.chat, names_question(question))).value
 
 
-async def ask_for_names(chat: ChatModel, question: str) -> list[str]:
-    """At most `MAX_NAMES` names listed by the model; one call, and a second if the reply is not a list.
-
-    Then raises `Unreadable`; also the errors of the model's client.
-    """
-    asked = Question(names_messages(question), NAMES_SCHEMA, _read, MAX_TOKENS)
-    return (await ask_json(chat, asked)).value
-
-
-def _read(reply: Mapping[str, Any]) -> list[str]:
+def _read_names(reply: Mapping[str, Any]) -> list[str]:
     listed = reply.get("names")
     if not isinstance(listed, list):
         raise ValueError("no list of names")

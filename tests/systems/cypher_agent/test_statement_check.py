@@ -15,9 +15,9 @@ from hostile_cypher import (
     WRITES,
 )
 
-from systems.common.cypher.graph_schema import ReadStatement, StatementPiece
-from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.prompts.cypher import statement_in
+from systems.common.graph_stores.contract import ReadStatement, StatementPiece
+from systems.cypher_agent.graph_query import statement_in
+from systems.cypher_agent.statement_check import Refused, read_statement
 
 
 def spelled(piece: StatementPiece) -> str:
@@ -54,11 +54,6 @@ def test_a_harmful_statement_is_refused_in_any_disguise(disguise: str) -> None:
         for text in (statement, statement.lower()):
             with pytest.raises(Refused):
                 read_statement(disguise.format(text), 20)
-
-
-@pytest.mark.parametrize("statement", (*AT_THE_BOUND, *HEAVY))
-def test_what_a_database_can_plan_is_allowed(statement: str) -> None:
-    assert text_of(read_statement(statement, 20))
 
 
 def test_a_node_that_a_pattern_names_again_is_no_other_node() -> None:
@@ -104,6 +99,9 @@ def test_no_statement_gives_more_rows_than_it_may(asked: str, rows: int) -> None
 @pytest.mark.parametrize(
     "statement",
     [
+        *AT_THE_BOUND,
+        *HEAVY,
+        *HARMLESS,
         "MATCH (e:Entity)<-[m:MENTIONS]-(c) WITH e, count(m) AS n, collect(DISTINCT c.chunk_id) AS ids "
         "WHERE n >= 2 RETURN e.name, n, ids ORDER BY n DESC, e.name",
         "MATCH (a)--(b) WHERE a.name = 'x' RETURN b.chunk_id SKIP 3",
@@ -112,12 +110,9 @@ def test_no_statement_gives_more_rows_than_it_may(asked: str, rows: int) -> None
         "MATCH (a:Entity)-[r:RELATES {relation: 'OWNS'}]->(b) RETURN a.name, b.name, r.chunk_ids",
     ],
 )
-def test_what_asks_about_the_graph_is_allowed(statement: str) -> None:
-    assert text_of(read_statement(statement, 20))
-
-
-@pytest.mark.parametrize("statement", HARMLESS)
-def test_what_only_looks_harmful_is_allowed(statement: str) -> None:
+def test_what_asks_about_the_graph_is_allowed_though_it_looks_harmful_or_is_as_large_as_may_be(
+    statement: str,
+) -> None:
     assert text_of(read_statement(statement, 20))
 
 

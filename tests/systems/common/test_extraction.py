@@ -11,11 +11,10 @@ from harness.core.errors import ModelUnavailable
 from harness.core.records import Document, Span, Triplet
 from harness.extraction.entity_names import entity_id
 from harness.extraction.types import FoundEntity, TextGraph
+from systems.common import extraction
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.common.extraction.bounded import BoundedExtractor
-from systems.common.extraction.extractor import Focus
+from systems.common.extraction import EVERYTHING, MAX_TRIPLETS, Focus
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, assemble
-from systems.common.prompts.triplets import MAX_TRIPLETS
 
 SOLVANE = Triplet("Ingrid Solvane", "runs", "Tidewright Power")
 
@@ -32,8 +31,8 @@ def reply(*triplets: Triplet) -> str:
     return json.dumps({"triplets": [triplet._asdict() for triplet in triplets]})
 
 
-async def extract(chat: Chat, *texts: str) -> list[TextGraph]:
-    return await BoundedExtractor(chat, lambda _done, _total: None).extract(chunks(*texts))
+async def extract(chat: Chat, *texts: str, focus: Focus = EVERYTHING) -> list[TextGraph]:
+    return await extraction.extract("bounded", chunks(*texts), chat, lambda _done, _total: None, focus)
 
 
 async def test_each_chunk_is_one_call_that_shows_its_heading_and_text_between_the_instruction() -> None:
@@ -56,7 +55,7 @@ async def test_a_focus_names_kinds_and_relations_and_reads_dates() -> None:
     listed = [{**SOLVANE._asdict(), "date": "May 2023"}, {**other._asdict(), "date": "today"}]
     chat = Chat(lambda _: json.dumps({"triplets": listed}))
     focus = Focus(("person", "company"), ("runs", "built"), dates=True)
-    (found,) = await BoundedExtractor(chat, lambda *_: None, focus).extract(chunks("Text."))
+    (found,) = await extract(chat, "Text.", focus=focus)
     assert found == TextGraph(triplets=(SOLVANE,), dates=((SOLVANE, "May 2023"),))
     (asked,) = chat.calls
     assert all(word in asked.text for word in ("person, company", "runs, built", '"date"'))

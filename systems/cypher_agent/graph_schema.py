@@ -1,11 +1,13 @@
-"""The names that a statement may use in a graph, and how the graph is described to a model."""
+"""What a statement may use: the names in a graph, which a model is told, and a part of openCypher's grammar."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from systems.common.graph_stores.contract import RELATES
 
 SourceKind = Literal["doc_id", "chunk_id"]
-RELATES = "RELATES"
 
 
 @dataclass(frozen=True)
@@ -90,53 +92,39 @@ DEEPEST = 8
 """Nested brackets, which a parser handles recursively."""
 
 
-PieceKind = Literal["as_is", "label", "any_node", "type", "edge", "property", "text"]
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\S+", text))
 
 
-@dataclass(frozen=True)
-class StatementPiece:
-    """One part. `as_is`: a checked keyword, name, number or sign; `text`: a string, which becomes a parameter;
-    `any_node`: the position of a missing node label; `edge`: the end of an edge, after its type and properties.
-    """
-
-    kind: PieceKind
-    value: str
-    of: str = ""
-    """The variable of the edge that ends there."""
-
-
-@dataclass(frozen=True)
-class Column:
-    name: str
-    """Its displayed name."""
-    source: str
-    """The kind of ids that it contains (`GraphSchema.sources`); empty: none."""
-
-
-Spelling = Callable[[StatementPiece], str]
-"""How a database writes a label, a node without one, or a type of relationship."""
-
-
-@dataclass(frozen=True)
-class ReadStatement:
-    """A query that cannot write, read a file or send a request, and returns at most `rows` rows."""
-
-    pieces: tuple[StatementPiece, ...]
-    columns: tuple[Column, ...]
-    rows: int
-
-    def spelled(self, spell: Spelling) -> tuple[str, Mapping[str, Any]]:
-        """The text for a database, and its parameters. It contains only checked parts of the original."""
-        parameters: dict[str, Any] = {}
-        parts = []
-        for piece in self.pieces:
-            if piece.kind == "text":
-                name = f"text{len(parameters)}"
-                parameters[name] = piece.value
-                parts.append(f"${name}")
-            elif piece.kind == "property":
-                parts.append(f"`{piece.value}`")
-            else:
-                parts.append(piece.value if piece.kind == "as_is" else spell(piece))
-        # Ladybug's grammar does not allow a space between DESC and a comma.
-        return f"{' '.join(parts).replace(' ,', ',')} LIMIT {self.rows}", parameters
+WALKED = _words("""
+script query regularQuery singleQuery singlePartQ multiPartQ readingStatement matchSt withSt projectionBody where
+orderSt orderItem patternWhere pattern patternElem patternElemChain properties mapLit
+expression xorExpression andExpression notExpression comparisonExpression comparisonSigns
+addSubExpression multDivExpression powerExpression unaryAddSubExpression atomicExpression
+listExpression stringExpression stringExpPrefix nullExpression parenthesizedExpression
+propertyOrLabelExpression atom expressionChain literal boolLit numLit listLit caseExpression
+""")
+"""Rules whose parts are all checked further down. All others have a method of the reader or are rejected."""
+SAID = {
+    "unionSt": "UNION",
+    "unwindSt": "UNWIND",
+    "queryCallSt": "CALL",
+    "standaloneCall": "CALL",
+    "updatingStatement": "a clause that writes",
+    "parameter": "a parameter",
+    "patternComprehension": "a pattern in an expression",
+    "relationshipsChainPattern": "a pattern in an expression",
+    "subqueryExist": "EXISTS { ... }",
+    "rangeLit": "a path of any length (write each hop)",
+}
+"""Names of rules in error messages."""
+STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
+SIGNS = _words("( ) [ ] { } , . : < > + - * / % = <> <= >=")
+WORDS = _words("""
+MATCH OPTIONAL WHERE RETURN WITH DISTINCT AS ORDER BY ASC ASCENDING DESC DESCENDING AND OR NOT
+IN STARTS ENDS CONTAINS IS NULL TRUE FALSE CASE WHEN THEN ELSE END
+""")
+"""Without XOR: Neo4j's planning cost doubles with each XOR of a chain."""

@@ -1,7 +1,7 @@
 import inspect
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,10 +10,9 @@ from runtimes import Asked, Chat
 from harness.core.errors import HarnessError, MissingDependency, ModelUnavailable
 from harness.core.records import Document, Span, Triplet
 from harness.extraction.types import FoundEntity, TextGraph
-from harness.protocols import ChatModel
+from systems.common import extraction
 from systems.common.chunking import Chunk
-from systems.common.extraction.extractor import Focus
-from systems.common.extraction.langchain import LangChainExtractor, check_langchain
+from systems.common.extraction import EVERYTHING, Focus, check_langchain
 
 TEXT = "Tim Cook runs {Apple}."
 GRAPH = json.dumps(
@@ -41,15 +40,15 @@ def chunk(text: str = TEXT, title: str = "News") -> Chunk:
     return Chunk("000000-00000", text, Span(doc_id="d", start=0, end=len(text)), document)
 
 
-def extractor(chat: ChatModel, progress: Callable[[int, int], None] = lambda *_: None, **options: Any) -> Any:
-    return LangChainExtractor(chat, progress=progress, **options)
+async def extract_all(chat: Chat, *chunks: Chunk, focus: Focus = EVERYTHING) -> list[TextGraph]:
+    return await extraction.extract("langchain", chunks, chat, lambda *_: None, focus)
 
 
 async def extract(*replies: str) -> tuple[TextGraph, Chat]:
     """What one chunk gives if the model answers these, in turn."""
     left = iter(replies)
     chat = Chat(lambda _: next(left))
-    return (await extractor(chat).extract([chunk()]))[0], chat
+    return (await extract_all(chat, chunk()))[0], chat
 
 
 @pytest.mark.slow
@@ -60,7 +59,7 @@ async def test_a_focus_keeps_the_kinds_and_relations_it_names_and_reads_dates() 
     reply = json.dumps({"nodes": [], "relationships": [dated, {**edge, "type": "LIKES", "properties": []}]})
     chat = Chat(lambda _: reply)
     focus = Focus(("Person", "Company"), ("WORKS_FOR",), dates=True)
-    (found,) = await LangChainExtractor(chat, progress=lambda *_: None, focus=focus).extract([chunk()])
+    (found,) = await extract_all(chat, chunk(), focus=focus)
     assert found.triplets == (Triplet("Tim Cook", "WORKS_FOR", "Apple"),)
     assert found.dates == ((found.triplets[0], "2011"),)
     assert "WORKS_FOR" in json.dumps(chat.calls[0].json_schema)
@@ -134,7 +133,7 @@ async def test_a_call_that_raises_is_that_chunks_failure_alone_and_not_repeated(
         return GRAPH
 
     chat = Chat(reply)
-    graphs = await extractor(chat).extract([chunk(), chunk("poison"), chunk()])
+    graphs = await extract_all(chat, chunk(), chunk("poison"), chunk())
 
     assert graphs == [READ, TextGraph(failure="ConnectionError: the server hung up"), READ]
     assert len(chat.calls) == 3
@@ -145,7 +144,7 @@ async def test_what_the_user_must_fix_ends_the_extraction() -> None:
         raise ModelUnavailable("the key was refused")
 
     with pytest.raises(HarnessError, match="the key was refused"):
-        await extractor(Chat(reply)).extract([chunk(), chunk()])
+        await extract_all(Chat(reply), chunk(), chunk())
 
 
 @pytest.fixture
@@ -190,7 +189,7 @@ def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
 
 
 def test_the_metered_model_has_no_synchronous_way_around_the_meter() -> None:
-    from systems.common.langchain_chat import MeteredChatModel
+    from systems.common.langchain_extraction import MeteredChatModel
 
     chat = Chat()
     with pytest.raises(NotImplementedError, match="asynchronously"):

@@ -11,15 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.core.errors import need
-from systems.common.cypher import grammar, graph_schema
-from systems.common.cypher.graph_schema import (
-    DOCUMENTS,
-    Column,
-    GraphSchema,
-    PieceKind,
-    ReadStatement,
-    StatementPiece,
-)
+from systems.common.graph_stores.contract import Column, PieceKind, ReadStatement, StatementPiece
+from systems.cypher_agent import graph_schema
+from systems.cypher_agent.graph_schema import DOCUMENTS, GraphSchema
 
 
 class Refused(ValueError):
@@ -52,7 +46,7 @@ def _check_text(text: str) -> None:
     if len(text) > graph_schema.MOST_CHARACTERS:
         raise Refused(f"the statement has over {graph_schema.MOST_CHARACTERS:,} characters")
     depth = 0
-    for sign in grammar.STRING.sub("", text):
+    for sign in graph_schema.STRING.sub("", text):
         depth += (sign in "([{") - (sign in ")]}")
         if depth > graph_schema.DEEPEST:
             raise Refused(f"brackets are nested more than {graph_schema.DEEPEST} deep")
@@ -125,10 +119,10 @@ class _Reader:
         own: Callable[[Any], None] | None = getattr(self, f"_{rule}", None)
         if own is not None:
             own(node)
-        elif rule in grammar.WALKED:
+        elif rule in graph_schema.WALKED:
             self._children(node)
         else:
-            said = grammar.SAID.get(rule, rule)
+            said = graph_schema.SAID.get(rule, rule)
             raise Refused(f"{said} is not allowed: use MATCH, WHERE, WITH and RETURN alone")
 
     def _children(self, node: Any) -> None:
@@ -148,9 +142,9 @@ class _Reader:
         # The grammar has one token for white space and comments.
         if not text.strip() or text == "<EOF>" or text.lstrip().startswith(("//", "/*")):
             return
-        if text in grammar.SIGNS or text.upper() in grammar.WORDS:
+        if text in graph_schema.SIGNS or text.upper() in graph_schema.WORDS:
             self._copy(text.upper())
-        elif grammar.NUMBER.fullmatch(text):
+        elif graph_schema.NUMBER.fullmatch(text):
             self._copy(text)
         else:
             raise Refused(f"{text[:30]!r} is not allowed")
@@ -202,7 +196,7 @@ class _Reader:
     def _relationDetail(self, node: Any) -> None:  # noqa: N802
         rules = {_rule(child): child for child in _parts(node)}
         if unknown := rules.keys() - {"symbol", "relationshipTypes", "properties"}:
-            raise Refused(f"{grammar.SAID.get(min(unknown), min(unknown))} is not allowed")
+            raise Refused(f"{graph_schema.SAID.get(min(unknown), min(unknown))} is not allowed")
         if "symbol" in rules:
             variable = self._name_of(rules["symbol"])
             self._variables.add(variable)
@@ -252,7 +246,7 @@ class _Reader:
         if not names:
             self.walk(atom)
             return
-        if len(names) > 1 or not grammar.NAME.fullmatch(atom.getText()):
+        if len(names) > 1 or not graph_schema.NAME.fullmatch(atom.getText()):
             raise Refused(f"{node.getText()[:40]!r} is not allowed: a property is written variable.name")
         variable = atom.getText()
         if variable not in self._variables:
@@ -292,7 +286,7 @@ class _Reader:
     def _symbol(self, node: Any) -> None:
         """A variable, or a number, which the grammar treats as names."""
         text = node.getText()
-        if grammar.NUMBER.fullmatch(text):
+        if graph_schema.NUMBER.fullmatch(text):
             self._copy(text)
             return
         name = self._name_of(node)
@@ -304,15 +298,15 @@ class _Reader:
 
     def _name_of(self, node: Any) -> str:
         name: str = node.getText()
-        if not grammar.NAME.fullmatch(name):
+        if not graph_schema.NAME.fullmatch(name):
             raise Refused(f"{name[:40]!r} is no name: letters a-z, digits and _")
         return name
 
     def _stringLit(self, node: Any) -> None:  # noqa: N802
         text = node.getText()[1:-1]
-        if any(escaped not in "'\"\\" for escaped in grammar.ESCAPED.findall(text)):
+        if any(escaped not in "'\"\\" for escaped in graph_schema.ESCAPED.findall(text)):
             raise Refused("of escapes in a text only \\', \\\" and \\\\ are allowed: write the letters themselves")
-        self._write("text", grammar.ESCAPED.sub(r"\1", text))
+        self._write("text", graph_schema.ESCAPED.sub(r"\1", text))
 
     def _charLit(self, node: Any) -> None:  # noqa: N802
         self._stringLit(node)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from harness.core.records import Context
+from harness.llm_utils.answer_contract import shown_passages
 from harness.llm_utils.structured_output import Question, list_of, object_of, string_of
 from harness.protocols import Message
 
@@ -22,9 +23,9 @@ _ROLE = (
 
 
 class Reasoned(NamedTuple):
-    answer: str
-    """Empty if it was known before."""
-    listed: list[str]
+    answer: str | None
+    """None: none was asked for."""
+    listed: Sequence[str] = ()
 
 
 def reasons_question(
@@ -49,25 +50,21 @@ def reasons_question(
             raise ValueError("no answer")
         lines = (" ".join(item.split())[:longest].strip() for item in items if isinstance(item, str))
         kept = list(dict.fromkeys(filter(None, lines)))[:most]
-        return Reasoned(str(said).strip() if answer is None else "", kept)
+        return Reasoned(str(said).strip() if answer is None else None, kept)
 
     fields: dict[str, Any] = {listed: list_of(string_of(longest), most)}
     if answer is None:
         fields["answer"] = string_of(_LONGEST_ANSWER)
-    messages = reasons_messages(listed, question, contexts, most, answer, form)
-    return Question(messages, object_of(fields), read, reply_tokens(listed, most, with_answer=answer is None))
-
-
-def reasons_messages(
-    listed: Listed, question: str, contexts: Sequence[Context], most: int, answer: str | None, form: str = ""
-) -> list[Message]:
     task = _task(listed, most, answer is None, form)
-    found = "\n\n".join(f"[{rank}] {context.text.strip()}" for rank, context in enumerate(contexts, start=1))
+    found = shown_passages(contexts) or "(none were found)"
     asked = f"Question: {question}" if answer is None else f"Question: {question}\nAnswer: {answer}"
-    return [
+    messages = [
         Message("system", f"{_ROLE}\n{task}"),
-        Message("user", f"Passages:\n\n{found or '(none were found)'}\n\n{asked}\n\n{task}\nJSON:"),
+        Message("user", f"Passages:\n\n{found}\n\n{asked}\n\n{task}\nJSON:"),
     ]
+    # 200 characters are about 50 tokens, and the JSON needs a few.
+    each = 60 if listed == "steps" else 160
+    return Question(messages, object_of(fields), read, 20 + each * most + (200 if answer is None else 0))
 
 
 def _task(listed: Listed, most: int, with_answer: bool, form: str) -> str:
@@ -87,9 +84,3 @@ def _task(listed: Listed, most: int, with_answer: bool, form: str) -> str:
     if not with_answer:
         return f'{task} Reply with JSON only: {{"{listed}": ["..."]}}'
     return f'{task} Then give the answer. {form} Reply with JSON only: {{"{listed}": ["..."], "answer": "..."}}'
-
-
-def reply_tokens(listed: Listed, most: int, with_answer: bool = False) -> int:
-    """Tokens of a reply: 200 characters are about 50 tokens, and the JSON needs a few."""
-    each = 60 if listed == "steps" else 160
-    return 20 + each * most + (200 if with_answer else 0)

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtimes import Chat
 
-from systems.common.graph_search.passage_search import passages_mentioning
-from systems.common.graph_search.question_entities import ask_for_names, entities_named, names_in
-from systems.common.graph_search.retrieval import rank_triplets
+from harness.llm_utils.structured_output import ask_json
+from systems.common.graph_retrieval import passages_mentioning, rank_triplets
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
-from systems.common.prompts.names import MAX_NAMES
+from systems.common.question_entities import MAX_NAMES, entities_named, names_in, names_question
 
 NAMES = [
     "Apple Inc.", "iPhone 13", "iPhone", "Phone 13", "MTV News", "TechCrunch", "Verge", "Sam Altman",
@@ -121,7 +120,7 @@ def test_quoted_phrases_and_capitalised_words_are_names_in_their_order(question:
 
 async def test_the_model_is_asked_once_and_its_names_are_bounded() -> None:
     chat = Chat(lambda _: json.dumps({"names": [" Tidewright ", "", 4, "Tidewright", *map(str, range(50))]}))
-    names = await ask_for_names(chat, "Who runs {Tidewright}?")
+    names = (await ask_json(chat, names_question("Who runs {Tidewright}?"))).value
     assert names[:2] == ["Tidewright", "0"]
     assert len(names) == MAX_NAMES
     (call,) = chat.calls

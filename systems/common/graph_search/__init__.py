@@ -1,1 +1,0 @@
-"""Searches a stored knowledge graph for a question: entities, triplets and passages."""
