@@ -86,7 +86,7 @@ def test_missing_labels_are_counted_and_the_other_persons_are_kept(data: Path) -
     assert "2 pairs with a missing label of overall" in human.notes
     write_graded(data, *[{}] * 12, {"Human label": " "})
     human = load_set("neural_bridge")
-    assert (len(human.dimensions[0].rows), human.notes) == (12, ("1 answers without a label",))
+    assert (len(human.dimensions[0].rows), human.notes) == (12, ("1 answers with a missing label of quality",))
 
 
 @pytest.mark.parametrize("label", [3, "good", True, "nan"])
