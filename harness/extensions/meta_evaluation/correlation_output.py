@@ -15,11 +15,12 @@ from harness.extensions.meta_evaluation.correlations import (
     LOW,
     CorrelatedPair,
     CorrelationFindings,
+    FittedWeights,
     coefficient_data,
     column_spread,
+    weights_section,
 )
 from harness.extensions.meta_evaluation.figures import DrawnSection, draw_correlations, write_folder
-from harness.extensions.meta_evaluation.fitted_weights import FittedWeights, weights_section
 from harness.report.terminal import WIDTH, plain, print_table
 from harness.statistics.correlation import FEWEST_CLUSTERS
 

@@ -16,8 +16,12 @@ from harness.extensions.meta_evaluation.correlation_columns import (
     with_labels,
 )
 from harness.extensions.meta_evaluation.correlation_output import correlation_data, correlation_sections
-from harness.extensions.meta_evaluation.correlations import CorrelationFindings, correlate_columns
-from harness.extensions.meta_evaluation.fitted_weights import fit_weights, weights_section
+from harness.extensions.meta_evaluation.correlations import (
+    CorrelationFindings,
+    correlate_columns,
+    fit_weights,
+    weights_section,
+)
 from harness.store import RunDir
 
 N = 40

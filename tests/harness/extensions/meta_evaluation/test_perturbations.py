@@ -6,7 +6,7 @@ import pytest
 from harness.core.records import Context, Prediction, Query, Reference, Triplet
 from harness.core.scripts import renumbered
 from harness.evaluators.answer_normalisation import abstains
-from harness.extensions.meta_evaluation.perturbations import (
+from harness.extensions.meta_evaluation.perturbed_runs import (
     GENERIC_ANSWER,
     SWAPS,
     PerturbationMaterial,
