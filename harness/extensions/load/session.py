@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -54,23 +54,17 @@ FOLDER = "load"
 _SAMPLED_EVERY_S = 1.0
 _LONGEST_REASON = 400
 M = TypeVar("M", bound=ModelConfig)
-
-
-class _TimedCall(NamedTuple):
-    """An answered call; times are of time.monotonic."""
-
-    began_s: float
-    ended_s: float
-    service_s: float | None
+_Span = tuple[float, float]
+"""Of time.monotonic."""
 
 
 class _LoadJournal(Journal):
-    """Keeps no call, so that none is replayed, and notes how long each took."""
+    """Keeps no call, so that none is replayed, and notes when each was open, and when the engine worked on it."""
 
     def __init__(self) -> None:
         super().__init__(Path(":memory:"))
-        self.calls: defaultdict[str, list[_TimedCall]] = defaultdict(list)
-        """By scope."""
+        self.calls: defaultdict[str, list[tuple[_Span, _Span | None]]] = defaultdict(list)
+        """By scope. None: the engine does not say."""
 
     def find(self, key: CallKey) -> StoredCall | None:  # noqa: ARG002 - every call is made
         return None
@@ -79,8 +73,8 @@ class _LoadJournal(Journal):
         if reservation is not None:
             self.cancel(reservation)
         timings, now = engine_timings(call.response), time.monotonic()
-        service_s = timings["prompt_s"] + timings["completion_s"] if timings else None
-        self.calls[key.scope].append(_TimedCall(now - call.wall_s, now, service_s))
+        service = (now - timings["prompt_s"] - timings["completion_s"], now) if timings else None
+        self.calls[key.scope].append(((now - call.wall_s, now), service))
         return call
 
 
@@ -298,10 +292,10 @@ class LoadSession:
         _, failure, _ = await self._system.opened.predict(query, meter, self._system.limit_s)
         self.used = usage_together([self.used, meter.whole_usage])
         calls, limit_s = self._journal.calls.pop(meter.scope, []), meter.throttled_s
-        service = [(call.ended_s - call.service_s, call.ended_s) for call in calls if call.service_s is not None]
+        service = [worked for _, worked in calls if worked is not None]
         return Outcome(
             failure=failure.kind if failure else "",
-            model_s=max(0.0, covered_s((call.began_s, call.ended_s) for call in calls) - limit_s),
+            model_s=max(0.0, covered_s(span for span, _ in calls) - limit_s),
             service_s=covered_s(service) if len(service) == len(calls) else None,
             limit_s=limit_s,
             usage=sum(meter.whole_usage.values(), Usage()),

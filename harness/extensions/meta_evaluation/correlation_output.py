@@ -87,9 +87,7 @@ def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None
             }
             for pair in (*findings.pairs, *findings.parts)
         ],
-        "columns": {
-            name: column_spread([*findings.columns.values[name].values()])._asdict() for name in findings.names
-        },
+        "columns": {name: column_spread(findings.columns.column(name))._asdict() for name in findings.names},
         "groups": [
             {"one": pair.one, "other": pair.other, **pair.groups._asdict()}
             for pair in findings.pairs
@@ -103,7 +101,8 @@ def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None
 
 def _remarks(findings: CorrelationFindings) -> list[str]:
     notes = list(findings.notes)
-    runs = {answer.run_id for answer in findings.columns.answers}
+    columns = findings.columns
+    runs = {row.run_id for row in columns.rows}
     if len(runs) > 1:
         notes.append(
             f"Answers of {len(runs)} runs stand in one column: runs that differ in their means alone make a "
@@ -115,7 +114,7 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
         notes.append(f"{n:,} pairs were tested: {chance}.")
     if any(pair.n < pair.n_of for pair in findings.pairs):
         notes.append("n is below the number of answers where a measure does not apply or failed.")
-    constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
+    constant = {name for name in columns.names if len(set(columns.column(name))) == 1}
     told = [pair for pair in (*findings.pairs, *findings.parts) if constant.isdisjoint((pair.one, pair.other))]
     return [*notes, *_refusals(told)]
 
@@ -145,7 +144,7 @@ def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
 def _spread_table(findings: CorrelationFindings) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for name in findings.names:
-        n, *values = column_spread([*findings.columns.values[name].values()])
+        n, *values = column_spread(findings.columns.column(name))
         shown = (Quantity(value, unit="coefficient") for value in values)
         rows.append((printable(name), *shown, Quantity(n, unit="count")))
     header = ("column", "mean", "standard deviation", "answers")

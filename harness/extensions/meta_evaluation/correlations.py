@@ -6,14 +6,15 @@ confidence: the non-negative weights, with sum 1, whose weighted sum of metrics 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby
+from operator import attrgetter
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from harness.core.errors import ConfigError, nearest
 from harness.display import Content, Quantity, Section, Table, counted, printable
-from harness.extensions.meta_evaluation.correlation_columns import LabelSpan, ValueColumn, ValueColumns
+from harness.extensions.meta_evaluation.correlation_columns import AnswerRow, LabelSpan, ValueColumns
 from harness.llm_utils.concurrency import Progress
 from harness.statistics.correlation import Auc, Coefficient, Correlation, correlate
 
@@ -89,22 +90,18 @@ def correlate_columns(
     `tell(done, total)` reports progress in pairs. Raises ConfigError if there is no pair, or none with a
     coefficient; the message says why.
     """
-    measures = [name for name in columns.values if name not in columns.labels]
-    names = [(measure, label) for label in columns.labels for measure in measures]
+    names = [(measure, label) for label in columns.labels for measure in columns.measures]
     if not columns.labels:
-        names = list(combinations(measures, 2))
+        names = list(combinations(columns.measures, 2))
     if not names:
-        known = ", ".join(columns.values) or "none"
+        known = ", ".join(columns.names) or "none"
         raise ConfigError(f"two columns make a pair, and there is {known}", "name two measures, or --labels FILE")
     # A query type may itself be called `all`.
     parts = [(ALL, columns)]
     if by:
-        of = {
-            answer: facts.query_type if by == "type" else answer.run_id
-            for answer, facts in columns.answers.items()
-        }
-        for part in sorted(set(of.values())):
-            parts.append((part, columns.restricted(answer for answer, own in of.items() if own == part)))
+        of = attrgetter("query_type" if by == "type" else "run_id")
+        own_rows = groupby(sorted(columns.rows, key=of), key=of)
+        parts += [(part, replace(columns, rows=tuple(rows))) for part, rows in own_rows]
     found = []
     for part, own in parts:
         for one, other in names:
@@ -116,11 +113,11 @@ def correlate_columns(
         what = f"nothing to correlate: {first.one} and {first.other}: {first.why_not}"
         raise ConfigError(what, "choose other measures (--measure), or runs with more answers")
     notes = list(columns.notes)
-    for name, column in columns.values.items():
-        values = set(column.values())
-        if len(values) == 1:
-            answers = counted(len(column), "answer")
-            said = f"is {values.pop():g} for all {answers} with it, so it correlates with nothing"
+    for name in columns.names:
+        values = columns.column(name)
+        if len(set(values)) == 1:
+            answers = counted(len(values), "answer")
+            said = f"is {values[0]:g} for all {answers} with it, so it correlates with nothing"
             notes.append(f"{printable(name)} {said}")
     return CorrelationFindings(columns, pairs, tuple(found[len(names) :]), tuple(notes))
 
@@ -129,19 +126,17 @@ def column_spread(values: Sequence[float]) -> ColumnSpread:
     return ColumnSpread(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
 
 
-def group_means(by: ValueColumn, of: ValueColumn) -> GroupMeans:
+def group_means(rows: Sequence[AnswerRow], by: str, of: str) -> GroupMeans:
     """Means of `of` where `by` is above `HIGH` and below `LOW`."""
-    shared = by.keys() & of.keys()
-    high = [of[answer] for answer in shared if by[answer] > HIGH]
-    low = [of[answer] for answer in shared if by[answer] < LOW]
+    high = [row.values[of] for row in rows if row.values[by] > HIGH]
+    low = [row.values[of] for row in rows if row.values[by] < LOW]
     return GroupMeans(fmean(high) if high else None, len(high), fmean(low) if low else None, len(low))
 
 
 def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL) -> CorrelatedPair:
-    left, right = columns.values[one], columns.values[other]
-    shared = sorted(left.keys() & right.keys())
-    clusters = [columns.answers[answer].cluster for answer in shared]
-    values = {name: [columns.values[name][answer] for answer in shared] for name in (one, other)}
+    shared = columns.having(one, other)
+    clusters = [row.cluster for row in shared]
+    values = {name: [row.values[name] for row in shared] for name in (one, other)}
     constant = [name for name, own in values.items() if len(set(own)) == 1]
     found, why_not, groups = None, "", None
     if len(shared) < FEWEST_PAIRS:
@@ -151,9 +146,10 @@ def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL
         why_not = f"{printable(name)} is {values[name][0]:g} for each of these {n} answers"
     else:
         found = correlate(values[one], values[other], clusters)
-        if {one, other}.isdisjoint(columns.labels) and max(*left.values(), *right.values()) <= 1:
-            groups = group_means(left, right)
-    counts = (len(shared), len(columns.answers), len(set(clusters)))
+        highest = max(*columns.column(one), *columns.column(other))
+        if {one, other}.isdisjoint(columns.labels) and highest <= 1:
+            groups = group_means(shared, one, other)
+    counts = (len(shared), len(columns.rows), len(set(clusters)))
     return CorrelatedPair(one, other, part, *counts, found, why_not, groups)
 
 
@@ -187,12 +183,12 @@ def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> Fi
     """
     if label not in columns.labels:
         raise ConfigError(f"there are no labels '{printable(label)}'", nearest(label, columns.labels))
-    measures = [name for name in columns.values if name not in columns.labels]
+    measures = columns.measures
     if len(measures) < 2:
         raise ConfigError("weights need at least two metrics", "name them with --measure, and score them first")
-    shared = set(columns.values[label]).intersection(*(columns.values[name] for name in measures))
+    shared = columns.having(label, *measures)
     needed = max(FEWEST_FITTED, 2 * len(measures))
-    clusters = len({columns.answers[answer].cluster for answer in shared})
+    clusters = len({row.cluster for row in shared})
     if len(shared) < needed or clusters < 2:
         raise ConfigError(
             f"{len(shared)} answers in {clusters} clusters have all {len(measures)} metrics and the label "
@@ -201,12 +197,11 @@ def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> Fi
         )
     import numpy as np
 
-    answers, given = sorted(shared), columns.values[label]
-    best = span[1] if span else max(given.values())
-    values = np.array([[columns.values[name][answer] for name in measures] for answer in answers])
-    said = np.array([given[answer] / best for answer in answers])
-    of_cluster = np.array([columns.answers[answer].cluster for answer in answers])
-    errors = np.empty(len(answers))
+    best = span[1] if span else max(columns.column(label))
+    values = np.array([[row.values[name] for name in measures] for row in shared])
+    said = np.array([row.values[label] / best for row in shared])
+    of_cluster = np.array([row.cluster for row in shared])
+    errors = np.empty(len(shared))
     for name in set(of_cluster.tolist()):
         out = of_cluster == name
         errors[out] = values[out] @ _weights(values[~out], said[~out]) - said[out]
@@ -215,7 +210,7 @@ def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> Fi
     return FittedWeights(
         label,
         dict(zip(measures, weights, strict=True)),
-        len(answers),
+        len(shared),
         clusters,
         float(np.sqrt(np.mean(errors**2))),
         float(np.sqrt(np.mean(equal**2))),

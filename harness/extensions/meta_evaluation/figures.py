@@ -51,8 +51,8 @@ def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], ne
     if len(pairs) == 1:
         figure.set_size_inches(4.6, 3.9)
     for axes, pair in zip(panels, pairs, strict=True):
-        left, right = (findings.columns.values[name] for name in (pair.one, pair.other))
-        places = Counter((left[answer], right[answer]) for answer in left.keys() & right.keys())
+        shared = findings.columns.having(pair.one, pair.other)
+        places = Counter((row.values[pair.one], row.values[pair.other]) for row in shared)
         points = sorted(places)
         step = (_LARGEST_DOT - _DOT) / max(1, max(places.values()) - 1)
         sizes = [_DOT + step * (places[point] - 1) for point in points]

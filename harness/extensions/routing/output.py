@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,8 @@ from harness.display.types import NumberForm
 from harness.extensions.routing.gains import (
     FEWEST_CLUSTERS,
     FEWEST_QUERIES,
-    OverSplits,
     PolicyGain,
     mean_under,
-    spread_over,
 )
 from harness.extensions.routing.study import LABELS, RULES, RouteStudy
 from harness.llm_utils.query_classifier import known_type
@@ -65,11 +64,6 @@ def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
     }
 
 
-def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
-    """The gain over the best single system on held-out queries."""
-    return spread_over(one.gains, study.gains.splits, study.gains.n_clusters)
-
-
 def _gains_table(study: RouteStudy) -> Table:
     gains, measure, weight = study.gains, study.compared.measure, study.choice.cost_weight
     cost, unit = _COSTS[study.choice.cost]
@@ -78,9 +72,9 @@ def _gains_table(study: RouteStudy) -> Table:
         (
             name,
             _mean(study, _on_tests(study, one, study.values)),
-            None if one is gains.single else _gain(study, gains_of(study, one)),
-            None if one.by_luck is None else _gain(study, OverSplits(one.by_luck)),
-            None if study.costs is None else Quantity(_on_tests(study, one, study.costs).mean),
+            None if one is gains.single else _gain(study, gains.over_splits(one.gains)),
+            None if one.by_luck is None else _gain(study, Quantity(one.by_luck)),
+            None if study.costs is None else Quantity(_on_tests(study, one, study.costs).value),
         )
         for name, one in named_gains(study).items()
     ]
@@ -89,9 +83,10 @@ def _gains_table(study: RouteStudy) -> Table:
     mix = ", types weighted as in the data set" if study.compared.weights is not None else ""
     price = f" less {weight:g} points for each {unit}" if weight else ""
     n_queries = counted(len(study.compared.query_ids), "query", "queries")
+    first = study.choice.seed
     note = (
         f"{printable(measure.title or measure.name)}{mix}{price}, over {n_queries}: half of the documents for "
-        f"learning, the others for testing; splits {gains.splits[0].number} to {gains.splits[-1].number}, "
+        f"learning, the others for testing; splits {first} to {first + len(gains.teaches) - 1}, "
         "corrected resampled t. By luck: the gain of the best choice if types, or queries, were unrelated to "
         "systems."
     )
@@ -137,64 +132,65 @@ def _types_table(study: RouteStudy) -> Table:
 def verdict(study: RouteStudy) -> str:
     single = study.names[study.tables[RULES].otherwise]
     learnt = study.gains.learnt[RULES]
-    mean, (low, high) = gains_of(study, learnt)
+    gain = study.gains.over_splits(learnt.gains)
     if not np.any(learnt.gains):
         return f"Choose {single}: a table gains nothing over it on any split."
-    if low is None or high is None:
+    if gain.low is None or gain.high is None:
         return (
-            f"Inconclusive: {_points(study, mean)} over the best single system ({single}), and fewer than "
+            f"Inconclusive: {_points(study, gain)} over the best single system ({single}), and fewer than "
             f"{FEWEST_QUERIES} queries or {FEWEST_CLUSTERS} documents give no interval."
         )
-    between = _points(study, mean, low, high)
-    if low > 0:
+    between = _points(study, gain)
+    if gain.low > 0:
         gains = f"a table from types to systems gains {between} over the best single ({single})"
         return f"Route: {gains} on held-out queries."
-    if high < 0:
+    if gain.high < 0:
         return f"Choose {single}: a table from types to systems loses, {between} on held-out queries."
     return f"Choose {single}: no significant gain of routing by type, {between} on held-out queries."
 
 
 def _about_luck(study: RouteStudy) -> str:
     """Compares the gain of the best system of each query with the gain expected by chance."""
-    gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query.by_luck or 0.0
-    said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type but right "
-    said += f"on independent queries would gain {_points(study, luck)} by luck"
+    gained, luck = float(study.gains.by_query.gains.mean()), study.gains.by_query.by_luck or 0.0
+    points, by_luck = (_points(study, Quantity(one)) for one in (gained, luck))
+    said = f"The best of each query would gain {points}; systems as good on each type but right on independent "
+    said += f"queries would gain {by_luck} by luck"
     return f"{said}: this is no evidence that routing can help." if gained <= luck else f"{said}."
 
 
-def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> OverSplits:
+def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> Quantity:
     """The mean of `what` on the test halves under the policy."""
-    tests = [(~split.teaches, choice) for split, choice in zip(study.gains.splits, one.choices, strict=True)]
+    tests = ((~teaches, choice) for teaches, choice in zip(study.gains.teaches, one.choices, strict=True))
     means = [mean_under(choice, what[rows], study.recorded.weights[rows]) for rows, choice in tests]
-    return spread_over(np.array(means), study.gains.splits, study.gains.n_clusters)
+    return study.gains.over_splits(np.array(means))
 
 
 def _agreeing(study: RouteStudy, learnt: PolicyGain, own: NDArray[np.bool_], to: int) -> float | None:
     """The share of splits in which the test queries of a type went to that system."""
     went = [
-        bool(choice[own[~split.teaches]][0] == to)
-        for split, choice in zip(study.gains.splits, learnt.choices, strict=True)
-        if own[~split.teaches].any()
+        bool(choice[own[~teaches]][0] == to)
+        for teaches, choice in zip(study.gains.teaches, learnt.choices, strict=True)
+        if own[~teaches].any()
     ]
     return float(np.mean(went)) if went else None
 
 
 def _mean_of(study: RouteStudy, values: Array) -> Quantity:
     interval = mean_interval(list(values), proportion=study.compared.measure.is_share)
-    return _mean(study, OverSplits(float(values.mean()), interval))
+    return _mean(study, Quantity(float(values.mean()), *interval))
 
 
-def _mean(study: RouteStudy, found: OverSplits) -> Quantity:
+def _mean(study: RouteStudy, found: Quantity) -> Quantity:
     """The interval is cut to the range of the metric."""
-    low, high = found.interval
+    low, high = found.low, found.high
     ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
     if ends is not None and low is not None and high is not None:
         low, high = max(low, ends[0]), min(high, ends[1])
-    return Quantity(found.mean, low, high, unit=_unit(study))
+    return Quantity(found.value, low, high, unit=_unit(study))
 
 
-def _gain(study: RouteStudy, found: OverSplits) -> Quantity:
-    return Quantity(found.mean, *found.interval, unit=_unit(study), signed=True)
+def _gain(study: RouteStudy, found: Quantity) -> Quantity:
+    return replace(found, unit=_unit(study), signed=True)
 
 
 def _unit(study: RouteStudy) -> NumberForm:
@@ -202,11 +198,12 @@ def _unit(study: RouteStudy) -> NumberForm:
     return "share" if span is not None and span <= 1 else ""
 
 
-def _points(study: RouteStudy, value: float, *limits: float) -> str:
+def _points(study: RouteStudy, found: Quantity) -> str:
     """Such as `+1.2 [-0.3, +2.7] points`; in the unit of the metric if it has no range."""
     span = study.compared.measure.span
-    shown = [f"{one:+.3g}" if span is None else f"{100 * one / span:+.1f}" for one in (value, *limits)]
-    between = f" [{', '.join(shown[1:])}]" if limits else ""
+    known = [one for one in (found.value, found.low, found.high) if one is not None]
+    shown = [f"{one:+.3g}" if span is None else f"{100 * one / span:+.1f}" for one in known]
+    between = f" [{', '.join(shown[1:])}]" if shown[1:] else ""
     return f"{shown[0]}{between}" if span is None else f"{shown[0]}{between} points"
 
 
@@ -216,9 +213,9 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
     means = np.average(study.values, axis=0, weights=study.recorded.weights)
     policies = []
     for name, one in named_gains(study).items():
-        gain, (low, high) = gains_of(study, one)
-        found = {"policy": name, "worth": float(one.values.mean()), "gain": gain, "ci_low": low, "ci_high": high}
-        policies.append({**found, "gain_by_luck": one.by_luck})
+        gain = gains.over_splits(one.gains)
+        found = {"gain": gain.value, "ci_low": gain.low, "ci_high": gain.high, "gain_by_luck": one.by_luck}
+        policies.append({"policy": name, "worth": float(one.values.mean()), **found})
     return {
         "dataset": study.title,
         "measure": printable(study.compared.measure.name),
@@ -232,7 +229,7 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
             for one, mean in zip(study.runs, means.tolist(), strict=True)
         ],
         "verdict": verdict(study),
-        "is_shown": (gains_of(study, gains.learnt[RULES]).interval.low or 0.0) > 0,
+        "is_shown": (gains.over_splits(gains.learnt[RULES].gains).low or 0.0) > 0,
         "policies": policies,
         "routes": {
             told: {
@@ -243,12 +240,12 @@ def route_json(study: RouteStudy) -> dict[str, Any]:
         },
         "splits": [
             {
-                "split": split.number,
-                "n_teaching": int(split.teaches.sum()),
-                "n_testing": int((~split.teaches).sum()),
+                "split": choice.seed + at,
+                "n_teaching": int(teaches.sum()),
+                "n_testing": int((~teaches).sum()),
                 "gains": {told: float(one.gains[at]) for told, one in gains.learnt.items()},
             }
-            for at, split in enumerate(gains.splits)
+            for at, teaches in enumerate(gains.teaches)
         ],
         "notes": list(study.notes),
     }
@@ -305,12 +302,12 @@ def _draw_gains(axes: Axes, study: RouteStudy) -> None:
     shown = {name: one for name, one in named_gains(study).items() if one is not study.gains.single}
     axes.axvline(0, color=GREY, linewidth=0.8)
     for row, one in enumerate(shown.values()):
-        mean, (low, high) = gains_of(study, one)
+        gain = study.gains.over_splits(one.gains)
         color = PALETTE[0] if one.by_luck is None else GREY
-        if low is not None and high is not None:
-            axes.plot([low, high], [row, row], color=color)
-        face = color if low is not None and low > 0 else "white"
-        axes.plot(mean, row, marker="o", markersize=5, color=color, markerfacecolor=face)
+        if gain.low is not None and gain.high is not None:
+            axes.plot([gain.low, gain.high], [row, row], color=color)
+        face = color if gain.low is not None and gain.low > 0 else "white"
+        axes.plot(gain.value, row, marker="o", markersize=5, color=color, markerfacecolor=face)
         if one.by_luck is not None:
             axes.plot(one.by_luck, row, marker="x", markersize=6, color=PALETTE[5], linestyle="none")
     names = [wrapped(name, 26) for name in shown]
