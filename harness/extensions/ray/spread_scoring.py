@@ -4,6 +4,7 @@ scores are returned in order, as if they were made here.
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -118,13 +119,14 @@ class _Elsewhere:
         shards = list(iter(WorkQueue(todo, n_workers, _LEAST).take, []))
         n_handed_over = 0
         with ThreadPoolExecutor(n_workers) as pool:
-            scorings = [pool.submit(self._score, run, shard) for shard in shards]
+            scorings = deque(pool.submit(self._score, run, shard) for shard in shards)
             try:
-                for shard, scoring in zip(shards, scorings, strict=True):
-                    while not scoring.done():
+                for shard in shards:
+                    while not scorings[0].done():
                         raise_first_error(scorings)
                         await asyncio.sleep(0.05)
-                    scored = scoring.result()
+                    raise_first_error(scorings)
+                    scored = scorings.popleft().result()
                     n_handed_over += len(shard)
                     self._costs.append(scored.cost)
                     self._paid = usage_together([self._paid, scored.paid])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from weakref import WeakSet
 
 from harness.core.errors import HarnessError
@@ -78,7 +78,7 @@ class WorkQueue:
             self._is_closed = True
 
 
-def raise_first_error(workers: Sequence["Future[None]"]) -> None:
+def raise_first_error(workers: Sequence["Future[Any]"]) -> None:
     """The error that ended one of these workers, if any: one that the user can fix explains more than those it
     caused.
     """

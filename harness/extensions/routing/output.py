@@ -307,7 +307,7 @@ def _draw_gains(axes: Axes, study: RouteStudy) -> None:
         if gain.low is not None and gain.high is not None:
             axes.plot([gain.low, gain.high], [row, row], color=color)
         face = color if gain.low is not None and gain.low > 0 else "white"
-        axes.plot(gain.value, row, marker="o", markersize=5, color=color, markerfacecolor=face)
+        axes.plot(gain.value or 0.0, row, marker="o", markersize=5, color=color, markerfacecolor=face)
         if one.by_luck is not None:
             axes.plot(one.by_luck, row, marker="x", markersize=6, color=PALETTE[5], linestyle="none")
     names = [wrapped(name, 26) for name in shown]
