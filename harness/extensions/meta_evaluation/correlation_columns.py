@@ -211,7 +211,8 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
     for name in measures:
         if name not in known:
             raise _unscored(name, runs)
-    return ValueColumns(tuple(_rows(runs, values)), tuple(measures or sorted(known)), notes=tuple(notes))
+    ordered = tuple(dict.fromkeys(measures)) or tuple(sorted(known))
+    return ValueColumns(tuple(_rows(runs, values)), ordered, notes=tuple(notes))
 
 
 def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:

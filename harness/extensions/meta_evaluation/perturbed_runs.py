@@ -117,14 +117,7 @@ class PerturbedCase:
         return replace(self, prediction=self.prediction.model_copy(update={"answer": text}))
 
 
-@dataclass(frozen=True)
-class PerturbationMaterial:
-    cases: Sequence[PerturbedCase]
-    seed: int = 0
-
-    def rng(self, swap: str, query_id: str = "") -> random.Random:
-        """One generator per perturbation and query, so that other queries do not influence the result."""
-        return random.Random(f"{self.seed}/{swap}/{query_id}")  # noqa: S311 - no secret
+Cases = Sequence[PerturbedCase]
 
 
 @dataclass(frozen=True)
@@ -132,23 +125,28 @@ class Perturbation:
     name: str
     title: str
     side: Side
-    make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
-    """The changed cases; cases that cannot be changed are left out."""
+    make: Callable[[Cases, int], Cases]
+    """make(cases, seed): the changed cases; cases that cannot be changed are left out."""
     is_parsed: bool = False
     """Whether it needs the entities and triplets of the answers."""
+
+
+def _rng(seed: int, swap: str, key: str) -> random.Random:
+    """One generator per perturbation and query, so that other queries do not influence the result."""
+    return random.Random(f"{seed}/{swap}/{key}")  # noqa: S311 - no secret
 
 
 def _answer_edit(
     name: str,
     title: str,
-    edit: Callable[[PerturbedCase, PerturbationMaterial], str | None],
+    edit: Callable[[PerturbedCase, Cases, random.Random], str | None],
     *,
     is_parsed: bool = False,
 ) -> Perturbation:
-    """Edits each answer by itself. A result that every comparison treats as equal is no edit."""
+    """Edits each answer alone: edit(case, all cases, rng). What every comparison treats as equal is no edit."""
 
-    def make(material: PerturbationMaterial) -> list[PerturbedCase]:
-        edited = ((case, edit(case, material)) for case in material.cases)
+    def make(cases: Cases, seed: int) -> Cases:
+        edited = ((case, edit(case, cases, _rng(seed, name, case.query_id))) for case in cases)
         return [
             case.answering(text)
             for case, text in edited
@@ -158,13 +156,13 @@ def _answer_edit(
     return Perturbation(name, title, "answer", make, is_parsed)
 
 
-def _name_swapped(case: PerturbedCase, material: PerturbationMaterial) -> str | None:
-    others = [one for other in material.cases if other is not case for one in other.graph.entities]
-    return with_another_name(case.answer, case.graph, others, material.rng("name", case.query_id))
+def _name_swapped(case: PerturbedCase, cases: Cases, rng: random.Random) -> str | None:
+    others = [one for other in cases if other is not case for one in other.graph.entities]
+    return with_another_name(case.answer, case.graph, others, rng)
 
 
-def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
-    pairs = deranged(material, "wrong", lambda case: normalise(case.answer))
+def _wrong_answers(cases: Cases, seed: int) -> Cases:
+    pairs = deranged(cases, seed, "wrong", lambda case: normalise(case.answer))
     return [
         case.answering(donor.answer)
         for case, donor in pairs
@@ -172,25 +170,25 @@ def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
     ]
 
 
-def _other_queries(material: PerturbationMaterial) -> list[PerturbedCase]:
+def _other_queries(cases: Cases, seed: int) -> Cases:
     found = []
-    for case, donor in deranged(material, "query", lambda case: normalise(case.row.query.text)):
+    for case, donor in deranged(cases, seed, "query", lambda case: normalise(case.row.query.text)):
         query = case.row.query.model_copy(update={"text": donor.row.query.text})
         found.append(replace(case, row=case.row.model_copy(update={"query": query})))
     return found
 
 
-def _other_contexts(material: PerturbationMaterial) -> list[PerturbedCase]:
-    with_contexts = replace(material, cases=[case for case in material.cases if case.prediction.contexts])
+def _other_contexts(cases: Cases, seed: int) -> Cases:
+    with_contexts = [case for case in cases if case.prediction.contexts]
     return [
         replace(case, prediction=case.prediction.model_copy(update={"contexts": donor.prediction.contexts}))
-        for case, donor in deranged(with_contexts, "contexts", lambda case: "\n".join(case.texts))
+        for case, donor in deranged(with_contexts, seed, "contexts", lambda case: "\n".join(case.texts))
         if set(case.texts).isdisjoint(donor.texts)
     ]
 
 
 def deranged(
-    material: PerturbationMaterial, swap: str, key: Callable[[PerturbedCase], str]
+    cases: Cases, seed: int, swap: str, key: Callable[[PerturbedCase], str]
 ) -> list[tuple[PerturbedCase, PerturbedCase]]:
     """Each case with another of its query type, as a permutation in which none keeps its key; cases for which that
     is impossible (a key of more than half of a type) are left out.
@@ -199,13 +197,12 @@ def deranged(
     each another one.
     """
     by_type: dict[str, list[PerturbedCase]] = {}
-    for case in sorted(material.cases, key=lambda case: case.query_id):
+    for case in sorted(cases, key=lambda case: case.query_id):
         by_type.setdefault(case.row.reference.query_type, []).append(case)
     found = []
-    for query_type, cases in sorted(by_type.items()):
-        rng = material.rng(swap, query_type)
+    for query_type, own in sorted(by_type.items()):
         groups: dict[str, list[PerturbedCase]] = {}
-        for case in rng.sample(cases, len(cases)):
+        for case in _rng(seed, swap, query_type).sample(own, len(own)):
             groups.setdefault(key(case), []).append(case)
         ordered = [case for group in groups.values() for case in group]
         step = max(map(len, groups.values()))
@@ -217,18 +214,14 @@ def deranged(
 SWAPS = (
     Perturbation("wrong_answer", "another query's answer", "answer", _wrong_answers),
     _answer_edit("name", "another name", _name_swapped, is_parsed=True),
-    _answer_edit("negation", "negated", lambda case, _: negated(case.answer)),
-    _answer_edit(
-        "number",
-        "another number",
-        lambda case, material: renumbered(case.answer, material.rng("number", case.query_id)),
-    ),
-    _answer_edit("truncation", "the first half", lambda case, _: halved(case.answer)),
-    _answer_edit("generic", "a generic answer", lambda _case, _material: GENERIC_ANSWER),
+    _answer_edit("negation", "negated", lambda case, *_: negated(case.answer)),
+    _answer_edit("number", "another number", lambda case, _, rng: renumbered(case.answer, rng)),
+    _answer_edit("truncation", "the first half", lambda case, *_: halved(case.answer)),
+    _answer_edit("generic", "a generic answer", lambda *_: GENERIC_ANSWER),
     _answer_edit(
         "triplet",
         "head and tail exchanged",
-        lambda case, _: turned_round(case.answer, case.graph),
+        lambda case, *_: turned_round(case.answer, case.graph),
         is_parsed=True,
     ),
     Perturbation("query", "another query", "question", _other_queries),
@@ -281,11 +274,10 @@ def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> Pertu
         extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
         graphs = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
         cases = [replace(case, graph=graph) for case, graph in zip(cases, graphs, strict=True)]
-    material = PerturbationMaterial(cases, choice.seed)
     base = _write(run, NOTHING_SWAPPED, cases, choice, folder)
     swapped = []
     for swap in swaps:
-        if changed := swap.make(material):
+        if changed := swap.make(cases, choice.seed):
             swapped.append((swap, _write(run, swap.name, changed, choice, folder)))
         else:
             notes.append(f"{swap.title}: no answer can be changed in this way")
