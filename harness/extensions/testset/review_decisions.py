@@ -101,11 +101,9 @@ class Review:
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those in which quotes are checked; None: those kept in the work folder of the file.
 
-        Decisions on rows that were changed since are not applied, with a line on standard error. ConfigError: the
-        file is missing or no question file. StoreError: a damaged log.
+        Decisions on rows that were changed since are not applied, with a line on standard error. ConfigError: no
+        question file. StoreError: a damaged log.
         """
-        if not path.is_file():
-            raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
         self.path, self.by, self._format = path, by, format_of(path)
         self.log = path.with_name(f"{path.stem if path.suffix == '.jsonl' else path.name}.review.jsonl")
         work = WorkFolder(path) if path.suffix == ".jsonl" else None
