@@ -12,11 +12,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError, nearest
-from harness.core.hashing import digest
 from harness.core.records import Reference
 from harness.datasets.annotation_csv import cells_of
 from harness.datasets.table_reading import read_table
 from harness.display.text_format import printable
+from harness.report.group_notes import scored_by
 from harness.report.measures import instead_of, known_measures
 from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import clusters_of
@@ -291,19 +291,15 @@ def _rows(runs: Sequence[RunDir], values: Mapping[tuple[str, str], Mapping[str, 
 
 def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Sequence[str]) -> None:
     for evaluation in run.evaluations():
-        # Values with equal signatures are comparable.
-        made = ("evaluator", "version", "params", "models", "weights")
-        signature = digest({name: evaluation.model_dump(mode="json")[name] for name in made})
-        for measure in evaluation.measures:
-            if measures and measure not in measures:
-                continue
-            first, its_run = made_by.setdefault(measure, (signature, run.run_id))
-            if first != signature:
+        way = f"{evaluation.evaluator} {scored_by(evaluation)}"
+        for measure in (one for one in evaluation.measures if not measures or one in measures):
+            first, its_run = made_by.setdefault(measure, (way, run.run_id))
+            if first != way:
                 what = f"{its_run} and {run.run_id} have {measure} from different judges, versions or parameters"
-                raise ConfigError(
-                    what,
-                    "evaluate them in the same way, correlate each separately, or name other measures (--measure)",
+                fix = (
+                    "evaluate them in the same way, correlate each separately, or name other measures (--measure)"
                 )
+                raise ConfigError(what, fix)
 
 
 def _run_named(name: str, runs: Sequence[str], sheet: LabelSheet) -> str:
