@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest, short_digest
+from harness.datasets.cell_values import parsed_cell
 from harness.datasets.local_files import ENV, find, read_csv, read_json_object, read_json_rows
 from harness.datasets.row_fields import FIX, FileEntry
 
@@ -284,10 +284,7 @@ def load_neural_bridge() -> LabelledSet:
 
 
 def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
-    try:
-        listed = ast.literal_eval(row.text("contexts"))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        listed = None
+    listed = parsed_cell(row.text("contexts"), row.where)
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX)
     return tuple(listed)

@@ -130,6 +130,11 @@ def test_contexts_that_are_no_list_of_texts_are_refused_and_never_run(data: Path
         load_set("neural_bridge")
 
 
+def test_passages_that_numpy_printed_without_commas_are_several_contexts(data: Path) -> None:
+    write_graded(data, {"contexts": "['One passage.'\n 'Another one.']"})
+    assert load_set("neural_bridge").items[0].contexts == ("One passage.", "Another one.")
+
+
 @pytest.mark.usefixtures("data")
 @pytest.mark.parametrize("name", SETS)
 def test_a_missing_file_is_one_line_with_the_way_out(name: str) -> None:
