@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.cli.console import complain, open_console, same_command
-from harness.cli.evaluate import resumable
-from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigError
+from harness.cli.console import complain, open_console
+from harness.cli.evaluate import resumable, say_stopped
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.records import Usage
 from harness.display import Entry, Quantity, Table, counted
 from harness.display.text_format import duration
@@ -114,15 +114,11 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
-        go_on = " ".join(filter(None, (same_command(), written.spending.flags_for_larger(written.stopped))))
         # A few candidates say nothing about the model.
-        only_budget = written.kept or len(written.candidates) < _ENOUGH_TO_JUDGE
-        complain(
-            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {options.out} has "
-            f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "
-            + (go_on if only_budget else f"`{go_on}`. {_without_this_model(options)}")
-        )
-        return EXIT_BUDGET
+        if not written.kept and len(written.candidates) >= _ENOUGH_TO_JUDGE:
+            complain(_without_this_model(options))
+        progress = f"{options.out} has {counted(written.kept, 'question')}"
+        return say_stopped(written.stopped, written.spending, progress)
     return EXIT_DONE
 
 
