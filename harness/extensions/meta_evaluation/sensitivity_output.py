@@ -23,7 +23,7 @@ from harness.extensions.meta_evaluation.sensitivity import (
     by_measure,
 )
 from harness.protocols import Measure
-from harness.report.figures.marks import panel_grid, wrapped
+from harness.report.figures.marks import dress_rows, panel_grid, wrapped
 from harness.report.terminal import WIDTH, plain, print_table
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir
@@ -263,10 +263,8 @@ def _values_panel(axes: Axes, measure: Measure, effects: Sequence[PerturbationEf
         (line,) = axes.plot([mean, mean], [place - 0.4, place + 0.4], color="black", linewidth=1.4)
         tell(line, f"{measure.name}: mean {mean:.3f} of {len(values)}")
     axes.set_yticks(range(len(rows)), [wrapped(printable(name), 20) for name, _ in rows], fontsize=6)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    dress_rows(axes, len(rows), below=0.5)
     axes.set_title(wrapped(measure.name.replace("_", " "), 30), fontsize=7)
-    axes.grid(axis="x", color=LIGHT, linewidth=0.5)
-    axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
 from harness.display import Content, Entry, Quantity, Section, Table, counted
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN, plotting, save
 from harness.display.text_format import printable, type_name
 from harness.display.types import NumberForm
 from harness.extensions.routing.gains import (
@@ -29,7 +29,7 @@ from harness.extensions.routing.gains import (
 from harness.extensions.routing.study import LABELS, RULES, RouteStudy
 from harness.llm_utils.query_classifier import known_type
 from harness.registry import SYSTEMS
-from harness.report.figures.marks import wrapped
+from harness.report.figures.marks import dress_rows, wrapped
 from harness.report.folder import files_together
 from harness.report.formats import prose, section_lines
 from harness.report.terminal import WIDTH, plain, print_table
@@ -330,10 +330,8 @@ def _draw_types(axes: Axes, study: RouteStudy) -> None:
 
 def _dress(axes: Axes, names: Sequence[str], title: str) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    dress_rows(axes, len(names), below=0.5)
     axes.set_title(title, fontsize=8)
-    axes.grid(axis="x", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
 
 
 def write_policy(study: RouteStudy, path: Path) -> None:
