@@ -16,12 +16,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self, TypeVar
 
-from pydantic import ValidationError
-
 from harness.api.config_building import prices_of_runs
 from harness.api.untrusted_config import reject_untrusted_system
 from harness.config import BudgetConfig, ModelConfig
-from harness.config.load import build_config, explain, parse_setting
+from harness.config.load import load_config, parse_setting
 from harness.core.current_process import n_stops, usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, StoreError
 from harness.core.records import Usage
@@ -336,14 +334,8 @@ def _with_room(live: LiveRun, most: int) -> LiveRun:
 
 def _budget_of(run: RunDir, settings: Sequence[str]) -> BudgetConfig:
     """The budget of the run's config for this command alone, changed by `settings`. ConfigError for other keys."""
-    own = build_config(run.manifest().config).budget.model_dump()
-    for setting in settings:
-        key, value = parse_setting(setting)
+    for key in (parse_setting(setting)[0] for setting in settings):
         if not key.startswith("budget."):
             what = f"'{key}' is no setting of the budget, and the system is measured as it is"
             raise ConfigError(what, "set budget.usd, budget.tokens or budget.minutes")
-        own[key.removeprefix("budget.")] = value
-    try:
-        return BudgetConfig.model_validate(own)
-    except ValidationError as error:
-        raise ConfigError(*explain(error, BudgetConfig, prefix="budget")) from error
+    return load_config(run.manifest().config, settings).budget
