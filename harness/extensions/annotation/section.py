@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from harness.core.errors import StoreError
 from harness.core.records import Annotation
 from harness.display import Content, Entry, Quantity, Table, counted, printable
 from harness.extensions.annotation.label_scales import HIGHEST, LOWEST, LabelScale, labelled_scales
 from harness.protocols import Measure
-from harness.report.sections import Reported, SectionSpec
+from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.view import Group
 from harness.statistics.prediction_powered import FEWEST_LABELS, PoweredMean, powered_mean
 from harness.store.annotations import read_annotations
@@ -29,13 +28,11 @@ _UNSCORED = "without a score, such as abstentions, left out, also from the label
 
 def content(reported: Reported) -> Content:
     """A table for each dimension; nothing without labels."""
-    try:
-        said = {view.run.run_id: read_annotations(view.run) for view in reported.group.views}
-    except StoreError as error:
-        return Content(items=[str(error)])
+    found, damage = saved_beside_runs(reported.group, read_annotations)
+    said = {view.run.run_id: own for view, own in found}
     labels = [one for own in said.values() for one in own if one.label is not None]
     if not labels:
-        return Content()
+        return Content(items=tuple(damage))
     people = ", ".join(sorted({one.annotator for one in labels}))
     answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
     tables: list[Table] = []
@@ -43,7 +40,7 @@ def content(reported: Reported) -> Content:
     for scale in labelled_scales([one.dimension for one in labels]):
         if rows := tuple(_rows(reported.group, scale, said, notes)):
             tables.append(Table(f"labels-{scale.dimension.replace('_', '-')}", scale.title, _HEADER, rows, _NOTE))
-    return Content(paragraphs=[f"{answers} labelled by {people}."], items=[*notes], tables=tables)
+    return Content(paragraphs=[f"{answers} labelled by {people}."], items=[*damage, *notes], tables=tables)
 
 
 def _rows(
@@ -57,7 +54,7 @@ def _rows(
         one for one in known if one.stands_for == scale.dimension and (one.is_share or one.range is not None)
     ]
     for view in group.views:
-        labels = _labels(said[view.run.run_id], scale)
+        labels = _labels(said.get(view.run.run_id, ()), scale)
         for measure in measures if labels else ():
             values: Mapping[str, float] = view.values.get(measure.name, {})
             scores = {
