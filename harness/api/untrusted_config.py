@@ -18,18 +18,21 @@ from harness.store import RunDir
 
 if TYPE_CHECKING:
     from harness.runner.live_run_check import LiveRun
+    from harness.runner.plan import Cell
 
 _ROLES: tuple[type[JudgeConfig | JudgeEmbedderConfig], ...] = (JudgeConfig, JudgeEmbedderConfig)
 _TRUST = "add --trust if the run is yours"
 
 
-def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
-    """The config of a finished run, for other queries: without its name, race and executor.
+def config_to_run_again(run: RunDir, *, trust: bool) -> "tuple[BenchConfig, Cell]":
+    """The config of a finished run, for other queries: without its name, race and executor; and the run that it
+    plans.
 
-    ConfigError if its system cannot be opened here; or if it names servers, keys, code, judges, prices or files of
-    its own and is not trusted.
+    ConfigError if its system cannot be opened here; if it names servers, keys, code, judges, prices or files of
+    its own and is not trusted; or if it would be another run today.
     """
     from harness.runner.live_run_check import live_run
+    from harness.runner.plan import plan_cells
 
     live, config = live_run(run), build_config(run.manifest().config)
     if not trust:
@@ -48,9 +51,14 @@ def config_to_run_again(run: RunDir, *, trust: bool) -> BenchConfig:
         "index": _known(config.index, [one.index_params for one in systems]),
         "answer": _known(config.answer, [one.answer_params for one in systems]),
     }
-    return config.model_copy(
+    again = config.model_copy(
         update={**own, "name": None, "race": None, "schedule": None, "runner": RunnerConfig()}
     )
+    (cell,) = plan_cells(again)
+    if cell.run_id != run.run_id:
+        what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
+        raise ConfigError(what, "run its config again, and name that run")
+    return again, cell
 
 
 def _known(said: Mapping[str, object], of_systems: Sequence[BaseModel]) -> dict[str, object]:

@@ -22,14 +22,7 @@ import numpy as np
 from common import command_line, print_table, started
 from numpy.typing import NDArray
 
-from harness.extensions.routing.gains import (
-    RecordedResults,
-    best_of_types,
-    halves,
-    learnt_table,
-    routing_gains,
-    spread_over,
-)
+from harness.extensions.routing.gains import RecordedResults, best_of_types, learnt_table, routing_gains
 from harness.statistics.confidence_intervals import wilson
 
 TYPES = ("comparison", "inference", "temporal")
@@ -107,18 +100,18 @@ def _case(world: RoutedWorld, n: int, rng: np.random.Generator) -> RoutedCase:
     types = [TYPES[kind] for kind in kinds]
     recorded = RecordedResults(values, np.ones(n), types)
     clusters: NDArray[np.int64] = articles.astype(np.int64)
-    splits = list(halves(clusters))
-    gains = routing_gains(recorded, clusters, {_TOLD: types}, splits)
-    found = spread_over(gains.learnt[_TOLD].gains, splits, gains.n_clusters)
-    tables = [learnt_table(recorded.of(split.teaches)) for split in splits]
+    gains = routing_gains(recorded, clusters, {_TOLD: types})
+    found = gains.over_splits(gains.learnt[_TOLD].gains)
+    tables = [learnt_table(recorded.of(teaches)) for teaches in gains.teaches]
     true = [
         float(np.mean([chances[at, table.systems.get(name, table.otherwise)] for at, name in enumerate(TYPES)]))
         - float(chances[:, table.otherwise].mean())
         for table in tables
     ]
     best = recorded.mean(best_of_types(recorded).choices(types)) - values.mean(axis=0).max()
-    low, high = (found.mean if end is None else end for end in found.interval)
-    return RoutedCase(found.mean, low, high, true=float(np.mean(true)), looked=float(best))
+    mean = found.value or 0.0
+    low, high = (mean if end is None else end for end in (found.low, found.high))
+    return RoutedCase(mean, low, high, true=float(np.mean(true)), looked=float(best))
 
 
 if __name__ == "__main__":

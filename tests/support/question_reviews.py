@@ -7,17 +7,18 @@ from typing import Any
 
 from question_writers import FERRY, YARD
 
+from harness.datasets.question_files.row_validation import AskedQuote
 from harness.extensions.testset.question_records import rows_text
-from harness.extensions.testset.question_rows import Edit, EditedQuote
+from harness.extensions.testset.question_rows import RowWords
 from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_session import write_sheet
 
 FACT = "The Tarnby yard was founded in 1911 and built trawlers."
 CHAIR = "Hanne Olvik chairs the harbour board of Lowmere."
-EDIT = Edit(
+EDIT = RowWords(
     question="In which year was the Tarnby yard founded?",
     answers=("1911", " in  1911"),
-    evidence=(EditedQuote(document="yard.md", quote="founded in  1911"),),
+    evidence=(AskedQuote("founded in  1911", "yard.md"),),
 )
 DOCUMENTS = {document.doc_id: document for document in (FERRY, YARD)}
 

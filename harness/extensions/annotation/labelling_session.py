@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 from random import Random
-from typing import Literal
 
 from pydantic import Field
 
@@ -170,8 +169,9 @@ def open_session(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSessi
 class SubmittedLabel(Record):
     id: str
     dimension: Dimension | None
-    says: Literal["label", "cannot_tell", "nothing", "note"]
-    label: int | None = Field(None, ge=1, le=5)
+    """None: `note` is about the whole answer."""
+    label: int | None = Field(None, ge=0, le=5)
+    """0: cannot tell; None: the label is withdrawn."""
     note: str = Field("", max_length=4_000)
 
 
@@ -181,13 +181,11 @@ def annotation_page(session: LabellingSession) -> LocalPage:
     def say(body: bytes) -> object:
         said = parsed_body(SubmittedLabel, body)
         item = session.find(said.id)
-        if said.says == "note":
+        if said.dimension is None:
             session.keep([session.note(item, said.note.strip())])
-        elif said.dimension is None or (said.says == "label") != (said.label is not None):
-            raise ConfigError("a label is a number from 1 to 5, of one dimension", "reload the page")
         else:
-            cannot_tell = said.says == "cannot_tell"
-            session.keep([session.label(item, said.dimension, said.label, cannot_tell=cannot_tell)])
+            label = session.label(item, said.dimension, said.label or None, cannot_tell=said.label == 0)
+            session.keep([label])
         return _whole(session, item)
 
     gets = {

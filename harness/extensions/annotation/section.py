@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from harness.core.errors import StoreError
 from harness.core.records import Annotation
 from harness.display import Content, Entry, Quantity, Table, counted, printable
 from harness.extensions.annotation.label_scales import HIGHEST, LOWEST, LabelScale, labelled_scales
 from harness.protocols import Measure
-from harness.report.sections import Reported, SectionSpec
+from harness.report.sections import Reported, SectionSpec, saved_beside_runs
 from harness.report.view import Group
 from harness.statistics.prediction_powered import FEWEST_LABELS, PoweredMean, powered_mean
 from harness.store.annotations import read_annotations
@@ -29,39 +28,33 @@ _UNSCORED = "without a score, such as abstentions, left out, also from the label
 
 def content(reported: Reported) -> Content:
     """A table for each dimension; nothing without labels."""
-    try:
-        said = {view.run.run_id: read_annotations(view.run) for view in reported.group.views}
-    except StoreError as error:
-        return Content(items=[str(error)])
+    found, damage = saved_beside_runs(reported.group, read_annotations)
+    said = {view.run.run_id: own for view, own in found}
     labels = [one for own in said.values() for one in own if one.label is not None]
     if not labels:
-        return Content()
+        return Content(items=tuple(damage))
     people = ", ".join(sorted({one.annotator for one in labels}))
     answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
     tables: list[Table] = []
-    few: dict[str, None] = {}
-    left_out: list[str] = []
+    notes: dict[str, None] = {}
     for scale in labelled_scales([one.dimension for one in labels]):
-        found = [*_rows(reported.group, scale, said)]
-        few |= {why: None for _, why, _ in found if why}
-        left_out += [note for *_, note in found if note]
-        if rows := tuple(row for row, *_ in found):
+        if rows := tuple(_rows(reported.group, scale, said, notes)):
             tables.append(Table(f"labels-{scale.dimension.replace('_', '-')}", scale.title, _HEADER, rows, _NOTE))
-    return Content(paragraphs=[f"{answers} labelled by {people}."], items=[*few, *left_out], tables=tables)
+    return Content(paragraphs=[f"{answers} labelled by {people}."], items=[*damage, *notes], tables=tables)
 
 
 def _rows(
-    group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]
-) -> Iterator[tuple[tuple[Entry, ...], str, str]]:
-    """A row for each run and measure, why labels do not correct it, and a note on labels without a score. All
-    values are from 0 to 1.
+    group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]], notes: dict[str, None]
+) -> Iterator[tuple[Entry, ...]]:
+    """A row for each run and measure; all values are from 0 to 1. `notes` gets why labels do not correct one, and
+    labels without a score.
     """
     known = [one for name in group.measures if (one := group.known.get(name))]
     measures = [
         one for one in known if one.stands_for == scale.dimension and (one.is_share or one.range is not None)
     ]
     for view in group.views:
-        labels = _labels(said[view.run.run_id], scale)
+        labels = _labels(said.get(view.run.run_id, ()), scale)
         for measure in measures if labels else ():
             values: Mapping[str, float] = view.values.get(measure.name, {})
             scores = {
@@ -77,15 +70,14 @@ def _rows(
             row += [Quantity(mean, unit="share"), Quantity(n, of=n + both.n_others, unit="count")]
             row.append(_with_failures(alone, share))
             named = f"{printable(view.shown)}, {printable(measure.name)}"
-            why = note = ""
             if both.why:
                 row += [None, None]
-                why = _FEW if n < FEWEST_LABELS else f"{named}: {both.why}."
+                notes[_FEW if n < FEWEST_LABELS else f"{named}: {both.why}."] = None
             else:
                 row += [_with_failures(both, share), Quantity(both.power, unit="coefficient")]
             if len(labels) > n:
-                note = f"{named}: {counted(len(labels) - n, 'labelled answer')} {_UNSCORED}."
-            yield tuple(row), why, note
+                notes[f"{named}: {counted(len(labels) - n, 'labelled answer')} {_UNSCORED}."] = None
+            yield tuple(row)
 
 
 def _with_failures(found: PoweredMean, share: float) -> Quantity:

@@ -59,7 +59,6 @@ def try_on_page(
         # Ended like by Ctrl-C, so that no document is left behind.
         stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         work = Path(stack.enter_context(TemporaryDirectory(prefix="rag-harness-try-")))
-        uploaded = UploadedDocuments(work / "documents")
         if names:
             runs = [run_named(results, name) for name in names]
             chosen = to_ask(runs, settings=settings, trust=trust, results=results)
@@ -69,82 +68,19 @@ def try_on_page(
             default_config(own)
             if docs is not None:
                 check_documents(docs)
-            tried = results / "try"
+            tried, folder = results / "try", docs or work / "documents"
 
             def indexed() -> Opening:
-                folder = uploaded.folder if docs is None else docs
                 runs = index_documents(folder, work, tried, own, reporter, session.building)
                 # The servers and files that these runs name are those of this command line.
                 return to_ask(runs, settings=list(filter(is_of_judge, settings)), trust=True, results=tried)
 
-            session = ComparisonSession(indexed, tried, reporter)
+            uploaded = UploadedDocuments(folder) if docs is None else None
+            session = ComparisonSession(indexed, tried, reporter, uploaded)
         stack.enter_context(closing(session))
-        takes_documents = not names and docs is None
-        page = comparison_page(session, uploaded if takes_documents else None)
-        serve_page(page, port, begin=None if takes_documents else session.prepare)
+        serve_page(comparison_page(session), port, begin=session.prepare if session.uploaded is None else None)
         if votes := session.votes:
             open_console().print(plain(f"{votes}\n{session.compare_command}"), soft_wrap=True)
-
-
-def comparison_page(session: ComparisonSession, uploaded: UploadedDocuments | None) -> LocalPage:
-    """The page of a session. `uploaded` takes the documents that are dropped; None: none are taken."""
-    page = _Requests(session, uploaded)
-    gets = {"/state": lambda _asked: page.state(), "/answer": page.answer}
-    posts = {"/document": page.add, "/clear": page.clear, "/prepare": page.prepare}
-    posts |= {"/ask": page.ask, "/vote": page.vote}
-    # Base64 makes a file longer by a third.
-    longest = LONGEST_BODY if uploaded is None else 2 * LARGEST_FILE
-    return framed("Try two systems", _ASSETS, "try", gets, posts, longest)
-
-
-class _Requests:
-    def __init__(self, session: ComparisonSession, uploaded: UploadedDocuments | None) -> None:
-        self._session, self._uploaded = session, uploaded
-
-    def state(self) -> dict[str, object]:
-        session, votes = self._session, self._session.votes
-        return {
-            "phase": session.phase,
-            "message": session.message or session.reporter.latest,
-            "documents": None if self._uploaded is None else self._uploaded.names,
-            "kinds": list(KINDS),
-            "largest": LARGEST_FILE,
-            "is_judged": session.is_judged,
-            "votes": votes,
-            "compare": session.compare_command if votes else "",
-        }
-
-    def add(self, body: bytes) -> object:
-        sent = parsed_body(SentDocument, body)
-        self._documents().add(sent.name, sent.content)
-        return self.state()
-
-    def clear(self, _body: bytes) -> object:
-        self._documents().clear()
-        return self.state()
-
-    def prepare(self, _body: bytes) -> object:
-        if not self._documents().names:
-            raise ConfigError("there are no documents", "drop some")
-        self._session.prepare()
-        return self.state()
-
-    def _documents(self) -> UploadedDocuments:
-        if self._uploaded is None:
-            raise ConfigError("this page takes no documents", "start `rag-harness try` without runs and --docs")
-        if self._session.phase == "preparing":
-            raise ConfigError("the documents are being indexed", "change them afterwards")
-        return self._uploaded
-
-    def ask(self, body: bytes) -> object:
-        return {"id": self._session.ask(parsed_body(SentQuestion, body).question)}
-
-    def answer(self, asked: Mapping[str, str]) -> object:
-        return pair_value(self._session.find(asked.get("id", "")), self._session.names)
-
-    def vote(self, body: bytes) -> object:
-        sent = parsed_body(SentVote, body)
-        return pair_value(self._session.vote(sent.id, sent.choice), self._session.names)
 
 
 class SentDocument(Record):
@@ -159,6 +95,51 @@ class SentQuestion(Record):
 class SentVote(Record):
     id: str
     choice: Choice
+
+
+def comparison_page(session: ComparisonSession) -> LocalPage:
+    def state(_asked: object = None) -> object:
+        votes, uploaded = session.votes, session.uploaded
+        return {
+            "phase": session.phase,
+            "message": session.message or session.reporter.latest,
+            "documents": None if uploaded is None else uploaded.names,
+            "kinds": list(KINDS),
+            "largest": LARGEST_FILE,
+            "is_judged": session.is_judged,
+            "votes": votes,
+            "compare": session.compare_command if votes else "",
+        }
+
+    def add(body: bytes) -> object:
+        sent = parsed_body(SentDocument, body)
+        session.documents.add(sent.name, sent.content)
+        return state()
+
+    def clear(_body: bytes) -> object:
+        session.documents.clear()
+        return state()
+
+    def prepare(_body: bytes) -> object:
+        if not session.documents.names:
+            raise ConfigError("there are no documents", "drop some")
+        session.prepare()
+        return state()
+
+    def ask(body: bytes) -> object:
+        return {"id": session.ask(parsed_body(SentQuestion, body).question)}
+
+    def answer(asked: Mapping[str, str]) -> object:
+        return pair_value(session.find(asked.get("id", "")), session.names)
+
+    def vote(body: bytes) -> object:
+        sent = parsed_body(SentVote, body)
+        return pair_value(session.vote(sent.id, sent.choice), session.names)
+
+    posts = {"/document": add, "/clear": clear, "/prepare": prepare, "/ask": ask, "/vote": vote}
+    # Base64 makes a file longer by a third.
+    longest = LONGEST_BODY if session.uploaded is None else 2 * LARGEST_FILE
+    return framed("Try two systems", _ASSETS, "try", {"/state": state, "/answer": answer}, posts, longest)
 
 
 def pair_value(pair: AskedPair, names: Sequence[str]) -> dict[str, object]:

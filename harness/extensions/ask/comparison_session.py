@@ -16,6 +16,7 @@ from typing import Literal
 from harness.cli.console import complain, show_bug
 from harness.core.errors import ConfigError, HarnessError
 from harness.extensions.ask.session import Asked, AskedRun, Opening
+from harness.extensions.ask.uploaded_documents import UploadedDocuments
 from harness.report.comparison.output import votes_between
 from harness.report.labels import run_labels
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken
@@ -69,12 +70,20 @@ class _ToldBar:
 class ComparisonSession:
     """Two systems, the questions asked to them, and the votes on their answers. To be closed."""
 
-    def __init__(self, choose: Callable[[], Opening], results: Path, reporter: PageReporter) -> None:
-        """`choose` returns the runs to open, after building what they need. Votes are kept in `results`."""
+    def __init__(
+        self,
+        choose: Callable[[], Opening],
+        results: Path,
+        reporter: PageReporter,
+        uploaded: UploadedDocuments | None = None,
+    ) -> None:
+        """`choose` returns the runs to open, after building what they need. Votes are kept in `results`.
+        `uploaded`: the documents dropped on the page; None: none are taken.
+        """
         self.phase: Phase = "documents"
         self.message = ""
         """Why preparing failed."""
-        self.reporter = reporter
+        self.reporter, self.uploaded = reporter, uploaded
         self._choose, self._results = choose, results
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="try")
         self._stack = ExitStack()
@@ -88,6 +97,15 @@ class ComparisonSession:
     def names(self) -> list[str]:
         """What the systems are called; empty before they are ready."""
         return run_labels([run.live.run.manifest() for run in self._runs]) if self._runs else []
+
+    @property
+    def documents(self) -> UploadedDocuments:
+        """Those dropped on the page, to change them. ConfigError: none are taken, or they are being indexed."""
+        if self.uploaded is None:
+            raise ConfigError("this page takes no documents", "start `rag-harness try` without runs and --docs")
+        if self.phase == "preparing":
+            raise ConfigError("the documents are being indexed", "change them afterwards")
+        return self.uploaded
 
     @property
     def is_judged(self) -> bool:

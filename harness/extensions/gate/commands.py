@@ -60,9 +60,14 @@ def gate(
     """
     from harness.api.config_building import prices_of_runs
     from harness.cli.console import same_command
-    from harness.extensions.gate.conditions import EXITS, check_conditions, read_conditions
+    from harness.extensions.gate.conditions import (
+        EXITS,
+        check_conditions,
+        junit_text,
+        print_result,
+        read_conditions,
+    )
     from harness.extensions.gate.holdout import Opening, open_holdout, put_away
-    from harness.extensions.gate.output import junit_text, print_result
     from harness.store import find_runs
     from harness.store.atomic_files import write_atomic
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.cli.console import complain, open_console
+from harness.cli.options import words
 from harness.core.errors import (
     EXIT_BUDGET,
     EXIT_DONE,
@@ -49,7 +50,7 @@ _LEFT_OUT = frozenset({"p99", "model"})
 def parse_loads(option: str, text: str, most: int, *, whole: bool = False) -> tuple[float, ...]:
     """Ascending numbers separated by commas. ConfigError unless each is above 0, and at most `most`."""
     found = set()
-    for word in filter(None, (word.strip() for word in text.split(","))):
+    for word in words([text]):
         try:
             value = float(int(word) if whole else float(word))
         except ValueError:

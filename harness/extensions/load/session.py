@@ -14,14 +14,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, Self, TypeVar
-
-from pydantic import ValidationError
+from typing import Any, Self, TypeVar
 
 from harness.api.config_building import prices_of_runs
 from harness.api.untrusted_config import reject_untrusted_system
 from harness.config import BudgetConfig, ModelConfig
-from harness.config.load import build_config, explain, parse_setting
+from harness.config.load import load_config, parse_setting
 from harness.core.current_process import n_stops, usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, StoreError
 from harness.core.records import Usage
@@ -54,23 +52,17 @@ FOLDER = "load"
 _SAMPLED_EVERY_S = 1.0
 _LONGEST_REASON = 400
 M = TypeVar("M", bound=ModelConfig)
-
-
-class _TimedCall(NamedTuple):
-    """An answered call; times are of time.monotonic."""
-
-    began_s: float
-    ended_s: float
-    service_s: float | None
+_Span = tuple[float, float]
+"""Of time.monotonic."""
 
 
 class _LoadJournal(Journal):
-    """Keeps no call, so that none is replayed, and notes how long each took."""
+    """Keeps no call, so that none is replayed, and notes when each was open, and when the engine worked on it."""
 
     def __init__(self) -> None:
         super().__init__(Path(":memory:"))
-        self.calls: defaultdict[str, list[_TimedCall]] = defaultdict(list)
-        """By scope."""
+        self.calls: defaultdict[str, list[tuple[_Span, _Span | None]]] = defaultdict(list)
+        """By scope. None: the engine does not say."""
 
     def find(self, key: CallKey) -> StoredCall | None:  # noqa: ARG002 - every call is made
         return None
@@ -79,8 +71,8 @@ class _LoadJournal(Journal):
         if reservation is not None:
             self.cancel(reservation)
         timings, now = engine_timings(call.response), time.monotonic()
-        service_s = timings["prompt_s"] + timings["completion_s"] if timings else None
-        self.calls[key.scope].append(_TimedCall(now - call.wall_s, now, service_s))
+        service = (now - timings["prompt_s"] - timings["completion_s"], now) if timings else None
+        self.calls[key.scope].append(((now - call.wall_s, now), service))
         return call
 
 
@@ -298,10 +290,10 @@ class LoadSession:
         _, failure, _ = await self._system.opened.predict(query, meter, self._system.limit_s)
         self.used = usage_together([self.used, meter.whole_usage])
         calls, limit_s = self._journal.calls.pop(meter.scope, []), meter.throttled_s
-        service = [(call.ended_s - call.service_s, call.ended_s) for call in calls if call.service_s is not None]
+        service = [worked for _, worked in calls if worked is not None]
         return Outcome(
             failure=failure.kind if failure else "",
-            model_s=max(0.0, covered_s((call.began_s, call.ended_s) for call in calls) - limit_s),
+            model_s=max(0.0, covered_s(span for span, _ in calls) - limit_s),
             service_s=covered_s(service) if len(service) == len(calls) else None,
             limit_s=limit_s,
             usage=sum(meter.whole_usage.values(), Usage()),
@@ -342,14 +334,8 @@ def _with_room(live: LiveRun, most: int) -> LiveRun:
 
 def _budget_of(run: RunDir, settings: Sequence[str]) -> BudgetConfig:
     """The budget of the run's config for this command alone, changed by `settings`. ConfigError for other keys."""
-    own = build_config(run.manifest().config).budget.model_dump()
-    for setting in settings:
-        key, value = parse_setting(setting)
+    for key in (parse_setting(setting)[0] for setting in settings):
         if not key.startswith("budget."):
             what = f"'{key}' is no setting of the budget, and the system is measured as it is"
             raise ConfigError(what, "set budget.usd, budget.tokens or budget.minutes")
-        own[key.removeprefix("budget.")] = value
-    try:
-        return BudgetConfig.model_validate(own)
-    except ValidationError as error:
-        raise ConfigError(*explain(error, BudgetConfig, prefix="budget")) from error
+    return load_config(run.manifest().config, settings).budget

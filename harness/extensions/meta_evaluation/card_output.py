@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -13,20 +13,29 @@ from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import digest
 from harness.core.records import Record
-from harness.display import Entry, Picture, Quantity, Table
-from harness.display.plotting import plotting, publish
+from harness.display import Drawing, Entry, Picture, Quantity, Table, format_value
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN, NewFigure, plotting, publish, tell
 from harness.display.text_format import number
 from harness.display.types import NumberForm
 from harness.extensions.meta_evaluation.correlations import coefficient_data
-from harness.extensions.meta_evaluation.figures import card_drawing
-from harness.extensions.meta_evaluation.validity_card import Card, CardValues, DimensionCard, MeasureValidity
+from harness.extensions.meta_evaluation.validity_card import (
+    SHOWN,
+    Card,
+    CardValues,
+    DimensionCard,
+    MeasureValidity,
+)
 from harness.report.folder import files_together
 from harness.report.formats import table_csv
 from harness.statistics.correlation import Coefficient
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _FORM: NumberForm = "share"
 _VALUES = "values.json"
 _MOST_BYTES = 200_000_000
+_OURS, _JUDGED, _STORED = PALETTE[0], PALETTE[5], GREY
 
 
 class StoredValues(Record):
@@ -195,3 +204,57 @@ def read_values(folder: Path) -> CardValues:
 
 def _sealed(values: CardValues) -> StoredValues:
     return StoredValues(digest=digest(values.model_dump(mode="json")), values=values)
+
+
+def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
+    """A panel for each dimension; None if no metric has a coefficient. Call it inside `plotting()`."""
+    known = [(one, [w for w in one.measures if _card_value(one, w).value is not None]) for one in card.dimensions]
+    shown = [(one, worths[:SHOWN]) for one, worths in known if worths]
+    if not shown:
+        return None
+    heights = [1.0 + 0.21 * len(worths) for _, worths in shown]
+    figure = new_figure(figsize=(WIDTH_IN, sum(heights)), layout="constrained")
+    panels = figure.subplots(len(shown), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})
+    for panel, (one, worths) in zip(panels[:, 0], shown, strict=True):
+        _card_panel(panel, one, worths)
+    people = any(one.has_people for one, _ in shown)
+    panels[-1, 0].set_xlabel("Pearson's correlation with one person" if people else "Pearson's correlation")
+    best = "; ".join(f"{one.name}: {w[0].measure.name} {_formatted(_card_value(one, w[0]))}" for one, w in shown)
+    held = "one person at a time" if people else "the person who labelled"
+    caption = (
+        f"{card.values.title}. Pearson's correlation with {held}, 95 % intervals by question; the {SHOWN} "
+        "strongest of each. The grey band is one person with another. Grey marks came with the set, orange "
+        "ones are judged."
+    )
+    title = f"{card.values.title}: measures and people"
+    return Drawing("correlations", title, caption, f"{caption} {best}.", figure)
+
+
+def _card_value(one: DimensionCard, worth: MeasureValidity) -> Coefficient:
+    return worth.one if one.has_people else worth.mean.pearson
+
+
+def _card_panel(panel: Axes, one: DimensionCard, worths: list[MeasureValidity]) -> None:
+    people = one.people.pearson if one.has_people else None
+    if people is not None and people.value is not None:
+        if people.interval.low is not None and people.interval.high is not None:
+            panel.axvspan(people.interval.low, people.interval.high, color=GREY, alpha=0.15, linewidth=0)
+        panel.axvline(people.value, color=GREY, linewidth=1)
+    for place, worth in enumerate(worths):
+        found = _card_value(one, worth)
+        if found.value is None:
+            continue
+        colour = _JUDGED if worth.measure.is_judged else _OURS if worth.measure.evaluator else _STORED
+        low, high = found.interval
+        if low is not None and high is not None:
+            panel.plot([low, high], [place, place], color=colour, linewidth=1.2)
+        (mark,) = panel.plot([found.value], [place], "o", color=colour, markersize=4)
+        tell(mark, f"{worth.measure.name}: {_formatted(found)}, n = {worth.n}")
+    panel.axvline(0, color=GREY, linewidth=0.5)
+    panel.set_yticks(range(len(worths)), [worth.measure.name for worth in worths])
+    panel.invert_yaxis()
+    panel.set_title(f"{one.name}: {one.asked}", loc="left")
+
+
+def _formatted(found: Coefficient) -> str:
+    return format_value(Quantity(found.value, *found.interval))

@@ -77,8 +77,7 @@ def correlate(
         with_labels,
     )
     from harness.extensions.meta_evaluation.correlation_output import show_correlations
-    from harness.extensions.meta_evaluation.correlations import correlate_columns
-    from harness.extensions.meta_evaluation.fitted_weights import fit_weights
+    from harness.extensions.meta_evaluation.correlations import correlate_columns, fit_weights
     from harness.runner.progress import Reporter
     from harness.store import find_runs
 

@@ -4,19 +4,19 @@ Only computed values count, not the worst value of a failed query, on which any 
 query are averaged first.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError, nearest
-from harness.core.hashing import digest
 from harness.core.records import Reference
 from harness.datasets.annotation_csv import cells_of
 from harness.datasets.table_reading import read_table
 from harness.display.text_format import printable
+from harness.report.group_notes import scored_by
 from harness.report.measures import instead_of, known_measures
 from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import clusters_of
@@ -150,36 +150,36 @@ def _label(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> fl
     return value
 
 
-class PlacedAnswer(NamedTuple):
+@dataclass(frozen=True)
+class AnswerRow:
     run_id: str
     query_id: str
-
-
-ValueColumn = Mapping[PlacedAnswer, float]
-
-
-@dataclass(frozen=True)
-class AnswerFacts:
     query_type: str
     cluster: str
     """The document that its query shares with others, or the query; answers of one cluster are not independent."""
+    values: Mapping[str, float]
+    """Measure, or dimension of labels -> value."""
 
 
 @dataclass(frozen=True)
 class ValueColumns:
-    values: Mapping[str, ValueColumn]
-    """Measure, or dimension of labels -> values."""
-    labels: tuple[str, ...]
-    answers: Mapping[PlacedAnswer, AnswerFacts]
+    rows: tuple[AnswerRow, ...]
+    """By run and query."""
+    measures: tuple[str, ...]
+    labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def restricted(self, answers: Iterable[PlacedAnswer]) -> "ValueColumns":
-        kept = {answer: self.answers[answer] for answer in answers}
-        values = {
-            name: {answer: value for answer, value in column.items() if answer in kept}
-            for name, column in self.values.items()
-        }
-        return ValueColumns(values, self.labels, kept)
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.measures, *self.labels)
+
+    def column(self, name: str) -> list[float]:
+        return [row.values[name] for row in self.rows if name in row.values]
+
+    def having(self, *names: str) -> list[AnswerRow]:
+        """The answers that have a value of each of these."""
+        wanted = set(names)
+        return [row for row in self.rows if row.values.keys() >= wanted]
 
 
 def computed_values(run: RunDir) -> dict[str, dict[str, float]]:
@@ -195,51 +195,56 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
     """Columns of these metrics, or of all that the runs have. Raises ConfigError if no run has one of them, or if
     runs were scored by different judges or parameters.
     """
-    values: dict[str, dict[PlacedAnswer, float]] = {}
+    values: dict[tuple[str, str], dict[str, float]] = {}
     made_by: dict[str, tuple[str, str]] = {}
     notes: list[str] = []
     for run in runs:
         _check_alike(run, made_by, measures)
         for measure, column in computed_values(run).items():
             if not measures or measure in measures:
-                own = {PlacedAnswer(run.run_id, query): value for query, value in column.items()}
-                values.setdefault(measure, {}).update(own)
+                for query, value in column.items():
+                    values.setdefault((run.run_id, query), {})[measure] = value
         # A checksum that does not fit is an error: the files were lost or changed.
         if run.done() is None:
             notes.append(f"{run.run_id} is not finished: its scores so far are used")
+    known = {measure for own in values.values() for measure in own}
     for name in measures:
-        if name not in values:
+        if name not in known:
             raise _unscored(name, runs)
-    ordered = measures or sorted(values)
-    return ValueColumns({name: values[name] for name in ordered}, (), _answers(runs), tuple(notes))
+    ordered = tuple(dict.fromkeys(measures)) or tuple(sorted(known))
+    return ValueColumns(tuple(_rows(runs, values)), ordered, notes=tuple(notes))
 
 
 def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
     """The same with a column for each dimension of labels. Raises ConfigError if a label names no run where there
     are several, or if no label fits an answer.
     """
-    found: dict[str, ValueColumn] = {}
+    rows = {(row.run_id, row.query_id): row for row in columns.rows}
+    runs = tuple(dict.fromkeys(row.run_id for row in columns.rows))
+    labels: list[str] = []
+    given: dict[tuple[str, str], dict[str, list[float]]] = {}
     notes, lost = list(columns.notes), set()
-    runs = tuple(dict.fromkeys(answer.run_id for answer in columns.answers))
     for dimension in sheet.dimensions:
-        placed: dict[PlacedAnswer, list[float]] = {}
+        labels.append(f"{dimension} (label)" if dimension in columns.measures else dimension)
         for (run, query_id), value in sheet.means(dimension).items():
-            answer = PlacedAnswer(_run_named(run, runs, sheet), query_id)
-            if answer in columns.answers:
+            answer = (_run_named(run, runs, sheet), query_id)
+            if answer in rows:
                 # Annotators may name a run in several ways.
-                placed.setdefault(answer, []).append(value)
+                given.setdefault(answer, {}).setdefault(labels[-1], []).append(value)
             else:
                 lost.add((run, query_id))
-        column = f"{dimension} (label)" if dimension in columns.values else dimension
-        found[column] = {one: fmean(given) for one, given in placed.items()}
         notes.append(sheet.said_of(dimension))
-    if not any(found.values()):
+    if not given:
         raise _no_matching_label_error(next(iter(lost)), runs, columns, sheet)
     if lost:
         notes.append(f"labels of answers that these runs do not have: {len(lost):,}")
     if sheet.n_empty:
         notes.append(f"cells without a label: {sheet.n_empty:,}")
-    return ValueColumns({**columns.values, **found}, tuple(found), columns.answers, tuple(notes))
+    labelled = (
+        replace(row, values={**row.values, **{name: fmean(own) for name, own in given.get(answer, {}).items()}})
+        for answer, row in rows.items()
+    )
+    return ValueColumns(tuple(labelled), columns.measures, tuple(labels), tuple(notes))
 
 
 def _no_matching_label_error(
@@ -250,7 +255,7 @@ def _no_matching_label_error(
     what = f"no label of {sheet.path} matches an answer of these runs"
     if _run_named(run, runs, sheet) not in runs:
         return ConfigError(f"{what} (first: run '{printable(run)}')", nearest(run, runs))
-    fix = nearest(query_id, {answer.query_id for answer in columns.answers})
+    fix = nearest(query_id, {row.query_id for row in columns.rows})
     return ConfigError(f"{what} (first: query '{printable(query_id)}')", fix)
 
 
@@ -265,7 +270,7 @@ def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
     return ConfigError(f"no run was scored on '{name}'", fix)
 
 
-def _answers(runs: Sequence[RunDir]) -> dict[PlacedAnswer, AnswerFacts]:
+def _rows(runs: Sequence[RunDir], values: Mapping[tuple[str, str], Mapping[str, float]]) -> Iterator[AnswerRow]:
     """All answers. A query is in one cluster among the queries of all runs, which may differ."""
     asked: dict[str, dict[str, Reference]] = {}
     frames = {run.run_id: Frame.of(run) for run in runs}
@@ -277,30 +282,24 @@ def _answers(runs: Sequence[RunDir]) -> dict[PlacedAnswer, AnswerFacts]:
         if frames[run.run_id].clusters:
             asked.setdefault(name, {}).update({row.query.query_id: row.reference for row in run.sample()})
     clusters = {dataset: clusters_of(references.values()) for dataset, references in asked.items()}
-    return {
-        PlacedAnswer(run_id, query): AnswerFacts(
-            kind, f"{datasets[run_id]}/{clusters.get(datasets[run_id], {}).get(query, f'query/{query}')}"
-        )
-        for run_id, frame in frames.items()
-        for query, kind in frame.query_types.items()
-    }
+    for run_id, frame in sorted(frames.items()):
+        dataset = datasets[run_id]
+        for query, kind in sorted(frame.query_types.items()):
+            cluster = f"{dataset}/{clusters.get(dataset, {}).get(query, f'query/{query}')}"
+            yield AnswerRow(run_id, query, kind, cluster, values.get((run_id, query), {}))
 
 
 def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Sequence[str]) -> None:
     for evaluation in run.evaluations():
-        # Values with equal signatures are comparable.
-        made = ("evaluator", "version", "params", "models", "weights")
-        signature = digest({name: evaluation.model_dump(mode="json")[name] for name in made})
-        for measure in evaluation.measures:
-            if measures and measure not in measures:
-                continue
-            first, its_run = made_by.setdefault(measure, (signature, run.run_id))
-            if first != signature:
+        way = f"{evaluation.evaluator} {scored_by(evaluation)}"
+        for measure in (one for one in evaluation.measures if not measures or one in measures):
+            first, its_run = made_by.setdefault(measure, (way, run.run_id))
+            if first != way:
                 what = f"{its_run} and {run.run_id} have {measure} from different judges, versions or parameters"
-                raise ConfigError(
-                    what,
-                    "evaluate them in the same way, correlate each separately, or name other measures (--measure)",
+                fix = (
+                    "evaluate them in the same way, correlate each separately, or name other measures (--measure)"
                 )
+                raise ConfigError(what, fix)
 
 
 def _run_named(name: str, runs: Sequence[str], sheet: LabelSheet) -> str:

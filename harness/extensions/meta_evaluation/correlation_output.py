@@ -1,27 +1,33 @@
 """What `rag-harness correlate` prints and writes: correlation coefficients as tables, figures and JSON."""
 
+from __future__ import annotations
+
 import json
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.display import Content, Entry, Quantity, Section, Table, printable
-from harness.display.plotting import plotting
+from harness.display import Content, Drawing, Entry, Quantity, Section, Table, format_value, printable
+from harness.display.plotting import LIGHT, PALETTE, WIDTH_IN, NewFigure, plotting, tell
 from harness.extensions.meta_evaluation.correlations import (
     ALL,
     HIGH,
     LOW,
     CorrelatedPair,
     CorrelationFindings,
+    FittedWeights,
     coefficient_data,
     column_spread,
+    weights_section,
 )
-from harness.extensions.meta_evaluation.figures import DrawnSection, draw_correlations, write_folder
-from harness.extensions.meta_evaluation.fitted_weights import FittedWeights, weights_section
+from harness.extensions.meta_evaluation.figures import DrawnSection, value_map, write_folder
+from harness.report.figures.marks import panel_grid, wrapped
 from harness.report.terminal import WIDTH, plain, print_table
-from harness.statistics.correlation import FEWEST_CLUSTERS
+from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
 
 _HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
 _READ = (
@@ -31,6 +37,8 @@ _READ = (
     "values are equal, or if all agree."
 )
 _MANY = 20
+_MOST_SCATTERS, _MOST_NAMES = 12, 30
+_DOT, _LARGEST_DOT = 9.0, 60.0
 _COUNTS = ("one", "other", "part", "n", "n_of", "n_clusters", "why_not")
 
 
@@ -86,9 +94,7 @@ def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None
             }
             for pair in (*findings.pairs, *findings.parts)
         ],
-        "columns": {
-            name: column_spread([*findings.columns.values[name].values()])._asdict() for name in findings.names
-        },
+        "columns": {name: column_spread(findings.columns.column(name))._asdict() for name in findings.names},
         "groups": [
             {"one": pair.one, "other": pair.other, **pair.groups._asdict()}
             for pair in findings.pairs
@@ -102,7 +108,8 @@ def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None
 
 def _remarks(findings: CorrelationFindings) -> list[str]:
     notes = list(findings.notes)
-    runs = {answer.run_id for answer in findings.columns.answers}
+    columns = findings.columns
+    runs = {row.run_id for row in columns.rows}
     if len(runs) > 1:
         notes.append(
             f"Answers of {len(runs)} runs stand in one column: runs that differ in their means alone make a "
@@ -114,7 +121,7 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
         notes.append(f"{n:,} pairs were tested: {chance}.")
     if any(pair.n < pair.n_of for pair in findings.pairs):
         notes.append("n is below the number of answers where a measure does not apply or failed.")
-    constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
+    constant = {name for name in columns.names if len(set(columns.column(name))) == 1}
     told = [pair for pair in (*findings.pairs, *findings.parts) if constant.isdisjoint((pair.one, pair.other))]
     return [*notes, *_refusals(told)]
 
@@ -144,7 +151,7 @@ def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
 def _spread_table(findings: CorrelationFindings) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for name in findings.names:
-        n, *values = column_spread([*findings.columns.values[name].values()])
+        n, *values = column_spread(findings.columns.column(name))
         shown = (Quantity(value, unit="coefficient") for value in values)
         rows.append((printable(name), *shown, Quantity(n, unit="count")))
     header = ("column", "mean", "standard deviation", "answers")
@@ -180,3 +187,80 @@ def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
 
 def _named(pair: CorrelatedPair) -> str:
     return f"{printable(pair.one)} ~ {printable(pair.other)}"
+
+
+def draw_correlations(findings: CorrelationFindings, new_figure: NewFigure) -> list[Drawing]:
+    """Scatter plots of the first pairs and, of three columns and more, a heat map for each coefficient."""
+    shown = sorted(findings.measurable, key=lambda pair: -abs(_value(pair, "spearman") or 0.0))[:_MOST_SCATTERS]
+    drawings = [_scatters(findings, shown, new_figure)]
+    if 3 <= len(findings.names) <= _MOST_NAMES:
+        drawings += [_heat(findings, kind, new_figure) for kind in ("pearson", "spearman", "kendall")]
+    return drawings
+
+
+def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], new_figure: NewFigure) -> Drawing:
+    figure, panels = panel_grid(new_figure, len(pairs), min(3, len(pairs)), 0.3, 2.5)
+    if len(pairs) == 1:
+        figure.set_size_inches(4.6, 3.9)
+    for axes, pair in zip(panels, pairs, strict=True):
+        shared = findings.columns.having(pair.one, pair.other)
+        places = Counter((row.values[pair.one], row.values[pair.other]) for row in shared)
+        points = sorted(places)
+        step = (_LARGEST_DOT - _DOT) / max(1, max(places.values()) - 1)
+        sizes = [_DOT + step * (places[point] - 1) for point in points]
+        x, y = zip(*points, strict=True)
+        axes.scatter(x, y, sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
+        axes.set_title(_said(pair), fontsize=7)
+        axes.set_xlabel(_name(pair.one), fontsize=7)
+        axes.set_ylabel(_name(pair.other), fontsize=7)
+        axes.margins(0.06)
+        axes.grid(color=LIGHT, linewidth=0.5)
+        axes.locator_params(nbins=4)
+    caption = "Each dot is an answer, larger if several answers share a position; rho is Spearman's."
+    n = len(findings.measurable)
+    caption += f" The {len(pairs)} strongest of {n} pairs." if len(pairs) < n else ""
+    alt = "; ".join(f"{pair.one} and {pair.other}: {_said(pair)}" for pair in pairs[:4])
+    return Drawing("scatter", "Answer by answer", caption, alt, figure)
+
+
+def _heat(findings: CorrelationFindings, kind: str, new_figure: NewFigure) -> Drawing:
+    """Labels against measures, or all measures against each other."""
+    values: dict[tuple[str, str], float] = {}
+    names, labels = findings.names, findings.columns.labels
+    for pair in findings.measurable:
+        if (value := _value(pair, kind)) is not None:
+            values[pair.one, pair.other] = value
+            if not labels:
+                values[pair.other, pair.one] = value
+    rows = [name for name in names if name not in labels]
+    columns = [name for name in names if name in labels] or rows
+    inch = min(0.55, max(0.24, 4.6 / len(columns)))
+    size = (min(WIDTH_IN, 2.6 + inch * len(columns)), 1.7 + min(inch, 0.42) * len(rows))
+    figure = new_figure(figsize=size, layout="constrained")
+    drawn = [[values.get((row, column), math.nan) for column in columns] for row in rows]
+    letters = 7 if inch > 0.4 else 5
+    axes, written = value_map(figure, drawn, (-1, 1), 0.6, letters)
+    for (y, x), label in written.items():
+        tell(label, f"{rows[y]} and {columns[x]}: {label.get_text()}")
+    axes.set_xticks(range(len(columns)), map(_name, columns), rotation=60, ha="right", fontsize=letters)
+    axes.set_yticks(range(len(rows)), map(_name, rows), fontsize=letters)
+    strongest = sorted(values.items(), key=lambda one: -abs(one[1]))
+    alt = "; ".join(f"{one} and {other} {value:.2f}" for (one, other), value in strongest[:6])
+    caption = f"{kind.capitalize()}'s coefficient; empty: too few answers, or a column that never varies."
+    return Drawing(f"heat_{kind}", f"{kind.capitalize()}", caption, alt, figure)
+
+
+def _value(pair: CorrelatedPair, kind: str) -> float | None:
+    coefficient: Coefficient | None = getattr(pair.found, kind) if pair.found else None
+    return coefficient.value if coefficient else None
+
+
+def _said(pair: CorrelatedPair) -> str:
+    if pair.found is None:
+        return pair.why_not
+    rho = pair.found.spearman
+    return f"rho {format_value(Quantity(rho.value, *rho.interval, n=pair.n, unit='coefficient'))}"
+
+
+def _name(name: str) -> str:
+    return wrapped(printable(name, 60).replace("_", " "), 26)

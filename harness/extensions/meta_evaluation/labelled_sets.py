@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import random
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest, short_digest
+from harness.datasets.cell_values import parsed_cell
 from harness.datasets.local_files import ENV, find, read_csv, read_json_object, read_json_rows
 from harness.datasets.row_fields import FIX, FileEntry
 
@@ -43,15 +43,29 @@ class LabelledItems(NamedTuple):
     """One per person, at least one."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class LabelledDimension:
+    """One question that people answered about items; filled while its file is read."""
+
     name: str
     title: str
-    rows: tuple[LabelledItems, ...]
     is_binary: bool = False
     """Labels are 0 or 1: the metric's AUC is computed too."""
-    stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rows: list[LabelledItems] = field(default_factory=list)
+    stored: dict[str, dict[str, float]] = field(default_factory=dict)
     """Scores that came with the set, shown beside ours: name -> item_id -> value."""
+    n_incomplete: int = 0
+
+    def add(self, item_ids: tuple[str, ...], question_id: str, given: Sequence[float | None]) -> None:
+        """`given`: the labels of all people; None: a missing one."""
+        labels = tuple(label for label in given if label is not None)
+        self.n_incomplete += len(labels) < len(given) or not given
+        if labels:
+            self.rows.append(LabelledItems(item_ids, question_id, labels))
+
+    def store(self, name: str, item_id: str, value: object) -> None:
+        if (score := score_of(value)) is not None:
+            self.stored.setdefault(name, {})[item_id] = score
 
 
 @dataclass(frozen=True)
@@ -87,7 +101,7 @@ class LabelledSet:
             raise ConfigError(f"-n {n}: {why}", f"take at least -n {FEWEST}")
         kept = set(random.Random(seed).sample(questions, n))  # noqa: S311 - a sample, no secret
         dimensions = (
-            replace(one, rows=tuple(row for row in one.rows if row.question_id in kept)) for one in self.dimensions
+            replace(one, rows=[row for row in one.rows if row.question_id in kept]) for one in self.dimensions
         )
         return replace(
             self,
@@ -123,8 +137,20 @@ def score_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _notes(gaps: Counter[str]) -> tuple[str, ...]:
-    return tuple(f"{n:,} {what}" for what, n in sorted(gaps.items()) if n)
+def _made(
+    name: str,
+    title: str,
+    items: Iterable[Item],
+    dimensions: Sequence[LabelledDimension],
+    notes: Sequence[str] = (),
+    *,
+    noun: str = "answers",
+) -> LabelledSet:
+    """The set, with a note on the labels that are missing. `noun`: what people labelled."""
+    missing = [
+        f"{one.n_incomplete:,} {noun} with a missing label of {one.name}" for one in dimensions if one.n_incomplete
+    ]
+    return LabelledSet(name, title, tuple(items), tuple(dimensions), (*notes, *missing))
 
 
 _RAGCHECKER_SCORES = "human_eval/ragchecker_baseline_ragchecker.json"
@@ -145,30 +171,20 @@ def load_ragchecker() -> LabelledSet:
     by_pair: dict[str, list[FileEntry]] = {}
     for row in read_json_rows(labelled_file("human_eval/ragchecker_human_labeled_data.json")):
         by_pair.setdefault(row.identifier("instance_id"), []).append(row)
-    gaps = Counter[str]()
     own = find(_RAGCHECKER_SCORES)
     scored = read_json_rows(own) if own else []
-    dimensions = []
-    for name, title in _RAGCHECKER_DIMENSIONS.items():
-        labelled = []
+    dimensions = [LabelledDimension(name, title) for name, title in _RAGCHECKER_DIMENSIONS.items()]
+    for one in dimensions:
+        label = f"{one.name}_label"
         for pair, rows in by_pair.items():
-            given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
-            labels = tuple(label for label in given if label is not None)
-            gaps[f"pairs with a missing label of {name}"] += len(labels) < len(given)
-            if labels:
-                labelled.append(LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
-        scores = {
-            f"{row.identifier('instance_id')}-{side}": value
-            for row in scored
-            for side in _SIDES
-            if (value := score_of(row.entry(side).entry("ragchecker").fields.get(f"{name}_label"))) is not None
-        }
-        stored = {"RAGChecker": scores} if own else {}
-        dimensions.append(LabelledDimension(name, title, tuple(labelled), stored=stored))
-    items = tuple(_ragchecker_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
-    absent = () if own else (f"{_RAGCHECKER_SCORES} is missing: RAGChecker's own scores are not shown",)
-    notes = (*_notes(gaps), *absent)
-    return LabelledSet("ragchecker", "RAGChecker: pairs of answers", items, tuple(dimensions), notes)
+            given = [label_of(row.fields.get(label), -2, 2, row.where) for row in rows]
+            one.add(tuple(f"{pair}-{side}" for side in _SIDES), pair, given)
+        for row, side in product(scored, _SIDES):
+            value = row.entry(side).entry("ragchecker").fields.get(label)
+            one.store("RAGChecker", f"{row.identifier('instance_id')}-{side}", value)
+    items = (_ragchecker_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
+    absent = [] if own else [f"{_RAGCHECKER_SCORES} is missing: RAGChecker's own scores are not shown"]
+    return _made("ragchecker", "RAGChecker: pairs of answers", items, dimensions, absent, noun="pairs")
 
 
 def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
@@ -200,27 +216,27 @@ def load_clapnq() -> LabelledSet:
     whole = read_json_object(labelled_file("human_eval/inspectorraget_clapnq.json"))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
     results = [one for one in whole.entries("results") if one.identifier("model_id") != "target"]
-    gaps = Counter[str]()
-    kept = [one for one in results if one.identifier("task_id") in tasks]
-    gaps["answers whose question the file lacks"] += len(results) - len(kept)
-    items = {_clapnq_id(one): _clapnq_item(one, tasks[one.identifier("task_id")]) for one in kept}
-    dimensions = tuple(_clapnq_dimension(name, title, kept, gaps) for name, title in _CLAPNQ_DIMENSIONS.items())
-    note = "the reference itself is left out: measures that read the reference would score it best"
-    return LabelledSet(
-        "clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *_notes(gaps))
-    )
-
-
-def _clapnq_id(result: FileEntry) -> str:
-    return f"{result.identifier('task_id')}-{result.identifier('model_id')}"
+    dimensions = [LabelledDimension(name, title) for name, title in _CLAPNQ_DIMENSIONS.items()]
+    items: dict[str, Item] = {}
+    for result in results:
+        if (task := tasks.get(result.identifier("task_id"))) is not None:
+            item = _clapnq_item(result, task)
+            items[item.item_id] = item
+            for one in dimensions:
+                _take_clapnq_labels(one, item, result)
+    notes = ["the reference itself is left out: measures that read the reference would score it best"]
+    if lost := sum(result.identifier("task_id") not in tasks for result in results):
+        notes.append(f"{lost:,} answers whose question the file lacks")
+    return _made("clapnq", "ClapNQ: graded answers", items.values(), dimensions, notes)
 
 
 def _clapnq_item(result: FileEntry, task: FileEntry) -> Item:
     output, asked = result.entries("output"), task.entries("input")
     targets, contexts = task.entries("targets"), task.entries("contexts")
+    question_id = task.identifier("task_id")
     return Item(
-        item_id=_clapnq_id(result),
-        question_id=task.identifier("task_id"),
+        item_id=f"{question_id}-{result.identifier('model_id')}",
+        question_id=question_id,
         query=asked[-1].text("text") if asked else "",
         answer=output[-1].text("content", blank=True) if output else "",
         reference=targets[0].text("value", blank=True) if targets else "",
@@ -228,23 +244,16 @@ def _clapnq_item(result: FileEntry, task: FileEntry) -> Item:
     )
 
 
-def _clapnq_dimension(name: str, title: str, results: list[FileEntry], gaps: Counter[str]) -> LabelledDimension:
-    rows = []
-    stored: dict[str, dict[str, float]] = {shown: {} for shown in _CLAPNQ_METRICS.values()}
-    for result in results:
-        scores = result.entry("scores")
-        given = scores.entry(name).fields if name in scores.fields else {}
-        people = [given[person] for person in sorted(given) if person != _CLAPNQ_MACHINE]
-        labels = [label_of(_clapnq_value(one), 1, 4, f"{result.where}, {name}") for one in people]
-        gaps[f"answers with a missing label of {name}"] += None in labels or not labels
-        if said := tuple(label for label in labels if label is not None):
-            rows.append(LabelledItems((_clapnq_id(result),), result.identifier("task_id"), said))
-        for metric, shown in _CLAPNQ_METRICS.items():
-            machine = scores.fields.get(metric)
-            value = score_of(_clapnq_value(machine.get(_CLAPNQ_MACHINE))) if isinstance(machine, Mapping) else None
-            if value is not None:
-                stored[shown][_clapnq_id(result)] = value
-    return LabelledDimension(name, title, tuple(rows), stored=stored)
+def _take_clapnq_labels(dimension: LabelledDimension, item: Item, result: FileEntry) -> None:
+    scores, where = result.entry("scores"), f"{result.where}, {dimension.name}"
+    given = scores.entry(dimension.name).fields if dimension.name in scores.fields else {}
+    people = [given[person] for person in sorted(given) if person != _CLAPNQ_MACHINE]
+    labels = [label_of(_clapnq_value(one), 1, 4, where) for one in people]
+    dimension.add((item.item_id,), item.question_id, labels)
+    for metric, shown in _CLAPNQ_METRICS.items():
+        machine = scores.fields.get(metric)
+        own = machine.get(_CLAPNQ_MACHINE) if isinstance(machine, Mapping) else None
+        dimension.store(shown, item.item_id, _clapnq_value(own))
 
 
 def _clapnq_value(annotation: object) -> object:
@@ -262,31 +271,20 @@ def load_neural_bridge() -> LabelledSet:
 
     The file does not say what was graded; its grades correlate with correctness.
     """
-    gaps = Counter[str]()
-    labelled, items = [], []
-    stored: dict[str, dict[str, float]] = {shown: {} for shown in _NEURAL_BRIDGE_METRICS.values()}
+    dimension, items = LabelledDimension("quality", "is the answer good"), []
     for row in read_csv(labelled_file("human_eval/neural_bridge_rag_human_eval_100.csv"), ","):
         item = row.identifier("qa_index")
         answer, truth = row.text("answer", blank=True), row.text("ground_truth", blank=True)
         items.append(Item(item, item, row.text("question"), answer, truth, _neural_bridge_contexts(row)))
         label = label_of(row.fields.get("Human label"), 1, 5, row.where)
-        if label is None:
-            gaps["answers without a label"] += 1
-            continue
-        labelled.append(LabelledItems((item,), item, (label,)))
-        for column, shown in _NEURAL_BRIDGE_METRICS.items():
-            if (value := score_of(row.fields.get(column))) is not None:
-                stored[shown][item] = value
-    dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
-    title = "neural-bridge: graded answers"
-    return LabelledSet("neural_bridge", title, tuple(items), (dimension,), _notes(gaps))
+        dimension.add((item,), item, [label])
+        for column, shown in _NEURAL_BRIDGE_METRICS.items() if label is not None else ():
+            dimension.store(shown, item, row.fields.get(column))
+    return _made("neural_bridge", "neural-bridge: graded answers", items, [dimension])
 
 
 def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
-    try:
-        listed = ast.literal_eval(row.text("contexts"))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        listed = None
+    listed = parsed_cell(row.text("contexts"), row.where)
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX)
     return tuple(listed)
@@ -297,21 +295,16 @@ def load_hard_negatives() -> LabelledSet:
 
     Tests whether metrics of question and contexts distinguish them.
     """
-    gaps = Counter[str]()
-    items, labelled = [], []
+    dimension, items = LabelledDimension("relevance", "is the passage relevant to the query", is_binary=True), []
     rows = read_csv(labelled_file("ms_marco/ms_marco_hard_neg_balanced.csv"), ",")
     for number, row in enumerate(rows, start=1):
         query = row.text("query").strip()
         question, item = short_digest(query), f"passage-{number}"
         label = label_of(row.fields.get("expected_score"), 0, 1, row.where)
-        if label is None:
-            gaps["passages without a label"] += 1
-            continue
-        items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
-        labelled.append(LabelledItems((item,), question, (float(label >= 0.5),)))
-    asked = "is the passage relevant to the query"
-    dimension = LabelledDimension("relevance", asked, tuple(labelled), is_binary=True)
-    return LabelledSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), _notes(gaps))
+        dimension.add((item,), question, [None if label is None else float(label >= 0.5)])
+        if label is not None:
+            items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
+    return _made("ms_marco_hard", "MS MARCO: hard negatives", items, [dimension], noun="passages")
 
 
 SETS: Mapping[str, Callable[[], LabelledSet]] = {

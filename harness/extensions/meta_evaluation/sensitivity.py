@@ -15,10 +15,10 @@ from harness.core.errors import ConfigError, MissingDependency, nearest
 from harness.core.hashing import short_digest
 from harness.display.text_format import file_name
 from harness.extensions.meta_evaluation.correlation_columns import computed_values
-from harness.extensions.meta_evaluation.perturbations import Perturbation
 from harness.extensions.meta_evaluation.perturbed_runs import (
     FEWEST_CASES,
     BaseAnswer,
+    Perturbation,
     PerturbationChoice,
     PerturbedRuns,
     swap_answers,

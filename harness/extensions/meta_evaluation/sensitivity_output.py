@@ -1,16 +1,21 @@
 """What `rag-harness sensitivity` prints and writes: an overview, and a section per measure."""
 
+from __future__ import annotations
+
 import json
+import math
+import random
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.console import open_console
 from harness.core.records import Usage
-from harness.display import Content, Entry, Quantity, Section, Table, counted, printable
-from harness.display.plotting import plotting
-from harness.extensions.meta_evaluation.figures import DrawnSection, draw_sensitivity, draw_sweeps, write_folder
+from harness.display import Content, Drawing, Entry, Quantity, Section, Table, counted, format_value, printable
+from harness.display.plotting import LIGHT, PALETTE, WIDTH_IN, NewFigure, plotting, tell
+from harness.extensions.meta_evaluation.figures import DrawnSection, value_map, write_folder
 from harness.extensions.meta_evaluation.sensitivity import (
     PerturbationEffect,
     SensitivityResult,
@@ -18,9 +23,13 @@ from harness.extensions.meta_evaluation.sensitivity import (
     by_measure,
 )
 from harness.protocols import Measure
+from harness.report.figures.marks import dress_rows, panel_grid, wrapped
 from harness.report.terminal import WIDTH, plain, print_table
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 HOW_TO_READ = (
     "AUC is how well the value separates original from changed answers, across queries: 1 perfectly, 0.5 "
@@ -29,6 +38,7 @@ HOW_TO_READ = (
     "chance and AUC is at least 0.9, in part from 0.7 on, hardly below; it misses one whose drop is shown to be "
     "less than 5 % of its span, or that changes no value of 30. It cannot notice an input that it does not read."
 )
+_MOST_MEASURES, _MOST_ROWS, _MOST_SWEEPS = 12, 45, 24
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 
 
@@ -200,3 +210,109 @@ def show_sensitivity(run_id: str, sensed: SensitivityResult, *, out: Path | None
         console.print(plain(line), soft_wrap=True)
     if page:
         console.print(f"sensitivity: {page}", soft_wrap=True)
+
+
+def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigure) -> list[Drawing]:
+    """The values of the most sensitive measures, and an overview of all."""
+    groups = [
+        (measure, [one for one in own if one.verdict not in {"cannot notice", "too few"}])
+        for measure, own in by_measure(effects)
+    ]
+    shown = _in_turns([one for one in groups if one[1]])[:_MOST_MEASURES]
+    if not shown:
+        return []
+    return [_distributions(shown, new_figure), _auc_map(groups[:_MOST_ROWS], new_figure)]
+
+
+_Group = tuple[Measure, list[PerturbationEffect]]
+
+
+def _in_turns(groups: Sequence[_Group]) -> list[_Group]:
+    """The most sensitive first, of each evaluator in turn, so that they stand beside each other."""
+    sources: dict[str, list[_Group]] = {}
+    for group in sorted(groups, key=lambda one: -max(map(_auc, one[1]))):
+        panel = group[0].panel
+        sources.setdefault(panel.figure.stem if panel else "", []).append(group)
+    return [group for turn in zip_longest(*sources.values()) for group in turn if group]
+
+
+def _auc(effect: PerturbationEffect) -> float:
+    return effect.auc.value or 0.0
+
+
+def _distributions(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
+    most = max(len(own) for _, own in groups)
+    figure, panels = panel_grid(new_figure, len(groups), min(3, len(groups)), 0.4, 0.75 + 0.24 * (most + 1))
+    for axes, (measure, own) in zip(panels, groups, strict=True):
+        _values_panel(axes, measure, own)
+    caption = "Each dot is an answer, each line a mean: above the original, below with one change."
+    first, own = groups[0]
+    alt = f"{first.name}: " + "; ".join(f"{one.swap.title}, mean {one.mean_after or 0:.2f}" for one in own[:5])
+    return Drawing("distributions", "Values before and after", caption, alt, figure)
+
+
+def _values_panel(axes: Axes, measure: Measure, effects: Sequence[PerturbationEffect]) -> None:
+    longest = max(effects, key=lambda effect: effect.n)
+    rows = [("as it was", longest.before), *((effect.swap.title, effect.after) for effect in effects)]
+    jitter = random.Random(0)  # noqa: S311 - the same picture every time
+    for place, (_, values) in enumerate(rows):
+        colour = PALETTE[2] if place == 0 else PALETTE[5]
+        heights = [place + jitter.uniform(-0.28, 0.28) for _ in values]
+        axes.scatter(values, heights, 3, color=colour, alpha=0.35, linewidths=0)
+        mean = sum(values) / len(values)
+        (line,) = axes.plot([mean, mean], [place - 0.4, place + 0.4], color="black", linewidth=1.4)
+        tell(line, f"{measure.name}: mean {mean:.3f} of {len(values)}")
+    axes.set_yticks(range(len(rows)), [wrapped(printable(name), 20) for name, _ in rows], fontsize=6)
+    dress_rows(axes, len(rows), below=0.5)
+    axes.set_title(wrapped(measure.name.replace("_", " "), 30), fontsize=7)
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _auc_map(groups: Sequence[_Group], new_figure: NewFigure) -> Drawing:
+    kept = [(measure, own) for measure, own in groups if own]
+    titles = list(dict.fromkeys(effect.swap.title for _, own in kept for effect in own))
+    areas = [{effect.swap.title: _auc(effect) for effect in own} for _, own in kept]
+    values = [[own.get(title, math.nan) for title in titles] for own in areas]
+    figure = new_figure(figsize=(WIDTH_IN, 1.4 + 0.22 * len(kept)), layout="constrained")
+    axes, _ = value_map(figure, values, (0, 1), 0.35, 6)
+    changes = [wrapped(title, 16) for title in titles]
+    axes.set_xticks(range(len(titles)), changes, rotation=45, ha="right", fontsize=7)
+    axes.set_yticks(range(len(kept)), [printable(measure.name, 48) for measure, _ in kept], fontsize=6)
+    best = max((effect for _, own in kept for effect in own), key=_auc)
+    area = format_value(Quantity(best.auc.value, *best.auc.interval))
+    alt = f"best: {best.measure.name} on {best.swap.title}, {area}"
+    caption = "AUC of each measure on each change; 0.5 is chance. Empty: too few answers, or an unread input."
+    return Drawing("auc", "What each measure notices", caption, alt, figure)
+
+
+def draw_sweeps(swept: Sequence[SweptValue], new_figure: NewFigure) -> list[Drawing]:
+    """A panel for each metric and parameter with at least two values."""
+    lines: dict[tuple[str, str], list[tuple[str, PerturbationEffect]]] = {}
+    for one in swept:
+        for effect in one.comparable:
+            lines.setdefault((effect.measure.name, one.parameter), []).append((one.value, effect))
+    drawn = [(key, points) for key, points in sorted(lines.items()) if len(points) > 1][:_MOST_SWEEPS]
+    if not drawn:
+        return []
+    columns = min(4, len(drawn))
+    figure, panels = panel_grid(new_figure, len(drawn), columns, 0.4, 1.75)
+    for number, (axes, ((measure, parameter), points)) in enumerate(zip(panels, drawn, strict=True)):
+        if number:
+            axes.sharey(panels[0])
+        axes.tick_params(labelleft=number % columns == 0)
+        places = range(len(points))
+        before = [effect.mean_before or 0.0 for _, effect in points]
+        after = [effect.mean_after or 0.0 for _, effect in points]
+        (upper,) = axes.plot(places, before, color=PALETTE[2], marker="o", markersize=3)
+        (lower,) = axes.plot(places, after, color=PALETTE[5], marker="s", markersize=3, linestyle="--")
+        tell(upper, "as it was")
+        tell(lower, "wrong answer")
+        axes.set_xticks(places, [printable(value, 8) for value, _ in points], fontsize=6)
+        axes.grid(axis="y", color=LIGHT, linewidth=0.5)
+        axes.set_title(wrapped(printable(measure, 60).replace("_", " "), 22), fontsize=6)
+        axes.set_xlabel(printable(parameter), fontsize=7)
+    caption = "Means of original answers (upper, solid) and of wrong ones (lower, dashed)."
+    (measure, parameter), first = drawn[0]
+    said = ", ".join(f"{value}: {effect.mean_before or 0:.2f}" for value, effect in first)
+    alt = f"{measure} along {parameter}: {said}"
+    return [Drawing("sweep", "A parameter moved", caption, alt, figure)]

@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
-from harness.core.errors import HarnessError
 from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
 from harness.extensions.ray.remote_worker import StartWorker
-from harness.extensions.ray.worker_pool import RemoteReaders, WorkerPool, WorkQueue, raise_first_error
+from harness.extensions.ray.worker_pool import (
+    MOST_LOST,
+    RemoteReaders,
+    WorkerPool,
+    WorkQueue,
+    cluster_lost,
+    raise_first_error,
+)
 from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
@@ -43,8 +49,6 @@ from harness.runner.executing.worker_supervisor import (
 )
 from harness.runner.plan import Cell
 from harness.store import IndexDir
-
-_MOST_LOST = 5  # Consecutive workers that may be lost before any of them answers a query.
 
 
 def run_spread(
@@ -132,7 +136,7 @@ class SpreadExecution(Execution):
                 return Execution._build(replace(self, launch=launch), index)
 
     def only_turn(self, phase: Phase, turn: Turn, on_event: OnEvent) -> WorkerEnd:
-        for _ in range(_MOST_LOST):
+        for _ in range(MOST_LOST):
             outcome = super().only_turn(phase, turn, on_event)
             if not outcome.is_lost:
                 return outcome
@@ -227,8 +231,8 @@ class _Shards:
         under_way = [one for one in outcome.in_flight if one in left]
         if outcome.is_lost:
             self._execution.reporter.warn(f"{self._execution.run.run_id}: {outcome.death}; other workers continue")
-            if n_lost >= _MOST_LOST:
-                raise _cluster_lost(outcome)
+            if n_lost >= MOST_LOST:
+                raise cluster_lost(outcome)
             under_way = self._queue.suspects(under_way)
         for suspect in under_way:
             self._try_by_itself(suspect)
@@ -244,7 +248,7 @@ class _Shards:
         if self._left([suspect]):
             if outcome.is_lost and not self._answered:
                 # If no other query was answered either, this one is not the cause.
-                raise _cluster_lost(outcome)
+                raise cluster_lost(outcome)
             self._record(suspect, outcome)
 
     def _record(self, todo: QueryTask, outcome: WorkerEnd) -> None:
@@ -253,7 +257,3 @@ class _Shards:
             message = "the query blocked its process past its time limit" if is_late else outcome.death
             self._execution.record_unanswered(todo, "timeout" if is_late else "error", message)
             self._answered.add(todo)
-
-
-def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
-    return HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from weakref import WeakSet
 
 from harness.core.errors import HarnessError
@@ -31,6 +31,7 @@ from harness.runner.executing.messages import (
 )
 from harness.runner.executing.worker_supervisor import LaunchWorker, Supervisor, WorkerEnd, WorkerEnvironment
 
+MOST_LOST = 5  # Consecutive workers that may be lost before any of them answers or scores anything.
 _MOST_LOSSES = 2
 """A query during which more workers than this were lost is suspected of killing them."""
 _SHARES = 2  # Size of a shard: remaining queries / (this * workers). Fast workers take more shards.
@@ -77,13 +78,17 @@ class WorkQueue:
             self._is_closed = True
 
 
-def raise_first_error(workers: Sequence["Future[None]"]) -> None:
+def raise_first_error(workers: Sequence["Future[Any]"]) -> None:
     """The error that ended one of these workers, if any: one that the user can fix explains more than those it
     caused.
     """
     errors = [error for worker in workers if worker.done() and (error := worker.exception()) is not None]
     if errors:
         raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+
+
+def cluster_lost(outcome: WorkerEnd) -> HarnessError:
+    return HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")
 
 
 class PoolStopped(Exception):

@@ -91,7 +91,7 @@ def _scored_twice(runs: PaperRuns, name: str) -> tuple[ValueColumns, str, str]:
     """The scores, and the names of those of the judge and by cosine."""
     columns = measured_columns([_run(runs)])
     judged, cosine = _METRICS[name][0], _COSINES[name]
-    if not {judged, cosine} <= columns.values.keys():
+    if not {judged, cosine} <= set(columns.names):
         raise NotMade("no answer has a score of the judge and one by cosine")
     return columns, judged, cosine
 
@@ -99,7 +99,7 @@ def _scored_twice(runs: PaperRuns, name: str) -> tuple[ValueColumns, str, str]:
 def _groups(name: str, runs: PaperRuns) -> Table:
     """The mean cosine score where the judge's score is high and where it is low."""
     columns, judged, cosine = _scored_twice(runs, name)
-    found = group_means(columns.values[judged], columns.values[cosine])
+    found = group_means(columns.having(judged, cosine), judged, cosine)
     if not (found.n_high and found.n_low):
         counts = f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}"
         raise NotMade(f"{counts}: both are needed")
@@ -123,10 +123,9 @@ def _validation(name: str, runs: PaperRuns) -> Table:
     rho = spearman(columns, judged, cosine)
     if isinstance(rho, str):
         raise NotMade(rho)
-    shared = sorted(columns.values[judged].keys() & columns.values[cosine].keys())
     points: list[tuple[Entry, ...]] = [
-        (printable(answer.query_id), *(Quantity(columns.values[one][answer]) for one in (judged, cosine)), "")
-        for answer in shared
+        (printable(row.query_id), *(Quantity(row.values[one]) for one in (judged, cosine)), "")
+        for row in columns.having(judged, cosine)
     ]
     return item_table(
         ("answer", "score of the judge", "score by cosine", _RHO),

@@ -104,7 +104,7 @@ def changed_answers(
 
 def spearman(columns: ValueColumns, one: str, other: str) -> Entry:
     """The correlation of two metrics with its interval, or why there is none."""
-    if not {one, other} <= columns.values.keys():
+    if not {one, other} <= set(columns.names):
         return "not scored"
     pair = correlated_pair(columns, one, other)
     if pair.found is None:

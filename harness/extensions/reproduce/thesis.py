@@ -190,11 +190,6 @@ def _index_tokens(runs: PaperRuns) -> Table:
     return item_table(("system", "input tokens", "output tokens", "tokens", "embedder's tokens, besides"), rows)
 
 
-def _costs(runs: PaperRuns) -> Table:
-    rows = [(name, amount(view.row("index_usd")), amount(view.row("usd"))) for name, view in _views(runs).items()]
-    return item_table(("system", "index, USD", "USD a query"), rows)
-
-
 _HERE: dict[str, object] = {"per_system.kg.index.store": "ladybug", "per_evaluator.bertscore": {"truncate": True}}
 """The graph store and the encoder that are always there; values of other encoders do not compare."""
 _AN_HOUR: dict[str, object] = {
@@ -217,6 +212,7 @@ _SCRIPTED_ANSWERS = {
     r"(?s)---(Analyst Reports|Data tables)---": "Yes",
 }
 """Prompt -> answer, so that accuracies differ between systems and types."""
+_USD = {"index, USD": "index_usd", "USD a query": "usd"}
 _TOKENS = {"tokens a query": "generator_tokens", "with the embedder's": "tokens"}
 
 PAPER = Paper(
@@ -274,6 +270,6 @@ PAPER = Paper(
             for n, system in enumerate(_SYSTEMS, start=8)
         ),
         Item("table-5.1", "tokens to build the graphs", _index_tokens),
-        Item("table-5.2", "cost of each system", _costs),
+        Item("table-5.2", "cost of each system", lambda runs: _measured(runs, _USD, amount)),
     ),
 )

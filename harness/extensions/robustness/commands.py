@@ -13,6 +13,7 @@ from harness.cli.options import (
     RunsArgument,
     SetOption,
     TrustOption,
+    words,
 )
 from harness.protocols import CommandSpec
 
@@ -69,8 +70,7 @@ def robustness(
     from harness.store import find_runs
 
     cheap = [one.name for one in PERTURBATIONS.values() if one.changes == "queries" and not one.is_written]
-    given = ",".join(perturb or cheap).split(",")
-    names = tuple(dict.fromkeys(perturbation_named(name.strip()).name for name in given if name.strip()))
+    names = tuple(dict.fromkeys(perturbation_named(name).name for name in words(perturb or cheap)))
     texts = partial(
         written_queries,
         language=language,

@@ -45,7 +45,8 @@ class _False:
     """The answer that it suggests; empty: none that could be recognised."""
 
 
-Twist = Callable[["_Gold", DatasetRow, Random], "_False | None"]
+Twist = Callable[["_Gold", str, DatasetRow, Random], "_False | None"]
+"""twist(gold, passage, row, rng): the gold passage of a row as a false one."""
 
 
 class _Gold:
@@ -53,8 +54,6 @@ class _Gold:
 
     def __init__(self, material: Material) -> None:
         self.material, self.documents = material, {one.doc_id: one for one in material.documents}
-        self.passage = ""
-        """The one at hand."""
         rows = [row for row in material.rows if not is_null(row.reference)]
         items = [item for row in rows for item in row.reference.evidence if item.fact]
         self.facts = frozenset(without_punctuation(item.fact) for item in items) - {""}
@@ -96,10 +95,10 @@ class _Gold:
         return rng.choice(alike or others) if others else None
 
 
-def _contradicted(gold: _Gold, row: DatasetRow, rng: Random) -> _False | None:
+def _contradicted(gold: _Gold, passage: str, row: DatasetRow, rng: Random) -> _False | None:
     """The passage with another answer, else another number, else another name."""
     for answer in worded_answers(row):
-        found = whole(answer).search(gold.passage)
+        found = whole(answer).search(passage)
         if found is None:
             continue
         known = (gold.answers[_beginning(row)], gold.names)
@@ -108,25 +107,25 @@ def _contradicted(gold: _Gold, row: DatasetRow, rng: Random) -> _False | None:
         else:
             other = next(filter(None, (gold.another(answer, names, row, rng) for names in known)), None)
         if other:
-            return _False(_replaced(answer, other, gold.passage), says=other)
-    if NUMBER.search(gold.passage) and (changed := renumbered(gold.passage, rng)):
+            return _False(_replaced(answer, other, passage), says=other)
+    if NUMBER.search(passage) and (changed := renumbered(passage, rng)):
         return _False(changed)
-    for name in names_of(gold.passage):
+    for name in names_of(passage):
         if not whole(name).search(row.query.text) and (other := gold.another(name, gold.names, row, rng)):
-            return _False(_replaced(name, other, gold.passage))
+            return _False(_replaced(name, other, passage))
     return None
 
 
-def _about_another(gold: _Gold, row: DatasetRow, rng: Random) -> _False | None:
+def _about_another(gold: _Gold, passage: str, row: DatasetRow, rng: Random) -> _False | None:
     """The passage with another answer or number, and with other names, so that it is about something else. None if
     a name of the query stays, or if it has none: it would contradict the gold passage.
     """
-    changed = _contradicted(gold, row, rng)
+    changed = _contradicted(gold, passage, row, rng)
     if changed is None:
         return None
     text, is_other = changed.text, False
     asked = names_of(row.query.text)
-    for name in dict.fromkeys([*names_of(gold.passage), *asked]):
+    for name in dict.fromkeys([*names_of(passage), *asked]):
         found = whole(name).search(text)
         if found and (other := gold.another(name, gold.names, row, rng)):
             text, is_other = _replaced(name, other, text), True
@@ -175,8 +174,7 @@ def _against_queries(
 def _misleading(gold: _Gold, row: DatasetRow, item: Evidence, twist: Twist, number: int) -> _False | None:
     """A false passage that states no gold fact, of any query; None if there is none."""
     for passage in gold.passages(item):
-        gold.passage = passage
-        found = twist(gold, row, gold.material.rng(f"{row.query.query_id}/{number}"))
+        found = twist(gold, passage, row, gold.material.rng(f"{row.query.query_id}/{number}"))
         if found is not None and found.text != passage and not gold.states_a_fact(found.text):
             return found
     return None

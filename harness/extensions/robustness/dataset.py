@@ -50,9 +50,7 @@ def perturbation_named(name: str) -> Perturbation:
 
 
 def perturbed_config(config: DatasetConfig, params: PerturbedParams) -> DatasetConfig:
-    """The same data set and sample, perturbed. ConfigError: it is perturbed already."""
-    if config.name == NAME:
-        raise ConfigError("its data set is perturbed already", "name a run over the original data set")
+    """The same data set and sample, perturbed."""
     options: dict[str, Any] = {"of": config.name, "by": params.by, "seed": params.seed, "share": params.share}
     options |= {"subset": config.subset, "options": config.options}
     options |= {"texts": without_home(str(params.texts))} if params.texts else {}

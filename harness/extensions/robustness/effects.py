@@ -97,7 +97,7 @@ def robustness_of(
     known_prices = prices_of_runs(runs, prices)
     planned, refused = [], list[HarnessError]()
     for view, name in _measured(runs, known_prices, measure):
-        config, cell = _again(view.run, trust=trust)
+        config, cell = config_to_run_again(view.run, trust=trust)
         for by in perturbations:
             try:
                 params = PerturbedParams(of="", by=by, seed=seed, share=share, texts=texts(by, cell))
@@ -131,21 +131,13 @@ def _measured(runs: Sequence[RunDir], prices: Prices, wanted: str | None) -> Ite
         measure = wanted or find(group).measure
         for view in group.views:
             refuse_unusable(view)
+            if view.manifest.dataset["name"] == NAME:
+                what = f"{view.run.run_id} is over a perturbed data set"
+                raise ConfigError(what, "name a run over the original one")
             if not measure or measure not in view.values:
                 what = f"{view.run.run_id} has no value of {measure or 'a metric that ranks'}"
                 raise ConfigError(what, f"score it: rag-harness evaluate {name_for(view.run)}")
             yield view, measure
-
-
-def _again(run: RunDir, *, trust: bool) -> tuple[BenchConfig, Cell]:
-    config = config_to_run_again(run, trust=trust)
-    if config.dataset.name == NAME:
-        raise ConfigError(f"{run.run_id} is over a perturbed data set", "name a run over the original one")
-    (cell,) = plan_cells(config)
-    if cell.run_id != run.run_id:
-        what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
-        raise ConfigError(what, "run its config again, and measure that run")
-    return config, cell
 
 
 def _run(one: _Planned, *, quiet: bool) -> RunDir:

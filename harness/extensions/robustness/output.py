@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.display import Content, Drawing, Entry, Quantity, Table, counted, format_value, printable
+from harness.display import Content, Drawing, Entry, Quantity, Table, counted, printable
 from harness.display.plotting import GREY, NewFigure
 from harness.display.text_format import short_number
 from harness.display.types import NumberForm
@@ -16,12 +16,12 @@ from harness.extensions.robustness.saved_effects import Effect, Robustness, save
 from harness.report.figures import marks
 from harness.report.labels import shortened
 from harness.report.sections import Reported, SectionSpec, saved_beside_runs
+from harness.report.terminal import print_table
 from harness.report.view import Group
 from harness.statistics.difference_tests import ALPHA, holm
 
 _WIDTH, _MOST_ROWS = 80, 20
 _HEADER = ("perturbation", "before", "after", "drop", "n", "found", "obeyed", "wrong")
-_WIDTHS = (22, 7, 6, 14, 5, 8, 8, 8)
 _LEGEND = (
     "Drop: how much worse the mean is over the same queries, with its paired 95 % interval; *: significant after "
     "Holm's correction. Found: queries with a planted text in their contexts. Obeyed: wrong answers that follow "
@@ -38,38 +38,32 @@ def print_effects(found: Sequence[Robustness], notes: Sequence[str], *, as_json:
     if as_json:
         console.print(json.dumps([one.model_dump(mode="json") for one in found], indent=2), soft_wrap=True)
         return
-    for line in _lines(found, notes):
-        console.print(line, soft_wrap=True)
 
+    def say(text: str, most_lines: int = 2) -> None:
+        for line in textwrap.wrap(text, _WIDTH)[:most_lines]:
+            console.print(line, soft_wrap=True)
 
-def _lines(found: Sequence[Robustness], notes: Sequence[str]) -> Iterator[str]:
     judged = _judged(found)
-    drops = sorted((effect.drop for one in found for effect in one.effects), reverse=True)
-    room = max(1, _MOST_ROWS - 2 * len(found))
-    least = drops[room - 1] if len(drops) > room else -float("inf")
     measures = ", ".join(dict.fromkeys(printable(one.title) for one in found))
-    yield from textwrap.wrap(headline(judged), _WIDTH)[:3]
     points = "in points; " if all(one.is_share for one in found) else ""
-    yield f"By {measures}, {points}typos in {100 * found[0].share:.0f} % of the words, seed {found[0].seed}."[
-        :_WIDTH
-    ]
-    yield _line(_HEADER)
+    say(headline(judged), 3)
+    say(f"By {measures}, {points}typos in {100 * found[0].share:.0f} % of the words, seed {found[0].seed}.", 1)
+    room = max(1, _MOST_ROWS - 3 * len(found))
+    shown = sorted(judged, key=lambda each: -each[1].drop)[:room]
     for one in found:
-        shown = [each for each in judged if each[0] is one and each[1].drop >= least][:room]
-        yield from [_name(one)] if shown else []
-        yield from (_line(map(format_value, _cells(*each))) for each in shown)
-    yield from textwrap.wrap(_LEGEND, _WIDTH)
+        if rows := tuple(tuple(_cells(*each)) for each in judged if each[0] is one and each in shown):
+            print_table(Table("robustness", _name(one), _HEADER, rows), console, _WIDTH)
+    say(_LEGEND, 6)
     graded = [(one, judge) for one, effect, _ in judged for judge in effect.judges]
     for one, judge in sorted(graded, key=lambda each: -each[1].n_raised)[:1]:
         raised = f"of {counted(judge.n_wrong, 'wrong answer')} with a notice to judges"
-        grades = f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}."
-        yield from textwrap.wrap(grades, _WIDTH)[:2]
+        say(f"{_name(one)}: {raised}, {judge.n_raised:,} graded higher by {printable(judge.measure)}.")
     left_out = {effect.title: sum(effect.dropped.values()) for one in found for effect in one.effects}
     said = [f"{title} {n:,}" for title, n in left_out.items() if n]
-    reasons = "; reasons" if least == -float("inf") else "; reasons and all rows"
-    yield from textwrap.wrap(f"Queries left out: {', '.join(said) or 'none'}{reasons}: --json.", _WIDTH)[:2]
+    reasons = "; reasons" if len(shown) == len(judged) else "; reasons and all rows"
+    say(f"Queries left out: {', '.join(said) or 'none'}{reasons}: --json.")
     for note in notes[:1]:
-        yield from textwrap.wrap(printable(note, 2 * _WIDTH), _WIDTH)[:2]
+        say(printable(note, 2 * _WIDTH))
 
 
 def headline(judged: _Judged) -> str:
@@ -121,16 +115,10 @@ def _runs(judged: _Judged) -> list[Robustness]:
     return list({id(one): one for one, *_ in judged}.values())
 
 
-def _line(cells: Iterable[str]) -> str:
-    first, *others = cells
-    shown = "".join(f" {cell:>{width - 1}}" for cell, width in zip(others, _WIDTHS[1:], strict=True))
-    return f"  {first:<{_WIDTHS[0]}}{shown}"
-
-
 def _cells(one: Robustness, effect: Effect, is_shown: bool) -> list[Entry]:
     unit: NumberForm = "points" if one.is_share else "two"
     return [
-        printable(effect.title, _WIDTHS[0]),
+        printable(effect.title),
         Quantity(effect.before, unit=unit),
         Quantity(effect.after, unit=unit),
         Quantity(effect.drop, effect.low, effect.high, unit=unit, mark="*" if is_shown else ""),

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, scipy_special
+from harness.display import Quantity
+from harness.statistics.confidence_intervals import Array, scipy_special
 
 Columns = NDArray[np.int64]
+Queries = NDArray[np.bool_]
 FEWEST_OF_TYPE = 4
 _SLACK = 1e-12  # Tolerance for rounding errors in differences of means.
 FEWEST_QUERIES, FEWEST_CLUSTERS = 30, 15
@@ -38,7 +39,7 @@ class RecordedResults:
     """Weights of the queries, 1 on average."""
     types: Sequence[str]
 
-    def of(self, rows: NDArray[np.bool_]) -> RecordedResults:
+    def of(self, rows: Queries) -> RecordedResults:
         return RecordedResults(self.worth[rows], self.weights[rows], np.array(self.types)[rows].tolist())
 
     def mean(self, choice: Columns) -> float:
@@ -49,7 +50,7 @@ class RecordedResults:
         means = np.average(self.worth, axis=0, weights=self.weights)
         return int(np.argmax(means >= means.max() - _SLACK))
 
-    def by_type(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    def by_type(self) -> Iterator[tuple[str, Queries]]:
         types = np.array(self.types)
         return ((name, types == name) for name in sorted(set(self.types)))
 
@@ -97,19 +98,6 @@ def best_of_types(recorded: RecordedResults) -> RoutingTable:
 
 
 @dataclass(frozen=True)
-class Split:
-    number: int
-    teaches: NDArray[np.bool_]
-
-
-class OverSplits(NamedTuple):
-    """The mean of something over all splits, with its interval."""
-
-    mean: float
-    interval: Interval = UNKNOWN
-
-
-@dataclass(frozen=True)
 class PolicyGain:
     values: Array
     """Mean worth for each split, in the unit of `RecordedResults.worth`."""
@@ -123,7 +111,9 @@ class PolicyGain:
 
 @dataclass(frozen=True)
 class RoutingGains:
-    splits: tuple[Split, ...]
+    teaches: Queries
+    """Splits x queries: whether a query is in the learning half."""
+    n_clusters: int
     single: PolicyGain
     """The best single system: its gains are 0."""
     learnt: Mapping[str, PolicyGain]
@@ -133,30 +123,44 @@ class RoutingGains:
     by_query: PolicyGain
     """The best system of each query, known in advance: an upper bound. By luck: with the values of each system
     shuffled within each type, as of systems that are as good on each type, but right on independent queries."""
-    n_clusters: int
+
+    def over_splits(self, values: Array) -> Quantity:
+        """The mean of a value for each split. No interval: too few queries or clusters, or no variance."""
+        mean = float(values.mean())
+        n = self.teaches.shape[1]
+        if n < FEWEST_QUERIES or self.n_clusters < FEWEST_CLUSTERS or np.ptp(values) <= _SLACK:
+            return Quantity(mean)
+        teaching = self.teaches.sum(axis=1).astype(np.float64)
+        share = float(np.mean((n - teaching) / teaching))
+        error = float(np.sqrt((1 / len(values) + share) * values.var(ddof=1)))
+        far = float(-scipy_special().stdtrit(min(len(values), self.n_clusters) - 1, 0.05 / 2)) * error
+        return Quantity(mean, mean - far, mean + far)
 
 
-def halves(clusters: NDArray[np.int64], n_splits: int = 100, seed: int = 0) -> Iterator[Split]:
-    """Splits with the seeds `seed`, `seed` + 1 and so on. Random whole clusters form the learning half."""
+def halves(clusters: NDArray[np.int64], n_splits: int = 100, seed: int = 0) -> Queries:
+    """Splits x queries, with the seeds `seed`, `seed` + 1 and so on. Whole clusters make up the learning half."""
     names, sizes = np.unique(clusters, return_counts=True)
-    for number in range(seed, seed + n_splits):
-        order = np.random.default_rng(number).permutation(len(names))
+    teaches = np.empty((n_splits, len(clusters)), dtype=np.bool_)
+    for at in range(n_splits):
+        order = np.random.default_rng(seed + at).permutation(len(names))
         before = np.concatenate([[0], np.cumsum(sizes[order])[:-1]])
         # The cluster in the middle belongs to the half that contains more of it.
-        teaching = order[before + sizes[order] / 2 <= len(clusters) / 2]
-        yield Split(number, np.isin(clusters, names[teaching]))
+        teaches[at] = np.isin(clusters, names[order[before + sizes[order] / 2 <= len(clusters) / 2]])
+    return teaches
 
 
 def routing_gains(
     recorded: RecordedResults,
     clusters: NDArray[np.int64],
     told: Mapping[str, Sequence[str]],
-    splits: Sequence[Split],
+    n_splits: int = 100,
+    seed: int = 0,
 ) -> RoutingGains:
     """The results of all policies. `recorded.types` are the labels of the data set; `told`: source of types ->
     types to learn a table from.
     """
-    tables = [_on_split(recorded, told, split) for split in splits]
+    teaches = halves(clusters, n_splits, seed)
+    tables = [_on_split(recorded, told, half, number) for number, half in enumerate(teaches, start=seed)]
     values = {name: np.array([table[name][0] for table in tables]) for name in tables[0]}
 
     def of(name: str, luck: str = "") -> PolicyGain:
@@ -164,26 +168,13 @@ def routing_gains(
         return PolicyGain(values[name], values[name] - values[_SINGLE], [one[name][1] for one in tables], by_luck)
 
     return RoutingGains(
-        tuple(splits),
+        teaches,
+        len(np.unique(clusters)),
         of(_SINGLE),
         {name: of(_LEARNT + name) for name in told},
         of(_BY_TYPE, _TYPE_LUCK),
         of(_BY_QUERY, _QUERY_LUCK),
-        len(np.unique(clusters)),
     )
-
-
-def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> OverSplits:
-    """The mean over the splits. No interval if there are too few queries or clusters, or no variance."""
-    mean = float(values.mean())
-    n = len(splits[0].teaches)
-    if n < FEWEST_QUERIES or n_clusters < FEWEST_CLUSTERS or np.ptp(values) <= _SLACK:
-        return OverSplits(mean)
-    teaching = np.array([split.teaches.sum() for split in splits], dtype=np.float64)
-    share = float(np.mean((n - teaching) / teaching))
-    error = float(np.sqrt((1 / len(values) + share) * values.var(ddof=1)))
-    far = float(-scipy_special().stdtrit(min(len(values), n_clusters) - 1, 0.05 / 2)) * error
-    return OverSplits(mean, Interval(mean - far, mean + far))
 
 
 _SINGLE, _LEARNT, _BY_TYPE, _BY_QUERY = "single", "learnt ", "by type", "by query"
@@ -191,11 +182,11 @@ _TYPE_LUCK, _QUERY_LUCK = "by type, by luck", "by query, by luck"
 
 
 def _on_split(
-    recorded: RecordedResults, told: Mapping[str, Sequence[str]], split: Split
+    recorded: RecordedResults, told: Mapping[str, Sequence[str]], teaches: Queries, number: int
 ) -> dict[str, tuple[float, Columns]]:
-    """Policy -> (mean worth, choices) on the test half of one split."""
-    teaching, testing = recorded.of(split.teaches), recorded.of(~split.teaches)
-    rng = np.random.default_rng([split.number, 1])
+    """Policy -> (mean worth, choices) on the test half of one split, the one with this seed."""
+    teaching, testing = recorded.of(teaches), recorded.of(~teaches)
+    rng = np.random.default_rng([number, 1])
     shuffled_types = [testing.types[at] for at in rng.permutation(len(testing.types))]
     shuffled_worth = testing.worth.copy()
     for _, rows in testing.by_type():
@@ -208,7 +199,7 @@ def _on_split(
     }
     for name, types in told.items():
         taught = replace(recorded, types=types)
-        choices[_LEARNT + name] = learnt_table(taught.of(split.teaches)).choices(taught.of(~split.teaches).types)
+        choices[_LEARNT + name] = learnt_table(taught.of(teaches)).choices(taught.of(~teaches).types)
     found = {name: (testing.mean(choice), choice) for name, choice in choices.items()}
     lucky = np.argmax(shuffled_worth, axis=1).astype(np.int64)
     return {**found, _QUERY_LUCK: (mean_under(lucky, shuffled_worth, testing.weights), lucky)}

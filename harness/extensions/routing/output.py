@@ -1,34 +1,254 @@
-"""Prints the result of `rag-harness route`, and writes it as a page, JSON, a figure and a config."""
+"""The result of `rag-harness route` as tables, sentences and JSON, on the terminal and on a page with a figure;
+and the learnt table as a config.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from harness.cli.console import open_console
 from harness.core.errors import ConfigError
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
-from harness.display.text_format import counted, printable, type_name
-from harness.extensions.routing.study import RULES, RouteStudy
-from harness.extensions.routing.tables import gains_of, named_gains, route_json, route_sections, verdict
+from harness.display import Content, Entry, Quantity, Section, Table, counted
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN, plotting, save
+from harness.display.text_format import printable, type_name
+from harness.display.types import NumberForm
+from harness.extensions.routing.gains import (
+    FEWEST_CLUSTERS,
+    FEWEST_QUERIES,
+    PolicyGain,
+    mean_under,
+)
+from harness.extensions.routing.study import LABELS, RULES, RouteStudy
 from harness.llm_utils.query_classifier import known_type
 from harness.registry import SYSTEMS
-from harness.report.figures.marks import wrapped
+from harness.report.figures.marks import dress_rows, wrapped
 from harness.report.folder import files_together
 from harness.report.formats import prose, section_lines
 from harness.report.terminal import WIDTH, plain, print_table
 from harness.report.view import RunView
+from harness.statistics.confidence_intervals import Array, mean_interval
 from harness.store import RunDir
 from harness.store.atomic_files import write_atomic
 from harness.store.run_lookup import with_typed_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
+_COSTS = {"tokens": ("tokens", "1,000 tokens"), "usd": ("USD", "cent"), "latency_s": ("seconds", "second")}
+"""What a column of costs, and a weighted unit of `COST_UNITS`, are called."""
+
+
+def route_sections(study: RouteStudy) -> list[Section]:
+    tables = [_gains_table(study), *(_routes_table(study, told) for told in (RULES, LABELS)), _types_table(study)]
+    gains = Content(paragraphs=[verdict(study), _about_luck(study)], tables=tables)
+    notes = [Section("notes", "Notes", Content(items=study.notes))] if study.notes else []
+    return [Section("route", "What routing would gain", gains), *notes]
+
+
+def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
+    gains = study.gains
+    return {
+        "best single system": gains.single,
+        **{f"learnt table, {_TOLD[told]}": gains.learnt[told] for told in (RULES, LABELS)},
+        "best of each type, known before": gains.by_type,
+        "best of each query, known before": gains.by_query,
+    }
+
+
+def _gains_table(study: RouteStudy) -> Table:
+    gains, measure, weight = study.gains, study.compared.measure, study.choice.cost_weight
+    cost, unit = _COSTS[study.choice.cost]
+    header = ("policy", "mean", "gain over the best single", "gain by luck", f"{cost} a query")
+    rows = [
+        (
+            name,
+            _mean(study, _on_tests(study, one, study.values)),
+            None if one is gains.single else _gain(study, gains.over_splits(one.gains)),
+            None if one.by_luck is None else _gain(study, Quantity(one.by_luck)),
+            None if study.costs is None else Quantity(_on_tests(study, one, study.costs).value),
+        )
+        for name, one in named_gains(study).items()
+    ]
+    kept = [at for at in range(len(header)) if any(row[at] is not None for row in rows)]
+    filled = tuple(tuple(row[at] for at in kept) for row in rows)
+    mix = ", types weighted as in the data set" if study.compared.weights is not None else ""
+    price = f" less {weight:g} points for each {unit}" if weight else ""
+    n_queries = counted(len(study.compared.query_ids), "query", "queries")
+    first = study.choice.seed
+    note = (
+        f"{printable(measure.title or measure.name)}{mix}{price}, over {n_queries}: half of the documents for "
+        f"learning, the others for testing; splits {first} to {first + len(gains.teaches) - 1}, "
+        "corrected resampled t. By luck: the gain of the best choice if types, or queries, were unrelated to "
+        "systems."
+    )
+    return Table("route-gains", "Gains", tuple(header[at] for at in kept), filled, note=note)
+
+
+def _routes_table(study: RouteStudy, told: str) -> Table:
+    table, types = study.tables[told], np.array(study.told[told])
+    single = table.otherwise
+    rows = []
+    for name in sorted(set(study.told[told])):
+        own, to = types == name, table.systems.get(name, single)
+        rows.append(
+            (
+                type_name(name),
+                Quantity(int(own.sum()), unit="count"),
+                study.names[to],
+                _mean_of(study, study.values[own, to]),
+                _mean_of(study, study.values[own, single]),
+                Quantity(_agreeing(study, study.gains.learnt[told], own, to), unit="%"),
+            )
+        )
+    note = (
+        f"All other queries go to {study.names[single]}, the best single system. A type gets another "
+        "system only if that is better by more than one standard error. Halves that agree: share of the splits in "
+        "which its queries went to the same system."
+    )
+    header = ("type", "n", "goes to", "mean there", "of the best single", "halves that agree")
+    return Table(f"route-{told}", f"Routes, {_TOLD[told]}", header, tuple(rows), note=note)
+
+
+def _types_table(study: RouteStudy) -> Table:
+    types = dict(study.recorded.by_type())
+    rows: tuple[tuple[Entry, ...], ...] = tuple(
+        (label, *(_mean_of(study, study.values[own, at]) for own in types.values()))
+        for at, label in enumerate(study.names)
+    )
+    header = ("system", *(f"{type_name(name)} ({own.sum()})" for name, own in types.items()))
+    note = "Intervals hold for other queries on these documents."
+    return Table("route-types", "Systems by type", header, rows, note=note)
+
+
+def verdict(study: RouteStudy) -> str:
+    single = study.names[study.tables[RULES].otherwise]
+    learnt = study.gains.learnt[RULES]
+    gain = study.gains.over_splits(learnt.gains)
+    if not np.any(learnt.gains):
+        return f"Choose {single}: a table gains nothing over it on any split."
+    if gain.low is None or gain.high is None:
+        return (
+            f"Inconclusive: {_points(study, gain)} over the best single system ({single}), and fewer than "
+            f"{FEWEST_QUERIES} queries or {FEWEST_CLUSTERS} documents give no interval."
+        )
+    between = _points(study, gain)
+    if gain.low > 0:
+        gains = f"a table from types to systems gains {between} over the best single ({single})"
+        return f"Route: {gains} on held-out queries."
+    if gain.high < 0:
+        return f"Choose {single}: a table from types to systems loses, {between} on held-out queries."
+    return f"Choose {single}: no significant gain of routing by type, {between} on held-out queries."
+
+
+def _about_luck(study: RouteStudy) -> str:
+    """Compares the gain of the best system of each query with the gain expected by chance."""
+    gained, luck = float(study.gains.by_query.gains.mean()), study.gains.by_query.by_luck or 0.0
+    points, by_luck = (_points(study, Quantity(one)) for one in (gained, luck))
+    said = f"The best of each query would gain {points}; systems as good on each type but right on independent "
+    said += f"queries would gain {by_luck} by luck"
+    return f"{said}: this is no evidence that routing can help." if gained <= luck else f"{said}."
+
+
+def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> Quantity:
+    """The mean of `what` on the test halves under the policy."""
+    tests = ((~teaches, choice) for teaches, choice in zip(study.gains.teaches, one.choices, strict=True))
+    means = [mean_under(choice, what[rows], study.recorded.weights[rows]) for rows, choice in tests]
+    return study.gains.over_splits(np.array(means))
+
+
+def _agreeing(study: RouteStudy, learnt: PolicyGain, own: NDArray[np.bool_], to: int) -> float | None:
+    """The share of splits in which the test queries of a type went to that system."""
+    went = [
+        bool(choice[own[~teaches]][0] == to)
+        for teaches, choice in zip(study.gains.teaches, learnt.choices, strict=True)
+        if own[~teaches].any()
+    ]
+    return float(np.mean(went)) if went else None
+
+
+def _mean_of(study: RouteStudy, values: Array) -> Quantity:
+    interval = mean_interval(list(values), proportion=study.compared.measure.is_share)
+    return _mean(study, Quantity(float(values.mean()), *interval))
+
+
+def _mean(study: RouteStudy, found: Quantity) -> Quantity:
+    """The interval is cut to the range of the metric."""
+    low, high = found.low, found.high
+    ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
+    if ends is not None and low is not None and high is not None:
+        low, high = max(low, ends[0]), min(high, ends[1])
+    return Quantity(found.value, low, high, unit=_unit(study))
+
+
+def _gain(study: RouteStudy, found: Quantity) -> Quantity:
+    return replace(found, unit=_unit(study), signed=True)
+
+
+def _unit(study: RouteStudy) -> NumberForm:
+    span = study.compared.measure.span
+    return "share" if span is not None and span <= 1 else ""
+
+
+def _points(study: RouteStudy, found: Quantity) -> str:
+    """Such as `+1.2 [-0.3, +2.7] points`; in the unit of the metric if it has no range."""
+    span = study.compared.measure.span
+    known = [one for one in (found.value, found.low, found.high) if one is not None]
+    shown = [f"{one:+.3g}" if span is None else f"{100 * one / span:+.1f}" for one in known]
+    between = f" [{', '.join(shown[1:])}]" if shown[1:] else ""
+    return f"{shown[0]}{between}" if span is None else f"{shown[0]}{between} points"
+
+
+def route_json(study: RouteStudy) -> dict[str, Any]:
+    """All tables, splits and notes. Gains are in the unit of the metric, minus weighted costs."""
+    gains, choice = study.gains, study.choice
+    means = np.average(study.values, axis=0, weights=study.recorded.weights)
+    policies = []
+    for name, one in named_gains(study).items():
+        gain = gains.over_splits(one.gains)
+        found = {"gain": gain.value, "ci_low": gain.low, "ci_high": gain.high, "gain_by_luck": one.by_luck}
+        policies.append({"policy": name, "worth": float(one.values.mean()), **found})
+    return {
+        "dataset": study.title,
+        "measure": printable(study.compared.measure.name),
+        "cost": choice.cost,
+        "cost_weight": choice.cost_weight,
+        "mix": study.compared.mix,
+        "n_queries": len(study.compared.query_ids),
+        "n_documents": gains.n_clusters,
+        "systems": [
+            {"run_id": printable(one.run.run_id, 200), "system": one.label, "mean": mean}
+            for one, mean in zip(study.runs, means.tolist(), strict=True)
+        ],
+        "verdict": verdict(study),
+        "is_shown": (gains.over_splits(gains.learnt[RULES].gains).low or 0.0) > 0,
+        "policies": policies,
+        "routes": {
+            told: {
+                "otherwise": study.names[table.otherwise],
+                "types": {printable(name): study.names[at] for name, at in table.systems.items()},
+            }
+            for told, table in study.tables.items()
+        },
+        "splits": [
+            {
+                "split": choice.seed + at,
+                "n_teaching": int(teaches.sum()),
+                "n_testing": int((~teaches).sum()),
+                "gains": {told: float(one.gains[at]) for told, one in gains.learnt.items()},
+            }
+            for at, teaches in enumerate(gains.teaches)
+        ],
+        "notes": list(study.notes),
+    }
 
 
 def print_routes(
@@ -82,12 +302,12 @@ def _draw_gains(axes: Axes, study: RouteStudy) -> None:
     shown = {name: one for name, one in named_gains(study).items() if one is not study.gains.single}
     axes.axvline(0, color=GREY, linewidth=0.8)
     for row, one in enumerate(shown.values()):
-        mean, (low, high) = gains_of(study, one)
+        gain = study.gains.over_splits(one.gains)
         color = PALETTE[0] if one.by_luck is None else GREY
-        if low is not None and high is not None:
-            axes.plot([low, high], [row, row], color=color)
-        face = color if low is not None and low > 0 else "white"
-        axes.plot(mean, row, marker="o", markersize=5, color=color, markerfacecolor=face)
+        if gain.low is not None and gain.high is not None:
+            axes.plot([gain.low, gain.high], [row, row], color=color)
+        face = color if gain.low is not None and gain.low > 0 else "white"
+        axes.plot(gain.value or 0.0, row, marker="o", markersize=5, color=color, markerfacecolor=face)
         if one.by_luck is not None:
             axes.plot(one.by_luck, row, marker="x", markersize=6, color=PALETTE[5], linestyle="none")
     names = [wrapped(name, 26) for name in shown]
@@ -110,10 +330,8 @@ def _draw_types(axes: Axes, study: RouteStudy) -> None:
 
 def _dress(axes: Axes, names: Sequence[str], title: str) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    dress_rows(axes, len(names), below=0.5)
     axes.set_title(title, fontsize=8)
-    axes.grid(axis="x", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
 
 
 def write_policy(study: RouteStudy, path: Path) -> None:

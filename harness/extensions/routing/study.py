@@ -13,7 +13,6 @@ from harness.extensions.routing.gains import (
     RecordedResults,
     RoutingGains,
     RoutingTable,
-    halves,
     learnt_table,
     routing_gains,
 )
@@ -114,7 +113,6 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     recorded = RecordedResults(_worth(compared, values, costs, choice), weights, told[LABELS])
     clusters = compared.drawn.cluster_numbers(ids)
     clusters = np.arange(len(ids)) if clusters is None else clusters
-    splits = list(halves(clusters, choice.splits, choice.seed))
     return RouteStudy(
         title=dataset_title(entrants[0].manifest),
         choice=choice,
@@ -127,7 +125,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
         tables={
             name: learnt_table(RecordedResults(recorded.worth, weights, types)) for name, types in told.items()
         },
-        gains=routing_gains(recorded, clusters, told, splits),
+        gains=routing_gains(recorded, clusters, told, choice.splits, choice.seed),
         notes=tuple(notes),
     )
 

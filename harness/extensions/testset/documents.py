@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from harness.core.errors import ConfigError, explained_io
+from harness.core.errors import ConfigError
 from harness.core.languages import first_date
 from harness.core.records import Document
 from harness.core.scripts import SENTENCE_MARK_END
@@ -14,6 +14,7 @@ from harness.display.csv_sheets import sheet_text
 from harness.extraction.text_windows import windows_of
 from harness.protocols import ReadingProgress
 from harness.registry import DATASETS
+from harness.store.atomic_files import write_atomic
 
 _KEYS = ("published_at", "date", "published", "created", "created_at")
 """Metadata keys; the first one that holds a date counts."""
@@ -103,8 +104,7 @@ def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n
         rows += [{"quote": left[place].pop(), "document": documents[place].doc_id} for place in with_quotes]
     if not rows:
         raise ConfigError(f"{folder}: no sentence is long enough to ask about", "name a folder with texts")
-    with explained_io("write to", path):
-        path.write_text(sheet_text(("question", "answers", "quote", "document"), rows), encoding="utf-8")
+    write_atomic(path, sheet_text(("question", "answers", "quote", "document"), rows))
     return len(rows)
 
 

@@ -130,19 +130,17 @@ class QuestionGenerator:
         return await map_bounded(candidates_at, range(len(slots)), self._models.concurrency, tell)
 
     async def _draft(self, slot: QuestionSlot) -> Candidate:
-        unwritten = f"{slot.kind}-{short_digest([slot.doc_ids, slot.link, slot.focus])}"
-        blank = Candidate(id=unwritten, kind=slot.kind, documents=slot.doc_ids, link=slot.link)
         try:
-            draft = (await ask_json(self._models.writer, draft_question(slot))).value
+            written = (await ask_json(self._models.writer, draft_question(slot))).value
         except HarnessError:
             raise
         except Exception as error:
             # Two unreadable replies or a failed call: only this slot fails.
             note = f"{type(error).__name__}: {str(error)[:200]}"
+            unwritten = f"{slot.kind}-{short_digest([slot.doc_ids, slot.link, slot.focus])}"
+            blank = Candidate(id=unwritten, kind=slot.kind, documents=slot.doc_ids, link=slot.link)
             return blank.checked(QuestionCheck(name="written", passed=False, note=note))
-        written = candidate_id(slot.kind, draft.question, draft.answer, slot.doc_ids)
-        update = {"id": written, "question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
-        return blank.model_copy(update=update).checked(QuestionCheck(name="written", passed=True))
+        return written.checked(QuestionCheck(name="written", passed=True))
 
     async def _checked_by_rule(self, draft: Candidate, slot: QuestionSlot) -> list[Candidate]:
         """The candidate, and the simpler question that it yields, each up to its first failure. ModelUnavailable:

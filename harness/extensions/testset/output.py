@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.table import Table
-
-from harness.cli.console import complain, open_console, same_command
-from harness.cli.evaluate import resumable
-from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigError
+from harness.cli.console import complain, open_console
+from harness.cli.evaluate import resumable, say_stopped
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.records import Usage
-from harness.display.text_format import counted, duration
+from harness.display import Entry, Quantity, Table, counted
+from harness.display.text_format import duration
 from harness.extensions.testset.documents import read_documents, write_template
 from harness.extensions.testset.question_records import CHECKED, Candidate, Control
 from harness.extensions.testset.write_questions import (
@@ -23,6 +22,7 @@ from harness.extensions.testset.write_questions import (
     plan_questions,
     write_questions,
 )
+from harness.report.terminal import WIDTH, print_table
 from harness.runner.estimating.model_speed import ModelSpeed, stored_speed
 from harness.runner.progress import Reporter
 
@@ -114,15 +114,11 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
-        go_on = " ".join(filter(None, (same_command(), written.spending.flags_for_larger(written.stopped))))
         # A few candidates say nothing about the model.
-        only_budget = written.kept or len(written.candidates) < _ENOUGH_TO_JUDGE
-        complain(
-            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {options.out} has "
-            f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "
-            + (go_on if only_budget else f"`{go_on}`. {_without_this_model(options)}")
-        )
-        return EXIT_BUDGET
+        if not written.kept and len(written.candidates) >= _ENOUGH_TO_JUDGE:
+            complain(_without_this_model(options))
+        progress = f"{options.out} has {counted(written.kept, 'question')}"
+        return say_stopped(written.stopped, written.spending, progress)
     return EXIT_DONE
 
 
@@ -153,15 +149,13 @@ def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
 
 def _print(planned: PlannedWriting, written: Written, verdicts: Verdicts) -> None:
     console, options = open_console(), planned.options
-    table = Table(box=None, pad_edge=False)
-    table.add_column("check")
-    table.add_column("")
-    for name in ("came to it", "passed", "share"):
-        table.add_column(name, justify="right")
+    rows: list[tuple[Entry, ...]] = []
     for name, counts in verdicts.items():
         reached, passed = counts.total(), counts.total() - counts[False]
-        table.add_row(name, CHECKED[name], str(reached), str(passed), f"{100 * passed / reached:.0f} %")
-    console.print(table)
+        share = Quantity(passed / reached, unit="%")
+        rows.append((name, CHECKED[name], Quantity(reached, unit="count"), Quantity(passed, unit="count"), share))
+    table = Table("checks", "", ("check", "what it asks", "came to it", "passed", "share"), tuple(rows))
+    print_table(table, console, min(console.width, WIDTH), titled=False)
     for line in _result_lines(planned, written):
         console.print(line, soft_wrap=True)
     review = _command("review", options.out)

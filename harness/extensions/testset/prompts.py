@@ -3,13 +3,12 @@ labels: copies change, references are verbatim.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from harness.core.records import Evidence
 from harness.core.scripts import search_terms
-from harness.extensions.testset.question_records import QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot, candidate_id
 from harness.extensions.testset.text_checks import gives_away
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, RULE, numbered_contexts, quoted
@@ -72,14 +71,7 @@ _STATED = (
 )
 
 
-@dataclass(frozen=True)
-class Draft:
-    question: str
-    answer: str
-    evidence: tuple[Evidence, ...]
-
-
-def draft_question(slot: QuestionSlot) -> Question[Draft]:
+def draft_question(slot: QuestionSlot) -> Question[Candidate]:
     labelled = _labelled(slot)
     focus = next((label for label, item in labelled.items() if item.fact == slot.focus), "")
     dates = [excerpt.date for excerpt in (*slot.excerpts, *slot.excerpts)]
@@ -95,8 +87,7 @@ def draft_question(slot: QuestionSlot) -> Question[Draft]:
         Message("system", f"{_ROLE}\n{_RULES}\n{_FORMAT}"),
         Message("user", f"{_shown(slot, labelled)}\n\n{task}\n{_FORMAT}"),
     ]
-    is_copied = slot.kind in {"single_fact", "bridge"}
-    return Question(messages, schema, partial(_read_draft, labelled, is_copied), WRITER_TOKENS)
+    return Question(messages, schema, partial(_read_draft, slot, labelled), WRITER_TOKENS)
 
 
 def answer_from(question: str, passages: Sequence[str], *, polar: bool) -> list[Message]:
@@ -154,20 +145,29 @@ def _shown(slot: QuestionSlot, labelled: Mapping[str, Evidence]) -> str:
     return "\n\n".join(parts)
 
 
-def _read_draft(labelled: Mapping[str, Evidence], is_copied: bool, reply: Mapping[str, Any]) -> Draft:
-    """`is_copied`: the answer is to be a part of a sentence."""
+def _read_draft(slot: QuestionSlot, labelled: Mapping[str, Evidence], reply: Mapping[str, Any]) -> Candidate:
     question, answer, named = reply.get("question"), reply.get("answer"), reply.get("sentences")
     if not isinstance(question, str) or not isinstance(answer, str) or not isinstance(named, list):
         raise ValueError("question, answer or sentences are missing")
     # Unknown labels are ignored: the check of quotes notices if none is left.
     labels = dict.fromkeys(label for label in named if isinstance(label, str) and label in labelled)
     evidence = tuple(labelled[label] for label in labels)[:MOST_QUOTES]
-    answer = one_line(answer)[:_LONGEST_ANSWER]
+    asked, answer = one_line(question)[:_LONGEST_QUESTION], one_line(answer)[:_LONGEST_ANSWER]
+    # The answer is to be a part of a sentence.
+    is_copied = slot.kind in {"single_fact", "bridge"}
     if is_copied and not any(gives_away(item.fact, answer) for item in evidence):
         # Small models often name a sentence beside the one that they have copied the answer from.
         holder = _copied_from(labelled, labels, question, answer)
         evidence = (*evidence[: MOST_QUOTES - 1], holder) if holder else evidence
-    return Draft(one_line(question)[:_LONGEST_QUESTION], answer, evidence)
+    return Candidate(
+        id=candidate_id(slot.kind, asked, answer, slot.doc_ids),
+        kind=slot.kind,
+        documents=slot.doc_ids,
+        link=slot.link,
+        question=asked,
+        answer=answer,
+        evidence=evidence,
+    )
 
 
 def _copied_from(

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import short_digest
-from harness.core.records import Document, Evidence, Record
+from harness.core.records import Document, Evidence
 from harness.datasets.column_names import QUESTION_FILE
 from harness.datasets.file_kinds import read_content
 from harness.datasets.local_files import CsvTable, iter_jsonl, read_csv_table
@@ -39,6 +39,8 @@ _OF_OTHER_WORDS = ("distinct", "follows", "closed_book", "needs_both", "not_foun
 
 @dataclass(frozen=True)
 class RowWords:
+    """What a person may edit."""
+
     question: str
     answers: tuple[str, ...]
     evidence: tuple[AskedQuote, ...]
@@ -46,18 +48,25 @@ class RowWords:
     @classmethod
     def of(cls, row: Mapping[str, JsonValue], where: str = "") -> "RowWords":
         """DataError, prefixed with `where`: a value has the wrong type."""
-        read: FieldRow = json_row(row, where or f"question '{row.get('id')}'")
-        return cls(str(read.fields.get("question", "")), answers_of(read), evidence_of(read))
+        return cls.read(json_row(row, where or f"question '{row.get('id')}'"))
+
+    @classmethod
+    def read(cls, row: FieldRow) -> "RowWords":
+        return cls(str(row.fields.get("question", "")), answers_of(row), evidence_of(row))
 
     def cells(self) -> dict[str, str]:
         """The same as cells of a sheet."""
-        joined = "|".join(self.answers)
-        if any("|" in answer for answer in self.answers):
-            joined = json.dumps(self.answers, ensure_ascii=False)
-        cells = {"question": self.question, "answers": joined}
+        cells = {"question": self.question, "answers": answers_cell(self.answers)}
         for number, item in enumerate(self.evidence, start=1):
             cells |= dict(zip(evidence_columns(number), (item.quote, item.document), strict=True))
         return cells
+
+
+def answers_cell(answers: Sequence[str]) -> str:
+    """The answers separated by |, or as a JSON list if those would be read as others."""
+    joined = "|".join(answers)
+    is_read = answers_of(FieldRow("", {"answers": joined}, is_csv=True)) == tuple(answers)
+    return joined if is_read else json.dumps(list(answers), ensure_ascii=False)
 
 
 def evidence_columns(number: int) -> tuple[str, str]:
@@ -193,7 +202,7 @@ class CsvFile(JsonLinesFile):
         if field == "question":
             yield "question", words.question
         elif field == "answers" and words.answers:
-            yield "answer" if "answer" in self._names else "answers", _answers_cell(words.answers)
+            yield "answer" if "answer" in self._names else "answers", answers_cell(words.answers)
         elif field == "evidence":
             for number, item in enumerate(words.evidence, start=1):
                 named = zip(evidence_columns(number), (item.quote, item.document), strict=True)
@@ -213,20 +222,13 @@ def _canonical(raw: Mapping[str, str], where: str) -> QuestionRow:
     """The row in the fields of JSON Lines, without empty ones."""
     read = FieldRow(where, {name: read_cell(cell) for name, cell in raw.items()}, is_csv=True)
     found: QuestionRow = {name: str(cell) for name, cell in read.fields.items() if means(name) not in _WORDS}
+    words = RowWords.read(read)
     found |= {
-        "question": str(read.fields.get("question", "")).strip(),
-        "answers": list(answers_of(read)),
-        "evidence": evidence_cells(evidence_of(read)),
+        "question": words.question.strip(),
+        "answers": list(words.answers),
+        "evidence": evidence_cells(words.evidence),
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _answers_cell(answers: Sequence[str]) -> str:
-    """Answers as a cell that is read as exactly these. ConfigError: there is none."""
-    for cell in ("|".join(answers), json.dumps(list(answers), ensure_ascii=False)):
-        if answers_of(FieldRow("", {"answers": cell}, is_csv=True)) == tuple(answers):
-            return cell
-    raise ConfigError("these answers cannot be written in a CSV cell", "write each on one line")
 
 
 def _refuse_repeated(path: Path, rows: Sequence[QuestionRow]) -> None:
@@ -235,19 +237,6 @@ def _refuse_repeated(path: Path, rows: Sequence[QuestionRow]) -> None:
         if row["id"] in seen:
             raise DataError(f"{path}: the id '{row['id']}' occurs twice", "give each question its own")
         seen.add(row["id"])
-
-
-class EditedQuote(Record):
-    """A quote and its document; either may be empty."""
-
-    document: str = Field(max_length=_LONGEST)
-    quote: str = Field(max_length=_LONGEST)
-
-
-class Edit(Record):
-    question: str = Field(max_length=_LONGEST)
-    answers: tuple[str, ...] = Field(max_length=_MOST)
-    evidence: tuple[EditedQuote, ...] = Field(max_length=_MOST)
 
 
 class KnownDocuments:
@@ -269,10 +258,16 @@ class KnownDocuments:
         return Evidence(doc_id=doc_id, fact=self._finder.verbatim(doc_id, item.quote) or item.quote)
 
 
-def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocuments) -> dict[str, JsonValue]:
+def with_edit(row: Mapping[str, JsonValue], edit: RowWords, documents: KnownDocuments) -> dict[str, JsonValue]:
     """The row with these texts, quotes as their documents spell them, without verdicts on the old texts. A changed
-    field is kept under one name only: an `answer` beside `answers` would count as right too.
+    field is kept under one name only: an `answer` beside `answers` would count as right too. ConfigError: they are
+    too long.
     """
+    quoted = [text for one in edit.evidence for text in (one.quote, one.document)]
+    longest = max(map(len, (edit.question, *edit.answers, *quoted)))
+    if longest > _LONGEST or max(len(edit.answers), len(edit.evidence)) > _MOST:
+        what = f"'{row.get('id')}' is not kept: the edit is too long"
+        raise ConfigError(what, f"write at most {_LONGEST:,} characters, {_MOST} answers and {_MOST} quotes")
     was = RowWords.of(row)
     edited = [AskedQuote(one.quote.strip(), one.document.strip()) for one in edit.evidence]
     quotes = [AskedQuote(documents.placed(one).fact, one.document) for one in edited if one.quote or one.document]

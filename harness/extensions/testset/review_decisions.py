@@ -18,7 +18,6 @@ from harness.core.hashing import text_digest
 from harness.core.records import Document, Record
 from harness.extensions.testset.question_records import CHECKED, WorkFolder, question_row
 from harness.extensions.testset.question_rows import (
-    Edit,
     KnownDocuments,
     QuestionRow,
     RowWords,
@@ -40,7 +39,7 @@ _RESTORE = "restore it, or delete it: the question file itself records who revie
 class AskedDecision(Record):
     id: str
     verdict: PersonsVerdict
-    edit: Edit | None = None
+    edit: RowWords | None = None
     version: str = ""
     """The `ReviewedRow.version` that the person saw; empty: the current one of the file."""
 
@@ -102,11 +101,9 @@ class Review:
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those in which quotes are checked; None: those kept in the work folder of the file.
 
-        Decisions on rows that were changed since are not applied, with a line on standard error. ConfigError: the
-        file is missing or no question file. StoreError: a damaged log.
+        Decisions on rows that were changed since are not applied, with a line on standard error. ConfigError: no
+        question file. StoreError: a damaged log.
         """
-        if not path.is_file():
-            raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
         self.path, self.by, self._format = path, by, format_of(path)
         self.log = path.with_name(f"{path.stem if path.suffix == '.jsonl' else path.name}.review.jsonl")
         work = WorkFolder(path) if path.suffix == ".jsonl" else None
@@ -141,7 +138,7 @@ class Review:
         return told
 
     def decide(
-        self, row_id: str, verdict: PersonsVerdict, edit: Edit | None = None, version: str = ""
+        self, row_id: str, verdict: PersonsVerdict, edit: RowWords | None = None, version: str = ""
     ) -> ReviewedRow:
         """Keep one decision in the log and in the file. ConfigError: the `edit` fails a free check; nothing is
         kept.
@@ -188,7 +185,7 @@ class Review:
             is_applied=not asked.version or asked.version == one.version or agreed,
         )
 
-    def _after(self, one: ReviewedRow, verdict: PersonsVerdict, edit: Edit | None) -> QuestionRow:
+    def _after(self, one: ReviewedRow, verdict: PersonsVerdict, edit: RowWords | None) -> QuestionRow:
         if verdict == "undo" or (verdict == "reject" and one.failed):
             return one.before
         if verdict == "reject":

@@ -4,7 +4,6 @@ The sheet can be used as a question file. A cell that a spreadsheet would read a
 front, which is removed again.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,6 @@ from harness.display.text_format import counted
 from harness.extensions.testset.documents import read_documents
 from harness.extensions.testset.question_records import question_file_lock
 from harness.extensions.testset.question_rows import (
-    Edit,
-    EditedQuote,
     RowWords,
     evidence_columns,
     verdicts,
@@ -118,33 +115,13 @@ def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecis
     is_edited = words_version(cells) not in {one.version, version}
     if not word and not is_edited:
         return None
-    edit = _edit(cells) if is_edited else None
+    edit = RowWords.read(FieldRow(row.where, cells, is_csv=True)) if is_edited else None
     return AskedDecision(id=one.row_id, verdict="accept", edit=edit, version=version)
-
-
-def _edit(cells: Mapping[str, str]) -> Edit:
-    places = [[cells.get(name, "").strip() for name in evidence_columns(number)] for number in range(1, 100)]
-    return Edit(
-        question=cells.get("question", ""),
-        answers=tuple(_answers(cells.get("answers", "").strip())),
-        evidence=tuple(
-            EditedQuote(document=document, quote=quote) for quote, document in places if quote or document
-        ),
-    )
 
 
 def _cells(one: ReviewedRow) -> dict[str, str]:
     about = {name: str(one.row.get(name) or "") for name in ("type", "made_by", "seen_by")}
     return {"id": one.row_id, **RowWords.of(one.row).cells(), **about, _VERSION: one.version}
-
-
-def _answers(cell: str) -> list[str]:
-    if not cell.startswith("["):
-        return [answer for part in cell.split("|") if (answer := part.strip())]
-    try:
-        return list(map(str, json.loads(cell)))
-    except ValueError as error:
-        raise DataError(f"the answers {cell[:60]!r} are not a JSON list", "put | between them") from error
 
 
 def review_page(review: Review) -> LocalPage:

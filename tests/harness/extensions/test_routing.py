@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from records import known
 
+from harness.display import Quantity
 from harness.extensions.routing.gains import (
     RecordedResults,
     RoutingGains,
@@ -11,9 +12,7 @@ from harness.extensions.routing.gains import (
     halves,
     learnt_table,
     routing_gains,
-    spread_over,
 )
-from harness.statistics.confidence_intervals import Interval
 
 TOLD = "labels"
 
@@ -38,35 +37,34 @@ def test_a_type_leaves_the_best_single_system_only_if_another_leads_by_more_than
 @pytest.mark.parametrize("sizes", [[1] * 40, [10, 10, 10, 10], [37, 1, 1, 1]])
 def test_queries_of_one_document_never_stand_on_both_sides_and_both_sides_have_some(sizes: list[int]) -> None:
     clusters = np.repeat(np.arange(len(sizes)), sizes)
-    for split in halves(clusters, 30):
-        assert 0 < split.teaches.sum() < len(clusters)
+    for teaches in halves(clusters, 30):
+        assert 0 < teaches.sum() < len(clusters)
         for name in range(len(sizes)):
-            assert len(set(split.teaches[clusters == name].tolist())) == 1
+            assert len(set(teaches[clusters == name].tolist())) == 1
 
 
-def gains_of(own: RecordedResults) -> tuple[RoutingGains, Interval]:
+def gains_of(own: RecordedResults) -> tuple[RoutingGains, Quantity]:
     """And the interval of the gain of the table learnt from the types."""
-    clusters = np.arange(80)
-    splits = list(halves(clusters, 40))
-    gains = routing_gains(own, clusters, {TOLD: own.types}, splits)
-    return gains, spread_over(gains.learnt[TOLD].gains, splits, gains.n_clusters).interval
+    gains = routing_gains(own, np.arange(80), {TOLD: own.types}, 40)
+    return gains, gains.over_splits(gains.learnt[TOLD].gains)
 
 
 def test_where_types_decide_the_table_gains_what_the_best_of_each_type_gains() -> None:
-    gains, interval = gains_of(recorded(apart=True))
+    gains, gain = gains_of(recorded(apart=True))
     assert np.allclose(gains.learnt[TOLD].values, 1.0)
     assert np.allclose(gains.learnt[TOLD].gains, gains.by_type.gains)
-    assert known(interval.low) > 0.2
+    assert known(gain.low) > 0.2
 
 
 def test_where_types_tell_nothing_the_table_gains_nothing_and_the_best_of_each_query_seems_to() -> None:
-    gains, (low, high) = gains_of(recorded(apart=False))
-    assert known(low) < 0.0 < known(high)
+    gains, gain = gains_of(recorded(apart=False))
+    assert known(gain.low) < 0.0 < known(gain.high)
     assert gains.by_query.gains.mean() > 0.1
     assert gains.by_query.by_luck == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
 
 
 @pytest.mark.parametrize(("n", "n_clusters"), [(29, 29), (80, 14)])
 def test_few_queries_or_documents_give_no_interval(n: int, n_clusters: int) -> None:
-    splits = list(halves(np.arange(n) % n_clusters, 10))
-    assert spread_over(np.linspace(0, 1, 10), splits, n_clusters).interval == (None, None)
+    own = RecordedResults(np.eye(2)[np.arange(n) % 2], np.ones(n), ["comparison"] * n)
+    gains = routing_gains(own, np.arange(n) % n_clusters, {TOLD: own.types}, 10)
+    assert gains.over_splits(np.linspace(0, 1, 10)).low is None

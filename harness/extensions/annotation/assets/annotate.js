@@ -70,8 +70,7 @@ function unfinished(from) {
 async function say(number) {
   await keepNote();
   const was = items[place].complete;
-  const says = number === null ? "nothing" : number === 0 ? "cannot_tell" : "label";
-  shown = await ask("/say", { id: shown.id, dimension: shown.scales[current].dimension, says, label: number || null });
+  shown = await ask("/say", { id: shown.id, dimension: shown.scales[current].dimension, label: number });
   items[place].complete = shown.complete;
   if (number === null) return draw();
   const left = shown.scales.findIndex(isOpen);
@@ -90,7 +89,7 @@ const keepNote = () => (notes = notes.catch(() => {}).then(keepNoteNow));
 
 async function keepNoteNow() {
   if (!shown || at("note").value.trim() === shown.note) return;
-  shown = await ask("/say", { id: shown.id, dimension: null, says: "note", note: at("note").value });
+  shown = await ask("/say", { id: shown.id, dimension: null, note: at("note").value });
 }
 
 const move = (to) => run(() => keepNote().then(() => go(to())));

@@ -11,7 +11,6 @@ from paired_runs import ScoredRun, write_run
 from question_reviews import fill, sheet_rows
 
 from harness.core.errors import ConfigError, DataError
-from harness.extensions.annotation.annotator_agreement import agreement_content, agreements
 from harness.extensions.annotation.label_scales import SCALE_SETS
 from harness.extensions.annotation.labelling_session import (
     LabellingSession,
@@ -21,6 +20,8 @@ from harness.extensions.annotation.labelling_session import (
 )
 from harness.extensions.annotation.terminal import (
     LabelsTaken,
+    agreement_content,
+    agreements,
     take_label_sheet,
     write_everybodys_labels,
     write_label_sheet,
@@ -113,7 +114,7 @@ def run(tmp_path: Path) -> RunDir:
 def test_agreement_is_alpha_of_all_and_kappa_of_each_two(run: RunDir) -> None:
     for name in ("ada", "grace", "mary"):
         keep_labels(run, name, "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(12)})
-    found = [one for one in agreements(read_annotations(run)) if one.dimension == "faithfulness"]
+    found = [one for one in agreements(read_annotations(run)) if one.scale.dimension == "faithfulness"]
     assert [one.statistic for one in found] == ["alpha", "kappa", "kappa", "kappa"]
     assert [(one.figure.n_items, one.figure.value) for one in found] == [(12, 1.0)] * 4
 

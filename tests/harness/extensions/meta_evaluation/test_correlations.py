@@ -1,5 +1,6 @@
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,12 @@ from harness.extensions.meta_evaluation.correlation_columns import (
     with_labels,
 )
 from harness.extensions.meta_evaluation.correlation_output import correlation_data, correlation_sections
-from harness.extensions.meta_evaluation.correlations import CorrelationFindings, correlate_columns
-from harness.extensions.meta_evaluation.fitted_weights import fit_weights, weights_section
+from harness.extensions.meta_evaluation.correlations import (
+    CorrelationFindings,
+    correlate_columns,
+    fit_weights,
+    weights_section,
+)
 from harness.store import RunDir
 
 N = 40
@@ -136,7 +141,7 @@ def test_labels_that_name_a_run_in_two_ways_are_averaged(tmp_path: Path) -> None
     run = run_with(tmp_path, x=X)
     lines = ("query_id,run,grade", f"q001,{run.run_id},5", f"q001,{run.run_id[-8:]},1")
     columns = labelled(tmp_path, measured_columns([run]), *lines)
-    assert list(columns.values["grade"].values()) == [3.0]
+    assert columns.column("grade") == [3.0]
 
 
 def test_the_weights_behind_the_labels_are_found(tmp_path: Path) -> None:
@@ -153,7 +158,7 @@ def test_the_weights_behind_the_labels_are_found(tmp_path: Path) -> None:
 def test_weights_need_the_label_two_metrics_and_enough_answers(tmp_path: Path) -> None:
     lines = (f"q{number:03d},{number}" for number in range(9))
     few = labelled(tmp_path, columns_of(tmp_path, x=X, y=Y), "query_id,quality", *lines)
-    alone = ValueColumns({"x": few.values["x"], "quality": few.values["quality"]}, few.labels, few.answers)
+    alone = replace(few, measures=("x",))
     for given, label in ((few, "quality"), (few, "qualty"), (alone, "quality")):
         with pytest.raises(ConfigError):
             fit_weights(given, label, None)

@@ -6,10 +6,9 @@ import pytest
 from harness.core.records import Context, Prediction, Query, Reference, Triplet
 from harness.core.scripts import renumbered
 from harness.evaluators.answer_normalisation import abstains
-from harness.extensions.meta_evaluation.perturbations import (
+from harness.extensions.meta_evaluation.perturbed_runs import (
     GENERIC_ANSWER,
     SWAPS,
-    PerturbationMaterial,
     PerturbedCase,
     deranged,
     halved,
@@ -30,13 +29,13 @@ def case(number: int, answer: str, query_type: str = "t", contexts: Sequence[str
 
 
 def changed(swap: str, cases: Sequence[PerturbedCase], seed: int = 0) -> Sequence[PerturbedCase]:
-    return next(one for one in SWAPS if one.name == swap).make(PerturbationMaterial(cases, seed=seed))
+    return next(one for one in SWAPS if one.name == swap).make(cases, seed)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_case_is_paired_with_another_one_of_its_type(seed: int) -> None:
     cases = [case(number, f"a{number % 4}", f"type{number % 2}") for number in range(24)]
-    pairs = deranged(PerturbationMaterial(cases, seed=seed), "x", lambda one: one.answer)
+    pairs = deranged(cases, seed, "x", lambda one: one.answer)
     assert sorted(donor.query_id for _, donor in pairs) == sorted(one.query_id for one in cases)
     for one, donor in pairs:
         assert one.answer != donor.answer

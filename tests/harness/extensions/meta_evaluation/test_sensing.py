@@ -13,7 +13,6 @@ from harness.api.config_building import named_judge
 from harness.api.evaluating import EvaluateOptions
 from harness.core.errors import ConfigError, MissingDependency
 from harness.display.plotting import plotting
-from harness.extensions.meta_evaluation.figures import draw_sweeps
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
 from harness.extensions.meta_evaluation.sensitivity import (
     PerturbationEffect,
@@ -27,6 +26,7 @@ from harness.extensions.meta_evaluation.sensitivity import (
 )
 from harness.extensions.meta_evaluation.sensitivity_output import (
     cost_table,
+    draw_sweeps,
     of_readers,
     overview,
     sensitivity_data,

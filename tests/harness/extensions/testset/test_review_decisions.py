@@ -1,5 +1,6 @@
 """What a person decides is kept at once, in a log and in the file; what is edited passes the free checks."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from question_writers import FERRY, YARD, candidate
 
 from harness.core.errors import ConfigError, DataError
 from harness.datasets.question_files import read_questions
+from harness.datasets.question_files.row_validation import AskedQuote
 from harness.extensions.testset.question_records import QuestionCheck, WorkFolder, WorkState, rows_text
-from harness.extensions.testset.question_rows import Edit, EditedQuote, RowWords
+from harness.extensions.testset.question_rows import RowWords
 from harness.extensions.testset.review_decisions import PersonsVerdict
 from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
 
@@ -58,7 +60,7 @@ def test_an_edit_is_kept_with_quotes_as_the_document_spells_them(file: Path) -> 
 def test_a_quote_that_is_not_in_its_document_is_refused_and_nothing_is_kept(
     file: Path, quote: str, document: str, trouble: str
 ) -> None:
-    edit = EDIT.model_copy(update={"evidence": (EditedQuote(document=document, quote=quote),)})
+    edit = replace(EDIT, evidence=(AskedQuote(quote, document),))
     opened = review(file)
     with pytest.raises(ConfigError, match=trouble):
         opened.decide("a", "accept", edit)
@@ -129,13 +131,11 @@ def test_an_edit_leaves_one_spelling_of_what_it_changes_and_all_else_as_it_was(
 ) -> None:
     file = tmp_path / "asked.jsonl"
     file.write_text(rows_text([{**BY_HAND, **spelled}]), encoding="utf-8")
-    shown = RowWords.of(review(file).find("h").row)
-    quotes = tuple(EditedQuote(document=one.document, quote=one.quote) for one in shown.evidence)
-    unchanged = Edit(question=shown.question, answers=shown.answers, evidence=quotes)
+    unchanged = RowWords.of(review(file).find("h").row)
     assert not review(file).decide("h", "accept", unchanged).is_edited
     assert rows_in(file) == [{**BY_HAND, **spelled, "seen_by": "ada"}]
 
-    edit = unchanged.model_copy(update={"answers": ("24 m",)})
+    edit = replace(unchanged, answers=("24 m",))
     review(file).decide("h", "accept", edit)
     (row,) = rows_in(file)
     assert "answer" not in row
@@ -143,8 +143,8 @@ def test_an_edit_leaves_one_spelling_of_what_it_changes_and_all_else_as_it_was(
     (asked,) = read_questions(file, [FERRY, YARD]).rows
     assert asked.reference.answers == ("24 m",)
 
-    more = (*quotes, EditedQuote(document="ferry.md", quote="harbour  board"))
-    review(file).decide("h", "accept", edit.model_copy(update={"evidence": more}))
+    more = (*unchanged.evidence, AskedQuote("harbour  board", "ferry.md"))
+    review(file).decide("h", "accept", replace(edit, evidence=more))
     (row,) = rows_in(file)
     assert row["evidence"] == [*evidence, {"document": "ferry.md", "quote": "harbour board"}]
     assert not [name for name in row if name.lower().startswith(("quote", "document"))]
@@ -231,6 +231,7 @@ def test_a_column_that_was_removed_from_a_sheet_changes_nothing(file: Path, tmp_
         ({"id": "zzz", "decision": "accept"}, "no question 'zzz'"),
         ({"quote": "founded in 1912"}, "is not in 'yard.md'"),
         ({"question": ""}, "it has no question"),
+        ({"question": "x" * 5_000}, "too long"),
     ],
 )
 def test_a_sheet_with_one_invalid_row_is_refused_as_a_whole(
@@ -304,8 +305,8 @@ def test_a_person_overrules_a_check_and_undoes_it(failed: Path) -> None:
     assert rows_in(failed) == ROWS
     again: Any = review_page(review(failed)).gets["/row"]({"id": FAILED.id})
     assert again["state"] == "failed"
-    nothing = EditedQuote(document="yard.md", quote="nothing")
-    edit = Edit(question="Who sold it?", answers=("9",), evidence=(nothing,))
+    nothing = AskedQuote("nothing", "yard.md")
+    edit = RowWords(question="Who sold it?", answers=("9",), evidence=(nothing,))
     with pytest.raises(ConfigError, match=r"is not in 'yard\.md'"):
         review(failed).decide(FAILED.id, "accept", edit)
     assert rows_in(failed) == ROWS

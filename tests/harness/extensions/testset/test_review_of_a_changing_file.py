@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from question_writers import FERRY, YARD
 
 from harness.core.errors import ConfigError, StoreError
 from harness.datasets.question_files import read_questions
+from harness.datasets.question_files.row_validation import AskedQuote
 from harness.extensions.testset.question_records import question_file_lock, rows_text
-from harness.extensions.testset.question_rows import Edit, EditedQuote
+from harness.extensions.testset.question_rows import RowWords
 from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_session import open_review, review_page, take_sheet
 
@@ -57,7 +59,7 @@ def test_a_row_that_both_changed_stays_as_in_the_file_and_the_other_version_is_i
     seen: Any = page.gets["/row"]({"id": "a"})
     theirs = {**ROWS[0], "answers": ["in the year 1911"]}
     save(file, theirs, *ROWS[1:])
-    edit = EDIT.model_dump() if verdict == "accept" else None
+    edit = asdict(EDIT) if verdict == "accept" else None
     asked = {"id": "a", "verdict": verdict, "edit": edit, "version": seen["version"]}
     shown: Any = page.posts["/decide"](json.dumps(asked).encode())
     assert rows_in(file) == [theirs, *ROWS[1:]]
@@ -183,8 +185,8 @@ def cells(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""), delimiter=";"))
 
 
-def edit(question: str, *answers: str, quote: str = "", document: str = "") -> Edit:
-    return Edit(question=question, answers=answers, evidence=(EditedQuote(document=document, quote=quote),))
+def edit(question: str, *answers: str, quote: str = "", document: str = "") -> RowWords:
+    return RowWords(question=question, answers=answers, evidence=(AskedQuote(quote, document),))
 
 
 def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> None:
