@@ -6,14 +6,13 @@ Question files and imported answers share it, and so do CSV, JSON and Parquet.
 from __future__ import annotations
 
 import ast
-import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from harness.core.errors import DataError
+from harness.datasets.json_rows import DuplicateKeyError, strict_json
 from harness.datasets.row_fields import encodable, kind_of
 
 MISSING = frozenset(
@@ -36,10 +35,6 @@ _TOKEN = re.compile(
 )
 
 
-class DuplicateKeyError(ValueError):
-    """A JSON object has the same key twice."""
-
-
 @dataclass(frozen=True)
 class GoldAnswers:
     answers: tuple[str, ...] = ()
@@ -47,25 +42,6 @@ class GoldAnswers:
     """The word that the cell has for a missing value, such as `nan`."""
     is_unanswerable: bool = False
     """SQuAD's empty list of answer spans."""
-
-
-def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise DuplicateKeyError(f"the key {name[:60]!r} occurs twice in one object")
-        found[name] = value
-    return found
-
-
-STRICT_JSON = json.JSONDecoder(
-    parse_constant=lambda name: None if name == "NaN" else float(name), object_pairs_hook=_object_of
-)
-"""NaN, which pandas writes, is null. ValueError, also for a repeated key."""
-
-
-def strict_json(text: str) -> object:
-    return STRICT_JSON.decode(text)
 
 
 def parsed_cell(value: object, where: str = "") -> object:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from harness.core.hashing import text_digest
 from harness.core.records import Document
 from harness.datasets import local_files
 from harness.datasets.decompression_limits import check_foreign
-from harness.datasets.published_check import fetched_by_hand
+from harness.datasets.published_check import departures, fetched_by_hand
 from harness.datasets.row_fields import FileEntry, as_entry
 from harness.models.huggingface_hub_files import hub_is_reachable
 from harness.protocols import Params, RawDataset
@@ -74,31 +74,38 @@ class Pool(Generic[Key]):
         return self.documents[passage].doc_id
 
 
-class DrawnRows(NamedTuple):
+@dataclass(frozen=True)
+class PublicRows:
     rows: list[FileEntry]
     whole: int
+    """Number of rows of the whole file or table."""
+    file: str
+    """Relative to the data directory, also for rows of the hub."""
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """A line if they are not the published rows, where those are known. A part of them cannot be checked."""
+        return departures(self.file, self.rows) if len(self.rows) == self.whole else ()
 
 
-def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
-    """The rows of the file `relative` in the data directory or, if there is no such file, of `table` on the hub.
-    DataError: neither can be read, or it is empty. MissingDependency: the hub needs the package `datasets`.
+def load_rows(file: str, table: HubTable, most: int | None = None, seed: int = 0, instead: str = "") -> PublicRows:
+    """The rows of `file` in the data directory, of `instead` if only that file is there, or else of `table` on the
+    hub; `most`: a random draw of so many. With one seed, a smaller draw is part of a larger one. Other rows of a
+    hub table are not read into memory. DataError: nothing can be read, or it is empty. MissingDependency: the hub
+    needs the package `datasets`.
     """
-    return load_drawn(relative, table, None, 0).rows
-
-
-def load_drawn(relative: str, table: HubTable, most: int | None, seed: int) -> DrawnRows:
-    """A random draw of `most` rows (None: all) of the file or table. With one seed, a smaller draw is part of a
-    larger one. Other rows of a hub table are not read into memory.
-    """
-    path = local_files.find(relative)
+    path = local_files.find(file)
+    if path is None and instead and (path := local_files.find(instead)):
+        file = instead
     if path is None:
-        found = _hub_rows(relative, table, most, seed)
+        rows, whole = _hub_rows(file, table, most, seed)
     else:
         rows = local_files.read_rows(path)
-        found = DrawnRows([rows[place] for place in _drawn(len(rows), most, seed)], len(rows))
-    if not found.rows:
-        raise DataError(f"{path or table} has no rows", f"put the full {relative} in the data directory")
-    return found
+        whole = len(rows)
+        rows = [rows[place] for place in _drawn(whole, most, seed)]
+    if not rows:
+        raise DataError(f"{path or table} has no rows", f"put the full {file} in the data directory")
+    return PublicRows(rows, whole, file)
 
 
 def _drawn(whole: int, most: int | None, seed: int) -> list[int]:
@@ -139,7 +146,8 @@ def _checked_downloads() -> object:
     return CheckedDownloads(download_config=datasets.DownloadConfig(use_etag=False))
 
 
-def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> DrawnRows:
+def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> tuple[list[FileEntry], int]:
+    """The drawn rows, and the number of all rows."""
     missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
     command = fetched_by_hand(relative)
     by_hand = f", or run: {command}" if command else ""
@@ -159,4 +167,4 @@ def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> Dr
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
         what = f"{missing}, and the Hugging Face hub did not provide {table} ({reason})"
         raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
-    return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], len(held))
+    return [as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], len(held)

@@ -9,10 +9,9 @@ from functools import partial
 from harness.core.errors import DataError
 from harness.core.records import Evidence
 from harness.datasets.cell_values import NO_ANSWER
-from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_drawn
-from harness.datasets.published_check import departures
+from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_rows
 from harness.datasets.row_fields import FIX, FileEntry, dataset_row
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress
 
 _FILES = {
     "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",
@@ -20,14 +19,13 @@ _FILES = {
 }
 _MARKED_AS_NONE = "No Answer Present."
 _ID_HEX = 12
-_DEFAULTS = PooledParams()
 
 
-def load(subset: str, params: PooledParams = _DEFAULTS, _progress: ReadingProgress = no_progress) -> RawDataset:
-    drawn = load_drawn(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.queries, params.seed)
+def load(subset: str, params: PooledParams, _progress: ReadingProgress) -> RawDataset:
+    drawn = load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.queries, params.seed)
     raw = build(drawn.rows, subset)
     notes = ((params.note(raw, drawn.whole),) if len(raw.rows) < drawn.whole else ()) + raw.notes
-    return replace(raw, notes=notes, departures=departures({_FILES[subset]: drawn.rows}))
+    return replace(raw, notes=notes, departures=drawn.departures)
 
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:

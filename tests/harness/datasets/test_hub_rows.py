@@ -58,12 +58,12 @@ def test_rows_come_from_the_data_directory_else_from_the_hub(
     monkeypatch: pytest.MonkeyPatch, own_data: Path
 ) -> None:
     asked = serve(monkeypatch, {TABLE: [{"a": "x"}, {"a": "y"}]})
-    rows = hub_rows.load_rows("r.json", TABLE)
+    rows = hub_rows.load_rows("r.json", TABLE).rows
     assert asked == [TABLE]
     assert [row.text("a") for row in rows] == ["x", "y"]
     assert rows[1].where == "hub someone/something part/train row 2"
     (own_data / "r.json").write_text('[{"a": 1}]')
-    assert [row.fields for row in hub_rows.load_rows("r.json", TABLE)] == [{"a": 1}]
+    assert [row.fields for row in hub_rows.load_rows("r.json", TABLE).rows] == [{"a": 1}]
     # A data directory that does not exist never falls back to the hub.
     monkeypatch.setenv(local_files.ENV, str(own_data / "nowhere"))
     with pytest.raises(DataError, match="does not exist"):
@@ -163,7 +163,7 @@ def test_each_data_set_asks_the_hub_for_its_own_table(
 ) -> None:
     asked = serve(monkeypatch, {table: [{"url": "u", "body": "b"}]})
     with pytest.raises(DataError, match="row 1"):  # This row is not what any of them needs.
-        spec.load(subset)
+        spec.read(subset)
     assert asked == [table]
 
 
@@ -194,8 +194,8 @@ def test_rows_of_the_hub_and_of_a_file_are_the_same_data_set(
     }
     serve(monkeypatch, tables)
     for spec in (multihop_rag.SPEC, ms_marco.SPEC, rag_12000.SPEC):
-        assert spec.load(spec.subsets[0]) == load_real(spec, spec.subsets[0])
-    assert uda_qa.SPEC.load("nq").rows == load_real(uda_qa.SPEC, "nq").rows
+        assert spec.read(spec.subsets[0]) == load_real(spec, spec.subsets[0])
+    assert uda_qa.SPEC.read("nq").rows == load_real(uda_qa.SPEC, "nq").rows
 
 
 def test_a_seeded_part_of_a_large_table_is_read_and_noted(
@@ -246,10 +246,10 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     script = (
         "from harness.datasets import hub_rows, multihop_rag, rag_12000\n"
         "from harness.core.errors import DataError\n"
-        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r}))\n"
+        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r})).rows\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
-        f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r}))))\n"
-        "print([rag_12000.SPEC.load(split).documents[0].text for split in ('train', 'test')])\n"
+        f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r})).rows))\n"
+        "print([rag_12000.SPEC.read(split).documents[0].text for split in ('train', 'test')])\n"
         "try:\n"
         f"    hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'bomb')!r}))\n"
         "except DataError as error:\n"

@@ -151,4 +151,4 @@ def test_a_damaged_table_is_one_line(own_data: Path, evidence: object, word: str
     with pytest.raises(DataError) as caught:
         gold_tables(read_table_files())
     assert word in str(caught.value)
-    assert "bench_feta_qa.json, P row 1" in str(caught.value)
+    assert "bench_feta_qa.json line 1, P row 1" in str(caught.value)

@@ -1,18 +1,28 @@
-"""Reads a file of rows as text or Parquet, whatever its name. Files of other kinds are refused by name."""
+"""Reads a file of rows as text or Parquet, packed or not, whatever its name, and its text as CSV. Files of other
+kinds are refused by name.
+"""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import io
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.core.bounded_files import read_plain
+from harness.core.bounded_files import open_plain, read_plain
 from harness.core.errors import DataError, MissingDependency, install
-from harness.datasets.decompression_limits import check_foreign, read_intact
+from harness.datasets.decompression_limits import (
+    check_foreign,
+    most_unpacked,
+    read_intact,
+    refuse_too_many,
+    value_counter,
+)
 from harness.datasets.result_logs import INSPECT, eval_log_samples, is_eval_log, names_in_zip, sample_row
 
 AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
@@ -65,25 +75,26 @@ class FileContent:
     sha256: str
     """Of the file as it is, packed or not."""
     text: str = ""
+    n_bytes: int = 0
+    """Of the text, in UTF-8."""
+    n_values: int = 0
+    """In the text, about; rows weigh more."""
     rows: tuple[dict[str, Any], ...] | None = None
     names: tuple[str, ...] = ()
     """The columns of a Parquet file."""
     tool: str = ""
     """The tool of a result file, if its samples are in `rows`."""
 
+    def refuse_too_many(self, path: Path) -> None:
+        """DataError: so many values in so few bytes are no data, and would fill the memory."""
+        refuse_too_many(path, self.n_values, self.n_bytes, "drop the fields that are not needed")
 
-def read_content(path: Path, most_bytes: int) -> FileContent:
-    """Read the file, unpacked if it is gzip. DataError for a file that is too long, damaged or of another kind."""
-    with read_intact(path, "write or download it again", "name a file with one object or row a line"):
-        data = read_plain(path, most_bytes)
-        checksum = hashlib.sha256(data).hexdigest()
-        is_packed = data.startswith(_GZIP)
-        data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most_bytes + 1) if is_packed else data
-    if is_packed:
-        if len(data) > most_bytes:
-            raise DataError(f"{path} unpacks to more than {most_bytes:,} bytes", "split it, or drop fields")
-        if data.startswith((_GZIP, _PARQUET)):
-            raise DataError(f"{path} holds another packed file", f"{_UNPACK}: gunzip -k FILE")
+
+def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
+    """Read the file, unpacked if it is gzip. DataError for a file that is damaged, too long or of another kind.
+    `most_bytes`: of the file, packed and unpacked; None: a file of any length, unpacked within the usual limits.
+    """
+    data, checksum = _unpacked(path, most_bytes)
     if data.startswith(_PARQUET):
         names, rows = _parquet_rows(path, data)
         return FileContent(checksum, rows=tuple(rows), names=tuple(names))
@@ -91,7 +102,37 @@ def read_content(path: Path, most_bytes: int) -> FileContent:
         samples = tuple(dict(sample_row(one)[1]) for one in eval_log_samples(path, data))
         return FileContent(checksum, rows=samples, tool=INSPECT)
     _refuse_other_kinds(path, data)
-    return FileContent(checksum, text=_decoded(path, data))
+    text = _decoded(path, data)
+    if "\0" in text:
+        raise DataError(f"{path} is not text: it contains NUL characters", _REWRITE)
+    data = text.encode() if _is_utf16(data) else data
+    return FileContent(checksum, text=text, n_bytes=len(data), n_values=value_counter(data)(data))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, unpacked if it is gzip, whatever it holds. DataError as in `read_content`."""
+    return _decoded(path, _unpacked(path)[0])
+
+
+def _unpacked(path: Path, most_bytes: int | None = None) -> tuple[bytes, str]:
+    """The bytes, and the checksum of the file as it is."""
+    with read_intact(path, "write or download it again", "name a file with one object or row a line"):
+        if most_bytes is None:
+            with open_plain(path) as file:
+                data = file.read()
+        else:
+            data = read_plain(path, most_bytes)
+        size, checksum = len(data), hashlib.sha256(data).hexdigest()
+        if not data.startswith(_GZIP):
+            return data, checksum
+        most = most_unpacked(size) if most_bytes is None else most_bytes
+        data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    if len(data) > most:
+        what = f"{path} unpacks to more than {most:,} bytes (the file has {size:,} bytes)"
+        raise DataError(what, "split it, or drop fields")
+    if data.startswith((_GZIP, _PARQUET)):
+        raise DataError(f"{path} holds another packed file", f"{_UNPACK}: gunzip -k FILE")
+    return data, checksum
 
 
 def _parquet_rows(path: Path, data: bytes) -> tuple[list[str], list[dict[str, Any]]]:
@@ -130,19 +171,78 @@ def _refuse_other_kinds(path: Path, data: bytes) -> None:
         what = f"{path} is a Python pickle, which can run code when it is opened"
         fix = "write JSON Lines where it was made: DataFrame.to_json(orient='records', lines=True)"
         raise DataError(what, fix)
+    if not _is_utf16(data) and _CONTROL.search(data[:65536]):
+        raise DataError(f"{path} is not text: it contains NUL characters or other bytes", _REWRITE)
+
+
+def _is_utf16(data: bytes) -> bool:
+    return data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
 def _decoded(path: Path, data: bytes) -> str:
-    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not is_utf16 and _CONTROL.search(data[:65536]):
-        raise DataError(f"{path} is not text: it contains NUL characters or other bytes", _REWRITE)
     try:
         # Other encodings are not guessed: a wrong guess would silently change answers and quotes.
-        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
+        text = data.decode("utf-16" if _is_utf16(data) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         what = f"{path} line {line} is not UTF-8 (byte 0x{data[error.start]:02x})"
         raise DataError(what, f"{AS_CSV}, or convert it: iconv -f WINDOWS-1252 -t UTF-8") from error
-    if "\0" in text:
-        raise DataError(f"{path} is not text: it contains NUL characters", _REWRITE)
     return text.lstrip("\ufeff")  # Some programs write two byte order marks.
+
+
+_DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
+"""The line by which Excel names the delimiter."""
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    delimiter: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """For each row its place, such as `line 3`, and as many cells as the header has. Blank rows are left out."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns in lower case; empty for a column without a name."""
+        return tuple(cell.strip().lower() for cell in self.header)
+
+
+def read_csv_table(path: Path, text: str, delimiter: str = "") -> CsvTable:
+    """Parse the text of `path`, with cells as they are written. `delimiter`: empty to find it out. DataError names
+    the first line that is not CSV, or a column that occurs twice.
+    """
+    separator = None if delimiter else _SEPARATOR.match(text)
+    skipped = 1 if separator else 0
+    if separator:
+        text, delimiter = text[separator.end() :], separator[1].replace("\\t", "\t")
+    if not delimiter:  # The one that splits the first line into most cells.
+        first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
+        delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begun = 1
+    rows: list[tuple[str, tuple[str, ...]]] = []
+    usual = csv.field_size_limit(16_000_000)
+    try:
+        header = next(reader, [])
+        for name, n in Counter(cell.strip().lower() for cell in header if cell.strip()).items():
+            if n > 1:
+                fix = "number further ones: quote, quote_2; for answers write 24|24 days"
+                raise DataError(f"{path} has two columns '{name}'", fix)
+        begun = reader.line_num + 1
+        for cells in reader:
+            place, begun = f"line {begun + skipped}", reader.line_num + 1
+            while len(cells) > len(header) and not cells[-1].strip():
+                del cells[-1]
+            if not any(map(str.strip, cells)):
+                continue
+            if len(cells) != len(header):
+                fix = "put double quotes around a cell that holds a separator or a line break"
+                raise DataError(f"{path} {place} has {len(cells)} cells, the first line has {len(header)}", fix)
+            rows.append((place, tuple(cells)))
+    except csv.Error as error:
+        fix = "put double quotes around a cell that contains one, and double each quote inside it"
+        raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
+    finally:
+        csv.field_size_limit(usual)
+    return CsvTable(delimiter, tuple(header), tuple(rows))
