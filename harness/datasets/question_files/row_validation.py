@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
+from harness.core.records import Evidence
 from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, is_missing, parsed_cell
 from harness.datasets.column_names import ANSWER_FILE, QUESTION_FILE, UNREAD, Columns, find_columns, listed_names
 from harness.datasets.row_fields import kind_of
@@ -39,7 +40,7 @@ class AskedQuote:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One row; missing fields are empty."""
+    """One row, and what the documents have of its evidence; missing fields are empty."""
 
     where: str
     text: str
@@ -57,6 +58,11 @@ class AskedQuestion:
     """Those of a question that is unanswerable."""
     has_alternatives: bool = False
     """One of several documents is enough, so `evidence` cannot name it."""
+    found: tuple[Evidence, ...] = ()
+    """The evidence in the documents."""
+    doc_ids: tuple[str, ...] = ()
+    lost: str = ""
+    """The first quote or document that was not found; empty if all were found."""
 
 
 def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tuple[list[AskedQuestion], list[str]]:
