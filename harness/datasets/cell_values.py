@@ -167,7 +167,7 @@ def _with_commas(text: str) -> str:
 
 
 def _literal(node: ast.expr | None) -> Any:
-    """The value of a node: a set is a list, numpy's `array(...)` what is in it, `nan` None. ValueError for others."""
+    """The value of a node: of a set a list, of `array(...)` what is in it, of `nan` None; else a ValueError."""
     match node:
         case ast.Constant(value=str() | int() | float() | None) | ast.UnaryOp(operand=ast.Constant()):
             return ast.literal_eval(node)
