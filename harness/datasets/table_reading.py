@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -69,6 +70,11 @@ class FieldTable:
     is_ranking: bool = False
     """Whether the file is a TREC run: for each query the documents that were retrieved, and no answer."""
 
+    @cached_property
+    def filled(self) -> Counter[str]:
+        """Number of rows that have a value, by field."""
+        return Counter(name for row in self.rows for name in row.fields)
+
     @property
     def tool(self) -> str:
         """The tool whose result file it is, which has the questions as well as the answers; or empty."""
@@ -81,14 +87,6 @@ class FieldTable:
             query_id = row.given.get("query_id")
             first.setdefault(row.place if query_id is None else str(query_id), row)
         return replace(self, rows=tuple(first.values())) if self.tool else self
-
-    def without_formula_guards(self) -> FieldTable:
-        """CSV cells without the apostrophe that keeps a spreadsheet from running them: `'-3` as `-3`."""
-        rows = []
-        for row in self.rows:
-            cells = {name: read_cell(str(value)) for name, value in row.given.items()} if row.is_csv else row.given
-            rows.append(replace(row, given=cells))
-        return replace(self, rows=tuple(rows))
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
@@ -103,13 +101,14 @@ class FieldTable:
 
 
 def read_table(
-    path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions", rankings: bool = False
+    path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions", answers: bool = False
 ) -> FieldTable:
     """Read the file without blank lines. DataError if it is unreadable or empty. `noun`: the rows, in messages.
-    `rankings`: a TREC run file is read as well.
+    `answers`: of systems, as they are. A TREC run file is read as well, and a CSV cell keeps the apostrophe that
+    stops a spreadsheet from running it; otherwise `'-3` is -3.
     """
     content = read_content(path, most_bytes)
-    if rankings and _begins_with(content.text, _TREC_RUN):
+    if answers and _begins_with(content.text, _TREC_RUN):
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
     content.refuse_too_many(path)
     header = [name.strip().lower() for name in content.names]
@@ -123,7 +122,8 @@ def read_table(
         table = read_csv_table(path, content.text)
         header, rows = list(filter(None, table.names)), []
         for place, cells in table.rows:
-            given = {name: cell for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name}
+            filled = ((name, cell) for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name)
+            given = {name: cell if answers else read_cell(cell) for name, cell in filled}
             rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
     names = dict.fromkeys((*header, *(name for row in rows for name in row.given)))
     if not rows or not names:

@@ -49,7 +49,7 @@ def read_questions(
     """Read the questions in file order. `skipped`: files that are not documents, and why. `fields`: field ->
     column of the file. DataError: something cannot be asked or scored (docs/question-files.md).
     """
-    table = read_table(path).asked_once().without_formula_guards().with_whole_numbers()
+    table = read_table(path).asked_once().with_whole_numbers()
     asked, about_columns = parse_rows(path, table, fields)
     finder = QuoteFinder(documents, skipped)
     named = {item.document: item for question in asked for item in question.evidence if item.document}

@@ -169,7 +169,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     `fields` maps fields of `ImportedRow` to names in the file. DataError or ConfigError for a file or row that is
     invalid or too large.
     """
-    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows", rankings=True).with_whole_numbers()
+    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows", answers=True).with_whole_numbers()
     rows = _kept(whole.rows, where)
     names = tuple(name for name in whole.names if not where or any(name in row.given for row in rows))
     table = replace(whole, names=names, rows=tuple(rows))
