@@ -112,7 +112,7 @@ def _check_text(path: Path, *, packed: bool) -> None:
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         text = gzip.GzipFile(fileobj=file) if packed else file
-        count = values_of_json
+        count: Callable[[bytes], int] = values_of_json
         while block := text.read(1 << 20):
             if not length:
                 try:
