@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from harness.core.errors import DataError
 
 _LONGEST_LINE = 16_000_000
 """Characters of a row of JSON Lines."""
-_BETWEEN_ROWS = re.compile(r"[\s,]*")
+_BETWEEN_ROWS, _NOT_BLANK = re.compile(r"[\s,]*"), re.compile(r"\S")
 _SHAPE, _REMOVE = "write one JSON object per line, in UTF-8", "remove one of them"
 
 
@@ -21,11 +22,10 @@ class DuplicateKeyError(ValueError):
 
 
 def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise DuplicateKeyError(f"the key {name[:60]!r} occurs twice in one object")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise DuplicateKeyError(f"the key {name[:60]!r} occurs twice in one object")
     return found
 
 
@@ -62,18 +62,27 @@ def json_rows(path: Path, text: str) -> Iterator[tuple[str, object]]:
     or of JSON Lines. DataError names the first mistake.
     """
     start = text.lstrip()
-    first, _, rest = start.partition("\n")
+    end = start.find("\n")
+    has_lines = end >= 0 and _NOT_BLANK.search(start, end) is not None
     if start.startswith("["):
         yield from ((f"row {number}", value) for number, value in enumerate(_array(path, text), start=1))
-    elif rest and not _is_json(first) and (whole := _object_over_lines(path, start)) is not None:
+    elif has_lines and not _is_json(start[:end]) and (whole := _object_over_lines(path, start)) is not None:
         yield "row 1", whole
     else:
-        # Not splitlines(): it would also split at U+2028, which a JSON string may contain unescaped.
-        for number, line in enumerate(text.split("\n"), start=1):
-            if len(line) > _LONGEST_LINE and rest:
+        for number, line in enumerate(_lines(text), start=1):
+            if len(line) > _LONGEST_LINE and has_lines:
                 raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", _SHAPE)
             if line.strip():
                 yield f"line {number}", parse_json(path, line, number)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """One at a time. Not splitlines(): it would also split at U+2028, which a JSON string may contain."""
+    begin = 0
+    while (end := text.find("\n", begin)) >= 0:
+        yield text[begin:end]
+        begin = end + 1
+    yield text[begin:]
 
 
 def _is_json(text: str) -> bool:

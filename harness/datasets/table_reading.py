@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -201,26 +202,31 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[str, object]]:
     """Place and value of each row, also of rows that are inside an object: a list of them, the columns of a table,
     the questions of SQuAD's articles, or the rows in an answer of the Hub's server.
     """
-    outer = list(json_rows(path, text))
-    whole = outer[0][1] if len(outer) == 1 and not text.lstrip().startswith("[") else None
+    rest = json_rows(path, text)
+    first = list(islice(rest, 2))
+    whole = first[0][1] if len(first) == 1 and not text.lstrip().startswith("[") else None
     if isinstance(whole, Mapping):
         check_log(path, whole)
         inner = _list_in(whole)
         table = _from_columns(whole) if inner is None else inner
         if table is not whole:
-            outer = [("", one) for one in (table if isinstance(table, list) else [table])]
-    inside = [(place, row) for place, one in outer for row in _rows_inside(one)]
-    for number, (place, row) in enumerate(inside, start=1):
-        yield place if place.startswith("line") else f"row {number}", row
+            first = [("", one) for one in (table if isinstance(table, list) else [table])]
+    number = 0
+    for place, one in chain(first, rest):
+        for row in _rows_inside(one):
+            number += 1
+            yield place if place.startswith("line") else f"row {number}", row
 
 
-def _rows_inside(value: object) -> list[object]:
-    held = value if isinstance(value, Mapping) else {}
-    paragraphs = held.get("paragraphs")
-    texts = [text for text in paragraphs if isinstance(text, Mapping)] if isinstance(paragraphs, list) else []
-    if texts and all(isinstance(text.get("qas"), list) for text in texts):
-        return [row for text in texts for row in text["qas"]]
-    return [held["row"] if {"row_idx", "row"} <= set(held) else value]
+def _rows_inside(value: object) -> Sequence[object]:
+    if not isinstance(value, Mapping):
+        return (value,)
+    paragraphs = value.get("paragraphs")
+    if isinstance(paragraphs, list):
+        texts = [text for text in paragraphs if isinstance(text, Mapping)]
+        if texts and all(isinstance(text.get("qas"), list) for text in texts):
+            return [row for text in texts for row in text["qas"]]
+    return (value["row"] if "row" in value and "row_idx" in value else value,)
 
 
 def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:

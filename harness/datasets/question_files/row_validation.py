@@ -226,16 +226,15 @@ def _quote(where: str, value: object) -> AskedQuote:
 
 def _columns(row: FieldRow) -> Iterator[AskedQuote]:
     """Quotes in separate fields, ordered by their numbers."""
-    pairs: dict[int, dict[str, str]] = {}
+    cells: dict[tuple[str, int], tuple[str, str]] = {}
     for name, value in row.fields.items():
         if (found := _NUMBERED.fullmatch(name)) and not is_missing(value):
-            pair = pairs.setdefault(int(found[2] or 1), {})
-            pair[found[1]] = as_text(row.where, name, value).strip()
-            pair[f"{found[1]} in"] = name
-    for _, pair in sorted(pairs.items()):
-        if pair.get("quote") or pair.get("document"):
-            column = pair.get("document in", "")
-            yield AskedQuote(pair.get("quote", ""), pair.get("document", ""), column=column)
+            cells[found[1], int(found[2] or 1)] = name, as_text(row.where, name, value).strip()
+    for number in sorted({number for _, number in cells}):
+        _, quote = cells.get(("quote", number), ("", ""))
+        column, document = cells.get(("document", number), ("", ""))
+        if quote or document:
+            yield AskedQuote(quote, document, column=column)
 
 
 def _cited(row: FieldRow, columns: Columns) -> tuple[list[AskedQuote], bool]:

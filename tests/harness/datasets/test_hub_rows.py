@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import types
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import entry_points
@@ -122,32 +121,6 @@ def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatc
     assert all(words in line for words in ("pip install 'rag-bench-harness[hub]'", "RAG_HARNESS_DATA"))
 
 
-def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    asked: list[str | None] = []
-
-    class Builder:
-        def download_and_prepare(self, *, dl_manager: object) -> None:
-            assert dl_manager == "checked"
-
-        def as_dataset(self, *, split: str) -> list[dict[str, object]]:
-            asked.append(split)
-            return [{"a": 1}]
-
-    def load_dataset_builder(path: str, name: str | None = None, data_files: str | None = None) -> Builder:
-        asked.extend([path, name])
-        return Builder()
-
-    library = types.ModuleType("datasets")
-    library.load_dataset_builder = load_dataset_builder  # type: ignore[attr-defined]
-    library.disable_progress_bars = lambda: None  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "datasets", library)
-    monkeypatch.setattr(hub_rows, "_checked_downloads", lambda: "checked")
-    assert list(hub_rows.fetch(HubTable("r", "c", "test"))) == [{"a": 1}]
-    assert list(hub_rows.fetch(HubTable("r"))) == [{"a": 1}]
-    assert asked == ["r", "c", "test", "r", None, "train"]
-
-
 @pytest.mark.parametrize(
     ("spec", "subset", "table"),
     [
@@ -230,6 +203,10 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     corpus = [{"title": "t", "author": None, "url": "u", "body": "b", "published_at": "2023-11-27T08:45:59+00:00"}]
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "rows.json").write_text(json.dumps(corpus))
+    (tmp_path / "table" / "more.json").write_text(json.dumps([{"body": "of another config"}]))
+    parts = "- config_name: {}\n  data_files: {}\n"
+    configs = f"{parts.format('part', 'rows.json')}{parts.format('more', 'more.json')}"
+    (tmp_path / "table" / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
     good = repeated("a passage", 1000)
     for name, table in {"good": good, "bomb": repeated("x" * 30_000_000, 1000)}.items():
         (tmp_path / name).mkdir()
@@ -246,7 +223,7 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     script = (
         "from harness.datasets import hub_rows, multihop_rag, rag_12000\n"
         "from harness.core.errors import DataError\n"
-        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r})).rows\n"
+        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r}, 'part')).rows\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
         f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r})).rows))\n"
         "print([rag_12000.SPEC.read(split).documents[0].text for split in ('train', 'test')])\n"
