@@ -13,7 +13,9 @@ from harness.core.errors import DataError
 
 _LONGEST_LINE = 16_000_000
 """Characters of a row of JSON Lines."""
-_BETWEEN_ROWS, _NOT_BLANK = re.compile(r"[\s,]*"), re.compile(r"\S")
+_BETWEEN_ROWS = re.compile(r"[\s,]*")
+_LINE = re.compile(r"^.*$", re.MULTILINE)
+"""Not as in splitlines(), which also splits at U+2028: a JSON string may contain it unescaped."""
 _SHAPE, _REMOVE = "write one JSON object per line, in UTF-8", "remove one of them"
 
 
@@ -62,47 +64,17 @@ def json_rows(path: Path, text: str) -> Iterator[tuple[str, object]]:
     or of JSON Lines. DataError names the first mistake.
     """
     start = text.lstrip()
-    end = start.find("\n")
-    has_lines = end >= 0 and _NOT_BLANK.search(start, end) is not None
+    first = _LINE.match(start)[0].rstrip()  # type: ignore[index] # it matches anything
     if start.startswith("["):
         yield from ((f"row {number}", value) for number, value in enumerate(_array(path, text), start=1))
-    elif has_lines and not _is_json(start[:end]) and (whole := _object_over_lines(path, start)) is not None:
-        yield "row 1", whole
+    elif start.startswith("{") and not first.endswith("}"):
+        yield "row 1", parse_json(path, text)
     else:
-        for number, line in enumerate(_lines(text), start=1):
-            if len(line) > _LONGEST_LINE and has_lines:
+        for number, line in enumerate(_LINE.finditer(text), start=1):
+            if len(line[0]) > _LONGEST_LINE and len(first) < len(start.rstrip()):
                 raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", _SHAPE)
-            if line.strip():
-                yield f"line {number}", parse_json(path, line, number)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """One at a time. Not splitlines(): it would also split at U+2028, which a JSON string may contain."""
-    begin = 0
-    while (end := text.find("\n", begin)) >= 0:
-        yield text[begin:end]
-        begin = end + 1
-    yield text[begin:]
-
-
-def _is_json(text: str) -> bool:
-    try:
-        strict_json(text)
-    except DuplicateKeyError:
-        return True
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _object_over_lines(path: Path, text: str) -> object:
-    """None for JSON Lines whose first line is damaged."""
-    try:
-        return strict_json(text)
-    except DuplicateKeyError as error:
-        raise DataError(f"{path}: {error}", _REMOVE) from error
-    except (ValueError, RecursionError):
-        return None
+            if line[0].strip():
+                yield f"line {number}", parse_json(path, line[0], number)
 
 
 def _array(path: Path, text: str) -> Any:
