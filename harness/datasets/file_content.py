@@ -79,9 +79,7 @@ class FileContent:
     """Of the text, in UTF-8."""
     n_values: int = 0
     """In the text, about; rows weigh more."""
-    rows: tuple[dict[str, Any], ...] | None = None
-    names: tuple[str, ...] = ()
-    """The columns of a Parquet file."""
+    rows: list[dict[str, Any]] | None = None
     tool: str = ""
     """The tool of a result file, if its samples are in `rows`."""
 
@@ -96,10 +94,9 @@ def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
     """
     data, checksum = _unpacked(path, most_bytes)
     if data.startswith(_PARQUET):
-        names, rows = _parquet_rows(path, data)
-        return FileContent(checksum, rows=tuple(rows), names=tuple(names))
+        return FileContent(checksum, rows=_parquet_rows(path, data))
     if is_eval_log(data):
-        samples = tuple(dict(sample_row(one)[1]) for one in eval_log_samples(path, data))
+        samples = [dict(sample_row(one)[1]) for one in eval_log_samples(path, data)]
         return FileContent(checksum, rows=samples, tool=INSPECT)
     _refuse_other_kinds(path, data)
     text = _decoded(path, data)
@@ -135,7 +132,7 @@ def _unpacked(path: Path, most_bytes: int | None = None) -> tuple[bytes, str]:
     return data, checksum
 
 
-def _parquet_rows(path: Path, data: bytes) -> tuple[list[str], list[dict[str, Any]]]:
+def _parquet_rows(path: Path, data: bytes) -> list[dict[str, Any]]:
     to_json = f"convert it where pandas is: {_PANDAS.format(read=f'read_parquet({path.name!r})')}"
     try:
         import pyarrow
@@ -145,8 +142,8 @@ def _parquet_rows(path: Path, data: bytes) -> tuple[list[str], list[dict[str, An
         raise MissingDependency(what, f"{install('hub')}, or {to_json}") from error
     try:
         check_foreign(path)
-        table = pyarrow.parquet.read_table(pyarrow.BufferReader(data))
-        return list(table.column_names), table.to_pylist()
+        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pylist()
+        return rows
     except DataError as error:
         raise DataError(error.what, f"write it again, or {to_json}") from error
     except (pyarrow.ArrowException, OSError, ValueError) as error:

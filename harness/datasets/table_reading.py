@@ -112,8 +112,9 @@ def read_table(
     if answers and _begins_with(content.text, _TREC_RUN):
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
     content.refuse_too_many(path)
-    header = [name.strip().lower() for name in content.names]
+    header: list[str] = []
     if content.rows is not None:
+        header = [name.strip().lower() for name in next(iter(content.rows), ())]
         numbered = enumerate(content.rows, start=1)
         rows = [_named_row(path, f"row {number}", _plain(one), content.tool) for number, one in numbered]
     elif _is_json(path, content.text):
