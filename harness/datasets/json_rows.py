@@ -64,17 +64,18 @@ def json_rows(path: Path, text: str) -> Iterator[tuple[str, object]]:
     or of JSON Lines. DataError names the first mistake.
     """
     start = text.lstrip()
-    first = _LINE.match(start)[0].rstrip()  # type: ignore[index] # it matches anything
+    end = start.find("\n") if "\n" in start else len(start)
     if start.startswith("["):
         yield from ((f"row {number}", value) for number, value in enumerate(_array(path, text), start=1))
-    elif start.startswith("{") and not first.endswith("}"):
+    elif start.startswith("{") and not start[max(0, end - 100) : end].rstrip().endswith("}"):
         yield "row 1", parse_json(path, text)
     else:
-        for number, line in enumerate(_LINE.finditer(text), start=1):
-            if len(line[0]) > _LONGEST_LINE and len(first) < len(start.rstrip()):
+        for number, found in enumerate(_LINE.finditer(text), start=1):
+            line = found[0]
+            if len(line) > _LONGEST_LINE and end < len(start.rstrip()):
                 raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", _SHAPE)
-            if line[0].strip():
-                yield f"line {number}", parse_json(path, line[0], number)
+            if line.strip():
+                yield f"line {number}", parse_json(path, line, number)
 
 
 def _array(path: Path, text: str) -> Any:

@@ -31,7 +31,7 @@ def load_own(folder: Path, spec: DatasetSpec, subset: str, files: Mapping[str, o
     """Load a data set from these files in the data directory; a list is JSON Lines or CSV if the name says so."""
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        rows = content if name.endswith((".jsonl", ".csv")) and isinstance(content, list) else [content]
+        rows: Any = content if name.endswith((".jsonl", ".csv")) and isinstance(content, list) else [content]
         if name.endswith(".csv"):
             lines = ["|".join(rows[0]), *("|".join(row.values()) for row in rows)]
         else:
