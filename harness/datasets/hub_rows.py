@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from pydantic import Field
 
@@ -22,7 +22,6 @@ from harness.datasets.row_fields import FileEntry, as_entry
 from harness.models.huggingface_hub_files import hub_is_reachable
 from harness.protocols import Params, RawDataset
 
-Key = TypeVar("Key")
 HubRows = Sequence[Mapping[str, object]]
 """Rows of a table, read on demand."""
 
@@ -58,12 +57,12 @@ class PooledParams(Params):
         )
 
 
-class Pool(Generic[Key]):
+class Pool:
     def __init__(self) -> None:
-        self.documents: dict[Key, Document] = {}
+        self.documents: dict[Hashable, Document] = {}
         self._taken: set[str] = set()
 
-    def add(self, passage: Key, name: Callable[[str], Sequence[str]], text: str, **fields: Any) -> str:
+    def add(self, passage: Hashable, name: Callable[[str], Sequence[str]], text: str, **fields: Any) -> str:
         """The doc_id of a passage: of the ids that `name` makes of the digest of its text, the first that is free.
         A passage that is there already keeps its fields.
         """

@@ -30,12 +30,12 @@ def load(subset: str, params: PooledParams, _progress: ReadingProgress) -> RawDa
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
     """Build a data set from rows of this schema: one document per distinct passage."""
-    pool: Pool[str] = Pool()
+    pool = Pool()
     rows = tuple(_row(entry, subset, pool) for entry in entries)
     return RawDataset(documents=tuple(pool.documents.values()), rows=rows, notes=_notes(rows))
 
 
-def _row(entry: FileEntry, subset: str, pool: Pool[str]) -> DatasetRow:
+def _row(entry: FileEntry, subset: str, pool: Pool) -> DatasetRow:
     query_id, passages = f"{subset}-{entry.identifier('query_id')}", entry.entry("passages")
     answers = _answers(entry)
     texts, urls = passages.texts("passage_text"), passages.texts("url")

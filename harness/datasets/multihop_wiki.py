@@ -55,7 +55,7 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
     """Build a data set of rows: one document for each distinct paragraph, named after its title. Questions that
     their own paragraphs do not answer (in MuSiQue-Full) are left out: the pool may have the missing paragraph.
     """
-    pool: Pool[_Paragraph] = Pool()
+    pool = Pool()
     rows = []
     unanswerable = outside = 0
     for entry in entries:

@@ -271,7 +271,7 @@ def test_multihop_rag_from_the_hub_has_every_query_and_article(
     assert dataset.type_mix == {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
 
 
-def test_importing_the_room_imports_no_heavy_library() -> None:
+def test_the_modules_of_data_sets_import_no_heavy_library() -> None:
     modules = [entry.module for entry in entry_points(group="rag_harness.datasets")]
     script = f"import sys, {', '.join(modules)}; print({{'datasets', 'numpy', 'pandas'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
