@@ -66,6 +66,7 @@ _ZIPPED: tuple[tuple[str, str, str], ...] = (
     ("word/", "a Word document", "save it as plain text, in UTF-8"),
 )
 """By the beginning of a name inside a zip archive."""
+_TREC_RUN = re.compile(r"\S+[ \t]+Q0[ \t]+\S+[ \t]+-?\d+[ \t]+\S+[ \t]+\S+[ \t]*")
 
 
 @dataclass(frozen=True)
@@ -75,17 +76,11 @@ class FileContent:
     sha256: str
     """Of the file as it is, packed or not."""
     text: str = ""
-    n_bytes: int = 0
-    """Of the text, in UTF-8."""
-    n_values: int = 0
-    """In the text, about; rows weigh more."""
+    is_ranking: bool = False
+    """Whether the text is a TREC run: for each query the documents that were retrieved, and no answer."""
     rows: list[dict[str, Any]] | None = None
     tool: str = ""
     """The tool of a result file, if its samples are in `rows`."""
-
-    def refuse_too_many(self, path: Path) -> None:
-        """DataError: so many values in so few bytes are no data, and would fill the memory."""
-        refuse_too_many(path, self.n_values, self.n_bytes, "drop the fields that are not needed")
 
 
 def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
@@ -103,7 +98,16 @@ def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
     if "\0" in text:
         raise DataError(f"{path} is not text: it contains NUL characters", _REWRITE)
     data = text.encode() if _is_utf16(data) else data
-    return FileContent(checksum, text=text, n_bytes=len(data), n_values=value_counter(data)(data))
+    is_ranking = begins_with(text, _TREC_RUN)
+    if not is_ranking:  # Short lines without cells.
+        refuse_too_many(path, value_counter(data)(data), len(data), "drop the fields that are not needed")
+    return FileContent(checksum, text=text, is_ranking=is_ranking)
+
+
+def begins_with(text: str, shape: re.Pattern[str]) -> bool:
+    """Whether its first lines, up to three, have this shape."""
+    lines = [line.rstrip("\r") for line in text.lstrip().split("\n", 3)[:3] if line.strip()]
+    return bool(lines) and all(map(shape.fullmatch, lines))
 
 
 def read_text(path: Path) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.core.errors import DataError
 from harness.datasets.cell_values import is_missing
-from harness.datasets.file_content import read_content, read_csv_table
+from harness.datasets.file_content import begins_with, read_content, read_csv_table
 from harness.datasets.json_rows import json_rows
 from harness.datasets.result_logs import check_log, sample_row
 from harness.datasets.row_fields import kind_of
@@ -33,7 +33,6 @@ _LISTS = frozenset(
 )
 """Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
 _OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}
-_TREC_RUN = re.compile(r"\S+[ \t]+Q0[ \t]+\S+[ \t]+-?\d+[ \t]+\S+[ \t]+\S+[ \t]*")
 _QRELS = re.compile(r"\S+[ \t]+(?:0|Q0)[ \t]+\S+[ \t]+-?\d+[ \t]*")
 
 
@@ -109,9 +108,8 @@ def read_table(
     stops a spreadsheet from running it; otherwise `'-3` is -3.
     """
     content = read_content(path, most_bytes)
-    if answers and _begins_with(content.text, _TREC_RUN):
+    if answers and content.is_ranking:
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
-    content.refuse_too_many(path)
     header: list[str] = []
     if content.rows is not None:
         header = [name.strip().lower() for name in next(iter(content.rows), ())]
@@ -120,7 +118,14 @@ def read_table(
     elif _is_json(path, content.text):
         rows = [_named_row(path, place, value) for place, value in _json_rows(path, content.text)]
     else:
-        _refuse_trec(path, content.text)
+        if content.is_ranking:
+            what = f"{path} is a TREC run file: documents that were retrieved, without questions"
+            raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
+        if begins_with(content.text, _QRELS):
+            what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
+            raise DataError(
+                what, "use a BEIR folder (--dataset beir), or write the questions with their documents"
+            )
         table = read_csv_table(path, content.text)
         header, rows = list(filter(None, table.names)), []
         for place, cells in table.rows:
@@ -158,20 +163,6 @@ def _is_json(path: Path, text: str) -> bool:
     # A name may be wrong, but no CSV file begins like an object.
     is_json = start.startswith(("{", "[")) and (kind not in _CSV or bool(re.match(r'\[?\s*\{\s*"', start)))
     return is_json or kind in _JSON
-
-
-def _refuse_trec(path: Path, text: str) -> None:
-    if _begins_with(text, _TREC_RUN):
-        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
-        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
-    if _begins_with(text, _QRELS):
-        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
-        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
-
-
-def _begins_with(text: str, shape: re.Pattern[str]) -> bool:
-    lines = [line.rstrip("\r") for line in text.lstrip().split("\n", 3)[:3] if line.strip()]
-    return bool(lines) and all(map(shape.fullmatch, lines))
 
 
 def _rankings(path: Path, text: str) -> Iterator[FieldRow]:
