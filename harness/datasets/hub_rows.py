@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from harness.core.errors import DataError, MissingDependency, install
+from harness.core.errors import DataError, HarnessError, MissingDependency, install
 from harness.core.hashing import text_digest
 from harness.core.records import Document
 from harness.datasets import local_files
@@ -147,23 +147,22 @@ def _checked_downloads() -> object:
 
 def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> tuple[list[FileEntry], int]:
     """The drawn rows, and the number of all rows."""
-    missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
-    command = fetched_by_hand(relative)
-    by_hand = f", or run: {command}" if command else ""
-    ours = f"set {local_files.ENV} to a folder with {relative}"
     try:
         held = fetch(table)
         rows = [(place, held[place]) for place in _drawn(len(held), most, seed)]
-    except DataError as error:
-        what = f"{missing}, and {table} on the hub is not usable: {error.what}"
-        raise DataError(what, f"{ours}{by_hand}") from error
-    except ImportError as error:
-        what = f"{missing}, and the hub needs the 'datasets' package ({error})"
-        raise MissingDependency(what, f"{ours}, or {install('hub')}{by_hand}") from error
     except Exception as error:  # The library raises many unrelated types.
         # For a damaged table the library's message is unspecific; the reason is in the cause.
         cause = error.__cause__ or error
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
-        what = f"{missing}, and the Hugging Face hub did not provide {table} ({reason})"
-        raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
+        kind: type[HarnessError] = DataError
+        way = "connect to the network and try again"
+        if isinstance(error, ImportError):
+            kind, way = MissingDependency, install("hub")
+        elif isinstance(error, HarnessError):
+            reason, way = error.what, ""
+        missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
+        command = fetched_by_hand(relative)
+        ways = (f"set {local_files.ENV} to a folder with {relative}", way, command and f"run: {command}")
+        what = f"{missing}, and {table} on the Hugging Face hub could not be read ({reason})"
+        raise kind(what, ", or ".join(filter(None, ways))) from error
     return [as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], len(held)
