@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.core.errors import DataError
 from harness.datasets.cell_values import is_missing
-from harness.datasets.file_content import begins_with, read_content, read_csv_table
+from harness.datasets.file_content import FileContent, begins_with, read_content, read_csv_table
 from harness.datasets.json_rows import json_rows
 from harness.datasets.result_logs import check_log, sample_row
 from harness.datasets.row_fields import kind_of
@@ -48,8 +48,6 @@ class FieldRow:
     """Whether values are CSV cells, which may contain several answers."""
     place: str = ""
     """`line 3` of the file, or `row 3` of an array or Parquet file."""
-    tool: str = ""
-    """The tool, if it is a sample in a result file of one."""
 
     @cached_property
     def fields(self) -> Mapping[str, object]:
@@ -69,16 +67,13 @@ class FieldTable:
     sha256: str = ""
     is_ranking: bool = False
     """Whether the file is a TREC run: for each query the documents that were retrieved, and no answer."""
+    tool: str = ""
+    """The tool whose result file it is, which has the questions as well as the answers; or empty."""
 
     @cached_property
     def filled(self) -> Counter[str]:
         """Number of rows that have a value, by field."""
         return Counter(name for row in self.rows for name in row.fields)
-
-    @property
-    def tool(self) -> str:
-        """The tool whose result file it is, which has the questions as well as the answers; or empty."""
-        return self.rows[0].tool if self.rows else ""
 
     def asked_once(self) -> FieldTable:
         """With the first row of each query, if it is a result file: it may have several models or repeats."""
@@ -110,32 +105,41 @@ def read_table(
     content = read_content(path, most_bytes)
     if answers and content.is_ranking:
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
-    header: list[str] = []
+    tool, rows, header = content.tool, list[FieldRow](), list[str]()
     if content.rows is not None:
         header = [name.strip().lower() for name in next(iter(content.rows), ())]
-        numbered = enumerate(content.rows, start=1)
-        rows = [_named_row(path, f"row {number}", _plain(one), content.tool) for number, one in numbered]
+        placed: Iterable[tuple[str, object]] = ((f"row {n}", _plain(one)) for n, one in enumerate(content.rows, 1))
     elif _is_json(path, content.text):
-        rows = [_named_row(path, place, value) for place, value in _json_rows(path, content.text)]
+        placed = _json_rows(path, content.text)
     else:
-        if content.is_ranking:
-            what = f"{path} is a TREC run file: documents that were retrieved, without questions"
-            raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
-        if begins_with(content.text, _QRELS):
-            what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
-            raise DataError(
-                what, "use a BEIR folder (--dataset beir), or write the questions with their documents"
-            )
-        table = read_csv_table(path, content.text)
-        header, rows = list(filter(None, table.names)), []
-        for place, cells in table.rows:
-            filled = ((name, cell) for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name)
-            given = {name: cell if answers else read_cell(cell) for name, cell in filled}
-            rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
+        placed = ()
+        header, rows = _csv_rows(path, content, are_guarded=not answers)
+    for place, value in placed:
+        if not isinstance(value, Mapping):
+            what = f"{path} {place} is {kind_of(value)}, not an object"
+            raise DataError(what, 'write one {"question": "..."} per line')
+        found, sample = sample_row(value)
+        tool = tool or found
+        rows.append(json_row(sample, f"{path} {place}", place))
     names = dict.fromkeys((*header, *(name for row in rows for name in row.given)))
     if not rows or not names:
         raise DataError(f"{path} contains no {noun}", "write one per line, see docs/question-files.md")
-    return FieldTable(tuple(names), tuple(rows), content.sha256)
+    return FieldTable(tuple(names), tuple(rows), content.sha256, tool=tool)
+
+
+def _csv_rows(path: Path, content: FileContent, *, are_guarded: bool) -> tuple[list[str], list[FieldRow]]:
+    if content.is_ranking:
+        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
+        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
+    if begins_with(content.text, _QRELS):
+        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
+        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
+    table, rows = read_csv_table(path, content.text), []
+    for place, cells in table.rows:
+        filled = ((name, cell) for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name)
+        given = {name: read_cell(cell) if are_guarded else cell for name, cell in filled}
+        rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
+    return list(filter(None, table.names)), rows
 
 
 def plain_name(name: str) -> str:
@@ -261,14 +265,6 @@ def _labelled(row: Mapping[str, Any], label: str) -> Mapping[str, Any]:
 
 def _is_row(value: Mapping[str, Any]) -> bool:
     return not _OF_A_ROW.isdisjoint(map(plain_name, value))
-
-
-def _named_row(path: Path, place: str, value: object, tool: str = "") -> FieldRow:
-    where = f"{path} {place}"
-    if not isinstance(value, Mapping):
-        raise DataError(f"{where} is {kind_of(value)}, not an object", 'write one {"question": "..."} per line')
-    found, value = sample_row(value)
-    return replace(json_row(value, where, place), tool=tool or found)
 
 
 def _plain(value: Any) -> Any:

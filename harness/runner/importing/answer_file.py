@@ -176,7 +176,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     columns = _columns(path, table, fields)
     given = [(row, _given(row, columns)) for row in table.rows]
     read = tuple(_parse(path, row, values) for row, values in given)
-    score_names = {str(row.fields[_SCORE_NAME]) for row in rows if row.tool and _SCORE_NAME in row.fields}
+    score_names = {str(row.fields[_SCORE_NAME]) for row in rows if table.tool and _SCORE_NAME in row.fields}
     seen = [name.partition(".")[0] for name in where] + [_CONTEXT_IDS] * ("contexts" in columns.roles)
     return ImportedFile(
         path.name,
