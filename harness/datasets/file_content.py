@@ -66,6 +66,8 @@ _ZIPPED: tuple[tuple[str, str, str], ...] = (
     ("word/", "a Word document", "save it as plain text, in UTF-8"),
 )
 """By the beginning of a name inside a zip archive."""
+_HEAD = 10_000
+"""Characters, in which the first lines of a ranking end."""
 _TREC_RUN = re.compile(r"\S+[ \t]+Q0[ \t]+\S+[ \t]+-?\d+[ \t]+\S+[ \t]+\S+[ \t]*")
 
 
@@ -106,7 +108,11 @@ def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
 
 def begins_with(text: str, shape: re.Pattern[str]) -> bool:
     """Whether its first lines, up to three, have this shape."""
-    lines = [line.rstrip("\r") for line in text.lstrip().split("\n", 3)[:3] if line.strip()]
+    head = text[:_HEAD]
+    lines = head.lstrip().split("\n")
+    if len(head) < len(text):
+        lines.pop()  # It may be cut.
+    lines = [line.rstrip("\r") for line in lines[:3] if line.strip()]
     return bool(lines) and all(map(shape.fullmatch, lines))
 
 
