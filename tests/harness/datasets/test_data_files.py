@@ -74,7 +74,9 @@ def test_a_lone_carriage_return_in_a_csv_field_breaks_no_row(tmp_path: Path) -> 
     assert rows == [{"a": "x", "b": 'one "q"'}, {"a": "y", "b": '2" screen'}]
 
 
-def test_an_object_over_several_lines_and_a_parquet_file_are_rows_too(tmp_path: Path) -> None:
+def test_an_object_over_several_lines_utf_16_and_a_parquet_file_are_read_too(tmp_path: Path) -> None:
+    (tmp_path / "wide.json").write_text(json.dumps(ROWS), encoding="utf-16")
+    assert [row.fields for row in local_files.read_rows(tmp_path / "wide.json")] == ROWS
     (tmp_path / "r.json").write_text(json.dumps(ROWS[0], indent=2))
     assert local_files.read_object(tmp_path / "r.json").fields == ROWS[0]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "r.parquet")
