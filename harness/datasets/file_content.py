@@ -30,7 +30,6 @@ _PANDAS = "python -c \"import pandas as pd; pd.{read}.to_json('rows.jsonl', orie
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 _CONTROL = re.compile(rb"[\0-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that text files do not contain."""
-_REWRITE = f"write JSON Lines, or {AS_CSV}"
 _UNPACK = "unpack it and name the file inside"
 _SHEET = f"open it in a spreadsheet program and {AS_CSV}"
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
@@ -96,9 +95,11 @@ def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
         samples = [dict(sample_row(one)[1]) for one in eval_log_samples(path, data)]
         return FileContent(checksum, rows=samples, tool=INSPECT)
     _refuse_other_kinds(path, data)
-    text = _decoded(path, data)
-    if "\0" in text:
-        raise DataError(f"{path} is not text: it contains NUL characters", _REWRITE)
+    is_binary = not _is_utf16(data) and _CONTROL.search(data[:65536]) is not None
+    text = "" if is_binary else _decoded(path, data)
+    if is_binary or "\0" in text:
+        what = f"{path} is not text: it contains NUL characters or other bytes"
+        raise DataError(what, f"write JSON Lines, or {AS_CSV}")
     data = text.encode() if _is_utf16(data) else data
     is_ranking = begins_with(text, _TREC_RUN)
     if not is_ranking:  # Short lines without cells.
@@ -178,8 +179,6 @@ def _refuse_other_kinds(path: Path, data: bytes) -> None:
         what = f"{path} is a Python pickle, which can run code when it is opened"
         fix = "write JSON Lines where it was made: DataFrame.to_json(orient='records', lines=True)"
         raise DataError(what, fix)
-    if not _is_utf16(data) and _CONTROL.search(data[:65536]):
-        raise DataError(f"{path} is not text: it contains NUL characters or other bytes", _REWRITE)
 
 
 def _is_utf16(data: bytes) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.core.errors import DataError
+from harness.datasets.decompression_limits import read_intact
 from harness.datasets.file_content import read_content, read_csv_table, read_text
 from harness.datasets.json_rows import json_rows
 from harness.datasets.row_fields import FIX, FileEntry, as_entry
@@ -37,21 +38,17 @@ def find(relative: str) -> Path | None:
 def find_in(folder: Path, relative: str) -> Path | None:
     """The file `relative` or `relative`.gz in `folder`, the plain one first; None if neither exists."""
     for path in (folder / relative, folder / f"{relative}.gz"):
-        try:
+        with read_intact(path):
             if path.is_file():
                 return path
-        except OSError as error:
-            raise DataError(f"{path} cannot be accessed: {error.strerror}", "check its permissions") from error
     return None
 
 
 def list_folder(relative: str) -> list[Path]:
     """The content of the folder `relative` of the data directory, sorted; empty if the folder does not exist."""
     folder = data_dir() / relative
-    try:
+    with read_intact(folder):
         return sorted(folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def test_the_plain_file_comes_before_the_gzip_one(own_data: Path) -> None:
     assert local_files.find("b.json") is None
     with pytest.raises(DataError) as caught:
         local_files.find("x" * 5000)
-    assert_one_line(caught.value, "cannot be accessed")
+    assert_one_line(caught.value, "cannot be read")
 
 
 @pytest.mark.parametrize(
