@@ -84,9 +84,10 @@ class FileContent:
     """The tool of a result file, if its samples are in `rows`."""
 
 
-def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
+def read_content(path: Path, most_bytes: int | None = None, *, rankings: bool = False) -> FileContent:
     """Read the file, unpacked if it is gzip. DataError for a file that is damaged, too long or of another kind.
     `most_bytes`: of the file, packed and unpacked; None: a file of any length, unpacked within the usual limits.
+    `rankings`: a TREC run is wanted, whose short lines may be many.
     """
     data, checksum = _unpacked(path, most_bytes)
     if data.startswith(_PARQUET):
@@ -102,7 +103,7 @@ def read_content(path: Path, most_bytes: int | None = None) -> FileContent:
         raise DataError(what, f"write JSON Lines, or {AS_CSV}")
     data = text.encode() if _is_utf16(data) else data
     is_ranking = begins_with(text, _TREC_RUN)
-    if not is_ranking:  # Short lines without cells.
+    if not (rankings and is_ranking):
         refuse_too_many(path, value_counter(data)(data), len(data), "drop the fields that are not needed")
     return FileContent(checksum, text=text, is_ranking=is_ranking)
 

@@ -102,7 +102,7 @@ def read_table(
     `answers`: of systems, as they are. A TREC run file is read as well, and a CSV cell keeps the apostrophe that
     stops a spreadsheet from running it; otherwise `'-3` is -3.
     """
-    content = read_content(path, most_bytes)
+    content = read_content(path, most_bytes, rankings=answers)
     if answers and content.is_ranking:
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
     tool, rows, header = content.tool, list[FieldRow](), list[str]()

@@ -91,6 +91,11 @@ BAD = {
     "a bomb of zeros": ("r.json.gz", gzip.compress(b"0" * 65_000_000), "unpacks to more than 64,000,000 bytes"),
     "a bomb of empty objects": ("r.json.gz", gzip.compress(b"[" + b"{}," * 600_000 + b"{}]"), "too many"),
     "a bomb of empty cells": ("r.csv.gz", gzip.compress(b"a|b\n" + b"|\n" * 600_000), "too many"),
+    "a bomb of cells below a ranking": (
+        "r.csv.gz",
+        gzip.compress(b"q Q0 d 1 1 t\n" * 3 + b"|\n" * 600_000),
+        "too many",
+    ),
     "truncated json": ("r.json", JSON[:-5], "line 1 is not JSON"),
     "a repeated key": ("r.json", b'[{"a": 1}, {"a": 1, "a": 2}]', "row 2"),
     "an array of numbers": ("r.json", b'[{"a": 1}, 2.5]', "row 2"),
