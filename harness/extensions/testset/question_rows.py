@@ -92,6 +92,11 @@ class JsonLinesFile:
             row: dict[str, Any] = dict(entry.fields)
             entry.text("question", blank=True)
             RowWords.of(row, entry.where)
+            try:
+                rows_text([row])
+            except ValueError as error:
+                what = f"{entry.where} has a number that JSON cannot write"
+                raise DataError(what, "correct or remove that value") from error
             row["id"] = entry.optional_text("id") or f"q-{number:04d}"
             rows.append(row)
         _refuse_repeated(self._path, rows)
