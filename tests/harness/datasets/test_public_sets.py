@@ -54,13 +54,6 @@ def multihop_files(corpus: object, queries: object) -> dict[str, object]:
     return {"multihop_rag/corpus.json": corpus, "multihop_rag/MultiHopRAG.json": queries}
 
 
-def test_a_small_multihop_rag_loads(own_data: Path) -> None:
-    raw = load_own(own_data, multihop_rag.SPEC, "default", multihop_files([ARTICLE], [QUERY]))
-    names = ("source", "category", "published_at", "url")
-    assert raw.documents[0].metadata == {name: ARTICLE[name] for name in names}
-    assert raw.rows[0].reference.query_type == "inference"
-
-
 # Wikipedia
 
 
