@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from harness.core.errors import DataError
 from harness.core.records import Evidence
 from harness.datasets.cell_values import NO_ANSWER
 from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_rows
-from harness.datasets.row_fields import FIX, FileEntry, dataset_row
+from harness.datasets.row_fields import FileEntry, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress
 
 _FILES = {
@@ -36,18 +35,15 @@ def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
 
 
 def _row(entry: FileEntry, subset: str, pool: Pool) -> DatasetRow:
-    query_id, passages = f"{subset}-{entry.identifier('query_id')}", entry.entry("passages")
-    answers = _answers(entry)
-    texts, urls = passages.texts("passage_text"), passages.texts("url")
-    selected = passages.values("is_selected")
-    if not len(texts) == len(urls) == len(selected):
-        raise DataError(f"{passages.where}: passage_text, url and is_selected differ in length", FIX)
+    query_id, answers = f"{subset}-{entry.identifier('query_id')}", _answers(entry)
     found: dict[str, Evidence | None] = {}
-    for text, url, chosen in zip(texts, urls, selected, strict=True):
+    for passage in entry.entry("passages").rows("passage_text", "url", "is_selected"):
+        text, url = passage.text("passage_text", blank=True), passage.text("url", blank=True)
         if text.strip():
             # The first of several URLs stays.
             doc_id = pool.add(text, partial(_ids, subset), text, metadata={"url": url} if url else {})
-            found[doc_id] = Evidence(doc_id=doc_id, fact=text) if chosen == 1 else found.get(doc_id)
+            is_selected = passage.fields["is_selected"] == 1
+            found[doc_id] = Evidence(doc_id=doc_id, fact=text) if is_selected else found.get(doc_id)
     evidence = [item for item in found.values() if item and answers != (NO_ANSWER,)]
     query_type = entry.text("query_type").lower()
     return dataset_row(query_id, entry.text("query").strip(), query_type, answers, evidence, found)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from harness.core.errors import DataError
 from harness.core.records import Evidence
 from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_rows
-from harness.datasets.row_fields import FIX, FileEntry, as_entry, dataset_row
+from harness.datasets.row_fields import FIX, FileEntry, dataset_row
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
 _METADATA = {"source": "Wikipedia"}
@@ -120,20 +120,14 @@ def _by_sentence(entry: FileEntry) -> _Question:
 
 def _pairs(entry: FileEntry, name: str, first: str, second: str) -> list[FileEntry]:
     """The pairs in `name`: `[[first, second]]` in the original files, `{first: [], second: []}` on the hub."""
-    where = f"{entry.where}, {name}"
     if isinstance(entry.fields.get(name), Mapping):
-        columns = entry.entry(name)
-        firsts, seconds = columns.values(first), columns.values(second)
-        if len(firsts) != len(seconds):
-            raise DataError(f"{where}: {first} and {second} differ in length", FIX)
-        pairs: list[object] = [list(pair) for pair in zip(firsts, seconds, strict=True)]
-    else:
-        pairs = entry.values(name)
+        return entry.entry(name).rows(first, second)
     found = []
-    for number, pair in enumerate(pairs, start=1):
+    for number, pair in enumerate(entry.values(name), start=1):
+        where = f"{entry.where}, {name} row {number}"
         if not isinstance(pair, list) or len(pair) != 2:
-            raise DataError(f"{where} row {number}: expected a pair of {first} and {second}", FIX)
-        found.append(as_entry(f"{where} row {number}", {first: pair[0], second: pair[1]}))
+            raise DataError(f"{where}: expected a pair of {first} and {second}", FIX)
+        found.append(FileEntry(where, {first: pair[0], second: pair[1]}))
     return found
 
 
