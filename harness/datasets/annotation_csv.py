@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from harness.core.errors import DataError
 from harness.core.records import Annotation
 from harness.datasets.table_reading import FieldRow
-from harness.display.csv_sheets import read_cell, sheet_text
+from harness.display.csv_sheets import sheet_text
 
 LABEL_COLUMNS = ("query_id", "run", "annotator", "dimension", "label", "note")
 CANNOT_TELL = "cannot tell"
@@ -48,4 +48,4 @@ def label_in(cell: str, where: str) -> int | None:
 
 
 def cells_of(row: FieldRow) -> dict[str, str]:
-    return {name: read_cell(str(value)).strip() for name, value in row.fields.items()}
+    return {name: str(value).strip() for name, value in row.fields.items()}

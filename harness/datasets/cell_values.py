@@ -6,14 +6,14 @@ Question files and imported answers share it, and so do CSV, JSON and Parquet.
 from __future__ import annotations
 
 import ast
-import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.core.errors import DataError
+from harness.datasets.json_rows import DuplicateKeyError, strict_json
 from harness.datasets.row_fields import encodable, kind_of
 
 MISSING = frozenset(
@@ -29,15 +29,8 @@ _TRUE, _FALSE = frozenset({"true", "yes", "1", "1.0", "y", "t"}), frozenset({"fa
 _GOLD_KEYS = ("text", "value", "answer", "answers", "aliases", "spans")
 """Keys with answers of an object, such as SQuAD's {"text": [...], "answer_start": [...]}."""
 _STRING = r"""'(?:[^'\\]|\\[\\'"abfnrtvxuUN0-7\n])*'|"(?:[^"\\]|\\[\\'"abfnrtvxuUN0-7\n])*\""""
-_TOKEN = re.compile(
-    rf"(?P<value>{_STRING}|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|None|True|False)"
-    r"|(?P<open>(?:array|np\.\w+|set)?\(|\[|\{)|(?P<close>[\])}])|(?P<colon>:)"
-    r"|(?P<space>\s+|,\s*dtype=[\w.<>'|]+)|(?P<comma>,)"
-)
-
-
-class DuplicateKeyError(ValueError):
-    """A JSON object has the same key twice."""
+_PART = re.compile(rf"(?P<string>{_STRING})|(?P<space>\s+)|[^\s'\"]+|['\"]")
+_VALUE_ENDS, _VALUE_BEGINS = re.compile(r"[\w.)\]}'\"]$"), re.compile(r"[-+]?[\w.(\[{'\"]")
 
 
 @dataclass(frozen=True)
@@ -47,25 +40,6 @@ class GoldAnswers:
     """The word that the cell has for a missing value, such as `nan`."""
     is_unanswerable: bool = False
     """SQuAD's empty list of answer spans."""
-
-
-def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise DuplicateKeyError(f"the key {name[:60]!r} occurs twice in one object")
-        found[name] = value
-    return found
-
-
-STRICT_JSON = json.JSONDecoder(
-    parse_constant=lambda name: None if name == "NaN" else float(name), object_pairs_hook=_object_of
-)
-"""NaN, which pandas writes, is null. ValueError, also for a repeated key."""
-
-
-def strict_json(text: str) -> object:
-    return STRICT_JSON.decode(text)
 
 
 def parsed_cell(value: object, where: str = "") -> object:
@@ -162,60 +136,53 @@ def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str
 
 
 def _python_value(text: str) -> object:
-    """The list or object of a Python or numpy spelling; None for anything else."""
+    """The list or object of a Python or numpy spelling; None for anything else. Nothing is evaluated."""
     try:
-        found = ast.literal_eval(_as_python(text) or "None")
+        found = _literal(ast.parse(_with_commas(text), mode="eval").body)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-    if isinstance(found, tuple):
-        # A pair of numbers may be coordinates, a call array(...) is a tuple here.
-        is_list = text.startswith("array") or all(isinstance(one, str) for one in found)
-        return list(found) if is_list and found else None
+    if isinstance(found, tuple):  # A pair of numbers may be coordinates.
+        return list(found) if found and all(isinstance(one, str) for one in found) else None
     is_list = text.startswith(("[", "array")) or not isinstance(found, list)
     return found if is_list or any(isinstance(one, str) for one in found) else None
 
 
-def _as_python(text: str) -> str | None:
-    """The text as a Python literal: numpy's missing commas added, calls such as array(...) in brackets, sets as
-    lists. None if it holds anything else.
+def _with_commas(text: str) -> str:
+    """The text with the commas that numpy leaves out: `['a' 'b']` as `['a','b']`. ValueError: too many parts, or
+    `'a''b'` and `u'a'`, which no list has.
     """
-    parts: list[str] = []
-    opened: list[tuple[int, bool]] = []  # Of each open bracket: its place in `parts`, and whether it may be a set.
-    ended = False
-    for kind, word, is_spaced in _tokens(text):
-        if ended and kind in {"value", "open"}:
-            if not is_spaced or not opened:
-                return None
-            parts.append(",")
-        if kind == "open":
-            opened.append((len(parts), word == "{"))
-        elif kind == "close" and opened:
-            at, is_set = opened.pop()
-            is_list = is_set and len(parts) > at + 1
-            parts[at] = "[" if is_list else parts[at]
-            parts.append("]" if is_list else word)
-        elif kind == "colon" and opened:
-            opened[-1] = (opened[-1][0], False)
-        elif kind in {"close", "other"}:
-            return None
-        if len(opened) > _DEEPEST or len(parts) > _MOST_PARTS:
-            return None
-        if kind != "close":
-            parts.append(word)
-        ended = kind in {"value", "close"}
-    return None if opened else "".join(parts)
+    parts = list(_PART.finditer(text))
+    if len(parts) > _MOST_PARTS:
+        raise ValueError(f"more than {_MOST_PARTS} parts")
+    written: list[str] = []
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        word, last = part.group(), written[-1] if written else ""
+        if part["string"] and re.search(r"[\w'\"]$", last):
+            raise ValueError(word)
+        if part["space"]:
+            is_between = _VALUE_ENDS.search(last) and following and _VALUE_BEGINS.match(following.group())
+            word = "," if is_between else " "
+        written.append(word)
+    return "".join(written).strip()
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str, bool]]:
-    """(kind, spelling in Python, whether white space precedes it). `other` is what no list contains."""
-    at, is_spaced = 0, False
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None or token.lastgroup is None:
-            yield "other", "", is_spaced
-            return
-        at = token.end()
-        if token.lastgroup != "space":
-            word = token.group()[-1] if token.lastgroup == "open" else token.group()
-            yield token.lastgroup, "None" if word == "nan" else word, is_spaced
-        is_spaced = token.lastgroup == "space"
+def _literal(node: ast.expr | None) -> Any:
+    """The value of a node: of a set a list, of `array(...)` what is in it, of `nan` None; else a ValueError."""
+    match node:
+        case ast.Constant(value=str() | int() | float() | None) | ast.UnaryOp(operand=ast.Constant()):
+            return ast.literal_eval(node)
+        case ast.Name(id="nan"):
+            return None
+        case ast.List(elts=parts) | ast.Set(elts=parts):
+            return [_literal(one) for one in parts]
+        case ast.Tuple(elts=parts):
+            return tuple(map(_literal, parts))
+        case ast.Dict(keys=keys, values=values):
+            return {_literal(key): _literal(value) for key, value in zip(keys, values, strict=True)}
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="np")) | ast.Name(id="array" | "set"),
+            args=[inner],
+            keywords=[] | [ast.keyword(arg="dtype")],
+        ):
+            return _literal(inner)
+    raise ValueError("not a list of texts and numbers")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,9 +131,8 @@ class Columns:
         foreign = [f"{_shown(name)} as {role}" for name, role in used.items() if name != role and name not in own]
         lines = [f"columns of {self.path.name} under other names: {', '.join(foreign)}"] if foreign else []
         taken = {*used, *(name.partition(".")[0] for name in used if name not in table.names), *passed_over}
-        filled = Counter(name for row in table.rows for name in row.fields)
-        counts = {name: filled[name] for name in table.names if name not in taken}
-        skipped = [f"{_shown(name)} ({count:,}{_guess(name)})" for name, count in counts.items()]
+        unread = [name for name in table.names if name not in taken]
+        skipped = [f"{_shown(name)} ({table.filled[name]:,}{_guess(name)})" for name in unread]
         if skipped:
             what = f"that are not read (rows that have them, of {len(table.rows):,})"
             more = f" and {len(skipped) - _MOST_SHOWN:,} more" if len(skipped) > _MOST_SHOWN else ""
@@ -147,7 +145,6 @@ def find_columns(path: Path, table: FieldTable, roles: Mapping[str, Tiers], fiel
 
     ConfigError: no such role or column.
     """
-    filled = {name for row in table.rows for name in row.fields}
     named: dict[str, tuple[str, ...]] = {}
     for role, theirs in fields.items():
         if role not in roles:
@@ -162,7 +159,7 @@ def find_columns(path: Path, table: FieldTable, roles: Mapping[str, Tiers], fiel
     found = dict(named)
     for role, tiers in roles.items():
         if role not in named:
-            names = _first_tier(tiers, [name for name in free if name in filled]) or _first_tier(tiers, free)
+            names = _first_tier(tiers, [name for name in free if table.filled[name]]) or _first_tier(tiers, free)
             found |= {role: names} if names else {}
     return Columns(path, found)
 

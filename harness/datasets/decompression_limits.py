@@ -13,7 +13,7 @@ import resource
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
 
-def most_bytes(file_bytes: int) -> int:
+def most_unpacked(file_bytes: int) -> int:
     """A compressed text may expand a hundredfold; ours expand by a factor of 3 to 10."""
     return max(64_000_000, 100 * file_bytes)
 
@@ -42,14 +42,14 @@ def most_values(text_bytes: int) -> int:
     return 4_000_000 + text_bytes // 16
 
 
-def refuse_too_many(path: Path, values: int, text_bytes: int) -> None:
+def refuse_too_many(path: Path, values: int, text_bytes: int, fix: str = FIX) -> None:
     if values > most_values(text_bytes):
         what = f"{path} contains {values:,} values and rows in {text_bytes:,} bytes, too many to be data"
-        raise DataError(what, FIX)
+        raise DataError(what, fix)
 
 
 def refuse_too_long(path: Path, file_bytes: int, unpacked: int) -> None:
-    if unpacked > (most := most_bytes(file_bytes)):
+    if unpacked > (most := most_unpacked(file_bytes)):
         raise DataError(f"{path} unpacks to more than {most:,} bytes (the file has {file_bytes:,} bytes)", FIX)
 
 
@@ -58,9 +58,14 @@ def values_of_json(text: bytes) -> int:
     return text.count(b"[") + text.count(b",") + ROW_WEIGHS * text.count(b"{")
 
 
-def values_of_lines(text: bytes) -> int:
-    """Approximate number of values in lines of cells; a line counts as `ROW_WEIGHS`."""
+def _values_of_lines(text: bytes) -> int:
+    """As `values_of_json`, in lines of cells; a line counts as `ROW_WEIGHS`."""
     return sum(map(text.count, (b"|", b",", b"\t"))) + ROW_WEIGHS * text.count(b"\n")
+
+
+def value_counter(start: bytes) -> Callable[[bytes], int]:
+    """What counts the values of a text that begins so: JSON, or lines of cells."""
+    return values_of_json if start.lstrip(_BEFORE_JSON)[:1] in {b"[", b"{"} else _values_of_lines
 
 
 @contextmanager
@@ -107,7 +112,7 @@ def _check_text(path: Path, *, packed: bool) -> None:
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         text = gzip.GzipFile(fileobj=file) if packed else file
-        count = values_of_lines
+        count: Callable[[bytes], int] = values_of_json
         while block := text.read(1 << 20):
             if not length:
                 try:
@@ -116,7 +121,7 @@ def _check_text(path: Path, *, packed: bool) -> None:
                     start = "\0"
                 if "\0" in start:
                     raise DataError(f"{path} is neither text (JSON, CSV), gzip nor Parquet", FIX)
-                count = values_of_json if block.lstrip(_BEFORE_JSON)[:1] in {b"[", b"{"} else values_of_lines
+                count = value_counter(block)
             length += len(block)
             values += count(block)
             if packed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.core.errors import DISTRIBUTION, DataError
-from harness.datasets import local_files
+from harness.datasets.local_files import find_in, read_rows
 from harness.datasets.multihop_rag import build
 from harness.protocols import DatasetSpec, RawDataset
 
@@ -15,15 +15,13 @@ _FOLDERS = (_PACKAGE.parent / "data", _PACKAGE / "_bundled" / "data")
 
 
 def load(_subset: str) -> RawDataset:
-    corpus, queries = (
-        local_files.read_json_rows(shipped_file("demo", name)) for name in ("corpus.json", "queries.json")
-    )
+    corpus, queries = (read_rows(shipped_file("demo", name)) for name in ("corpus.json", "queries.json"))
     return build(corpus, queries, prefix="demo")
 
 
 def shipped_file(data: str, name: str) -> Path:
     for folder in _FOLDERS:
-        if path := local_files.find_in(folder / data, name):
+        if path := find_in(folder / data, name):
             return path
     fix = f"reinstall {DISTRIBUTION} or restore data/{data}"
     raise DataError(f"file {name} is missing in {_FOLDERS[0] / data}", fix)

@@ -13,12 +13,9 @@ from dataclasses import replace
 
 from harness.core.errors import DataError, nearest
 from harness.core.records import Document, Evidence
-from harness.datasets import local_files
-from harness.datasets.file_kinds import read_content
 from harness.datasets.hub_rows import HubTable, load_rows
-from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry, as_entries, dataset_row
-from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
+from harness.datasets.row_fields import FIX, FileEntry, dataset_row
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress
 
 _REPO = "GraphRAG-Bench/GraphRAG-Bench"
 _PARAPHRASED = (
@@ -35,18 +32,14 @@ class GraphRAGBenchParams(Params):
     None: all 20 in one corpus."""
 
 
-_DEFAULTS = GraphRAGBenchParams()
-
-
-def load(
-    subset: str, params: GraphRAGBenchParams = _DEFAULTS, _progress: ReadingProgress = no_progress
-) -> RawDataset:
+def load(subset: str, params: GraphRAGBenchParams, _progress: ReadingProgress) -> RawDataset:
     """Load `medical` or `novel` from the data directory, or else from the hub."""
-    file = f"graphrag_bench/{subset}_questions.json"
-    questions = load_rows(file, HubTable(_REPO, file=f"Datasets/Questions/{subset}_questions.json"))
-    place, corpus = _corpus(subset)
-    raw = build(corpus, questions, params.source)
-    return replace(raw, departures=departures({file: questions, place: corpus}))
+    name = f"{subset}_questions.json"
+    questions = load_rows(f"graphrag_bench/{name}", HubTable(_REPO, file=f"Datasets/Questions/{name}"))
+    table = HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json")
+    corpus = load_rows(f"graphrag_bench/{subset}.json", table, instead=f"graphrag_bench/{subset}.parquet")
+    raw = build(corpus.rows, questions.rows, params.source)
+    return replace(raw, departures=questions.departures + corpus.departures)
 
 
 def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: str | None = None) -> RawDataset:
@@ -83,17 +76,6 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
         count = f"{len(documents):,}"
         notes.append(f"{count} texts in one corpus; the authors index each alone (dataset.options.source)")
     return RawDataset(documents=kept, rows=tuple(rows.values()), notes=tuple(notes))
-
-
-def _corpus(subset: str) -> tuple[str, list[FileEntry]]:
-    """The texts, and their file in the data directory."""
-    file, table = f"graphrag_bench/{subset}.json", f"graphrag_bench/{subset}.parquet"
-    if path := local_files.find(file):
-        content = local_files.read_json(path)
-        return file, as_entries(str(path), [content] if isinstance(content, dict) else content)
-    if path := local_files.find(table):
-        return table, as_entries(str(path), list(read_content(path, 200_000_000).rows or ()))
-    return file, load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
 
 
 SPEC = DatasetSpec(

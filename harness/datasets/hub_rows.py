@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
 from pydantic import Field
 
-from harness.core.errors import DataError, MissingDependency, install
+from harness.core.errors import DataError, HarnessError, MissingDependency, install
 from harness.core.hashing import text_digest
 from harness.core.records import Document
 from harness.datasets import local_files
 from harness.datasets.decompression_limits import check_foreign
-from harness.datasets.published_check import fetched_by_hand
+from harness.datasets.published_check import departures, fetched_by_hand
 from harness.datasets.row_fields import FileEntry, as_entry
 from harness.models.huggingface_hub_files import hub_is_reachable
 from harness.protocols import Params, RawDataset
 
-Key = TypeVar("Key")
 HubRows = Sequence[Mapping[str, object]]
 """Rows of a table, read on demand."""
 
@@ -58,12 +57,12 @@ class PooledParams(Params):
         )
 
 
-class Pool(Generic[Key]):
+class Pool:
     def __init__(self) -> None:
-        self.documents: dict[Key, Document] = {}
+        self.documents: dict[Hashable, Document] = {}
         self._taken: set[str] = set()
 
-    def add(self, passage: Key, name: Callable[[str], Sequence[str]], text: str, **fields: Any) -> str:
+    def add(self, passage: Hashable, name: Callable[[str], Sequence[str]], text: str, **fields: Any) -> str:
         """The doc_id of a passage: of the ids that `name` makes of the digest of its text, the first that is free.
         A passage that is there already keeps its fields.
         """
@@ -74,31 +73,38 @@ class Pool(Generic[Key]):
         return self.documents[passage].doc_id
 
 
-class DrawnRows(NamedTuple):
+@dataclass(frozen=True)
+class PublicRows:
     rows: list[FileEntry]
     whole: int
+    """Number of rows of the whole file or table."""
+    file: str
+    """Relative to the data directory, also for rows of the hub."""
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """A line if they are not the published rows, where those are known. A part of them cannot be checked."""
+        return departures(self.file, self.rows) if len(self.rows) == self.whole else ()
 
 
-def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
-    """The rows of the file `relative` in the data directory or, if there is no such file, of `table` on the hub.
-    DataError: neither can be read, or it is empty. MissingDependency: the hub needs the package `datasets`.
+def load_rows(file: str, table: HubTable, most: int | None = None, seed: int = 0, instead: str = "") -> PublicRows:
+    """The rows of `file` in the data directory, of `instead` if only that file is there, or else of `table` on the
+    hub; `most`: a random draw of so many. With one seed, a smaller draw is part of a larger one. Other rows of a
+    hub table are not read into memory. DataError: nothing can be read, or it is empty. MissingDependency: the hub
+    needs the package `datasets`.
     """
-    return load_drawn(relative, table, None, 0).rows
-
-
-def load_drawn(relative: str, table: HubTable, most: int | None, seed: int) -> DrawnRows:
-    """A random draw of `most` rows (None: all) of the file or table. With one seed, a smaller draw is part of a
-    larger one. Other rows of a hub table are not read into memory.
-    """
-    path = local_files.find(relative)
+    path = local_files.find(file)
+    if path is None and instead and (path := local_files.find(instead)):
+        file = instead
     if path is None:
-        found = _hub_rows(relative, table, most, seed)
+        rows, whole = _hub_rows(file, table, most, seed)
     else:
         rows = local_files.read_rows(path)
-        found = DrawnRows([rows[place] for place in _drawn(len(rows), most, seed)], len(rows))
-    if not found.rows:
-        raise DataError(f"{path or table} has no rows", f"put the full {relative} in the data directory")
-    return found
+        whole = len(rows)
+        rows = [rows[place] for place in _drawn(whole, most, seed)]
+    if not rows:
+        raise DataError(f"{path or table} has no rows", f"put the full {file} in the data directory")
+    return PublicRows(rows, whole, file)
 
 
 def _drawn(whole: int, most: int | None, seed: int) -> list[int]:
@@ -139,24 +145,24 @@ def _checked_downloads() -> object:
     return CheckedDownloads(download_config=datasets.DownloadConfig(use_etag=False))
 
 
-def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> DrawnRows:
-    missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
-    command = fetched_by_hand(relative)
-    by_hand = f", or run: {command}" if command else ""
-    ours = f"set {local_files.ENV} to a folder with {relative}"
+def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> tuple[list[FileEntry], int]:
+    """The drawn rows, and the number of all rows."""
     try:
         held = fetch(table)
         rows = [(place, held[place]) for place in _drawn(len(held), most, seed)]
-    except DataError as error:
-        what = f"{missing}, and {table} on the hub is not usable: {error.what}"
-        raise DataError(what, f"{ours}{by_hand}") from error
-    except ImportError as error:
-        what = f"{missing}, and the hub needs the 'datasets' package ({error})"
-        raise MissingDependency(what, f"{ours}, or {install('hub')}{by_hand}") from error
     except Exception as error:  # The library raises many unrelated types.
         # For a damaged table the library's message is unspecific; the reason is in the cause.
         cause = error.__cause__ or error
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
-        what = f"{missing}, and the Hugging Face hub did not provide {table} ({reason})"
-        raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
-    return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], len(held))
+        kind: type[HarnessError] = DataError
+        way = "connect to the network and try again"
+        if isinstance(error, ImportError):
+            kind, way = MissingDependency, install("hub")
+        elif isinstance(error, HarnessError):
+            reason, way = error.what, ""
+        missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
+        command = fetched_by_hand(relative)
+        ways = (f"set {local_files.ENV} to a folder with {relative}", way, command and f"run: {command}")
+        what = f"{missing}, and {table} on the Hugging Face hub could not be read ({reason})"
+        raise kind(what, ", or ".join(filter(None, ways))) from error
+    return [as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], len(held)

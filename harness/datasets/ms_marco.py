@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from harness.core.errors import DataError
 from harness.core.records import Evidence
 from harness.datasets.cell_values import NO_ANSWER
-from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_drawn
-from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry, dataset_row
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
+from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_rows
+from harness.datasets.row_fields import FileEntry, dataset_row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress
 
 _FILES = {
     "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",
@@ -20,36 +18,32 @@ _FILES = {
 }
 _MARKED_AS_NONE = "No Answer Present."
 _ID_HEX = 12
-_DEFAULTS = PooledParams()
 
 
-def load(subset: str, params: PooledParams = _DEFAULTS, _progress: ReadingProgress = no_progress) -> RawDataset:
-    drawn = load_drawn(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.queries, params.seed)
+def load(subset: str, params: PooledParams, _progress: ReadingProgress) -> RawDataset:
+    drawn = load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.queries, params.seed)
     raw = build(drawn.rows, subset)
     notes = ((params.note(raw, drawn.whole),) if len(raw.rows) < drawn.whole else ()) + raw.notes
-    return replace(raw, notes=notes, departures=departures({_FILES[subset]: drawn.rows}))
+    return replace(raw, notes=notes, departures=drawn.departures)
 
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
     """Build a data set from rows of this schema: one document per distinct passage."""
-    pool: Pool[str] = Pool()
+    pool = Pool()
     rows = tuple(_row(entry, subset, pool) for entry in entries)
     return RawDataset(documents=tuple(pool.documents.values()), rows=rows, notes=_notes(rows))
 
 
-def _row(entry: FileEntry, subset: str, pool: Pool[str]) -> DatasetRow:
-    query_id, passages = f"{subset}-{entry.identifier('query_id')}", entry.entry("passages")
-    answers = _answers(entry)
-    texts, urls = passages.texts("passage_text"), passages.texts("url")
-    selected = passages.values("is_selected")
-    if not len(texts) == len(urls) == len(selected):
-        raise DataError(f"{passages.where}: passage_text, url and is_selected differ in length", FIX)
+def _row(entry: FileEntry, subset: str, pool: Pool) -> DatasetRow:
+    query_id, answers = f"{subset}-{entry.identifier('query_id')}", _answers(entry)
     found: dict[str, Evidence | None] = {}
-    for text, url, chosen in zip(texts, urls, selected, strict=True):
+    for passage in entry.entry("passages").rows("passage_text", "url", "is_selected"):
+        text, url = passage.text("passage_text", blank=True), passage.text("url", blank=True)
         if text.strip():
             # The first of several URLs stays.
             doc_id = pool.add(text, partial(_ids, subset), text, metadata={"url": url} if url else {})
-            found[doc_id] = Evidence(doc_id=doc_id, fact=text) if chosen == 1 else found.get(doc_id)
+            is_selected = passage.fields["is_selected"] == 1
+            found[doc_id] = Evidence(doc_id=doc_id, fact=text) if is_selected else found.get(doc_id)
     evidence = [item for item in found.values() if item and answers != (NO_ANSWER,)]
     query_type = entry.text("query_type").lower()
     return dataset_row(query_id, entry.text("query").strip(), query_type, answers, evidence, found)

@@ -8,19 +8,17 @@ from dataclasses import replace
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence
 from harness.datasets.hub_rows import HubTable, load_rows
-from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry, dataset_row
 from harness.protocols import DatasetSpec, RawDataset
 
 _REPO = "yixuantt/MultiHopRAG"
-_CORPUS, _QUERIES = "multihop_rag/corpus.json", "multihop_rag/MultiHopRAG.json"
 
 
 def load(_subset: str) -> RawDataset:
-    corpus = load_rows(_CORPUS, HubTable(_REPO, "corpus"))
-    queries = load_rows(_QUERIES, HubTable(_REPO, "MultiHopRAG"))
-    raw = build(corpus, queries, prefix="mh")
-    return replace(raw, departures=departures({_CORPUS: corpus, _QUERIES: queries}))
+    corpus = load_rows("multihop_rag/corpus.json", HubTable(_REPO, "corpus"))
+    queries = load_rows("multihop_rag/MultiHopRAG.json", HubTable(_REPO, "MultiHopRAG"))
+    raw = build(corpus.rows, queries.rows, prefix="mh")
+    return replace(raw, departures=corpus.departures + queries.departures)
 
 
 def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: str) -> RawDataset:

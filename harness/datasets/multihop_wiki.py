@@ -18,13 +18,10 @@ from typing import NamedTuple
 
 from harness.core.errors import DataError
 from harness.core.records import Evidence
-from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_drawn
-from harness.datasets.local_files import find
-from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry, as_entry, dataset_row
-from harness.protocols import DatasetSpec, RawDataset, ReadingProgress, no_progress
+from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_rows
+from harness.datasets.row_fields import FIX, FileEntry, dataset_row
+from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
-_DEFAULTS = PooledParams()
 _METADATA = {"source": "Wikipedia"}
 
 
@@ -58,7 +55,7 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
     """Build a data set of rows: one document for each distinct paragraph, named after its title. Questions that
     their own paragraphs do not answer (in MuSiQue-Full) are left out: the pool may have the missing paragraph.
     """
-    pool: Pool[_Paragraph] = Pool()
+    pool = Pool()
     rows = []
     unanswerable = outside = 0
     for entry in entries:
@@ -123,20 +120,14 @@ def _by_sentence(entry: FileEntry) -> _Question:
 
 def _pairs(entry: FileEntry, name: str, first: str, second: str) -> list[FileEntry]:
     """The pairs in `name`: `[[first, second]]` in the original files, `{first: [], second: []}` on the hub."""
-    where = f"{entry.where}, {name}"
     if isinstance(entry.fields.get(name), Mapping):
-        columns = entry.entry(name)
-        firsts, seconds = columns.values(first), columns.values(second)
-        if len(firsts) != len(seconds):
-            raise DataError(f"{where}: {first} and {second} differ in length", FIX)
-        pairs: list[object] = [list(pair) for pair in zip(firsts, seconds, strict=True)]
-    else:
-        pairs = entry.values(name)
+        return entry.entry(name).rows(first, second)
     found = []
-    for number, pair in enumerate(pairs, start=1):
+    for number, pair in enumerate(entry.values(name), start=1):
+        where = f"{entry.where}, {name} row {number}"
         if not isinstance(pair, list) or len(pair) != 2:
-            raise DataError(f"{where} row {number}: expected a pair of {first} and {second}", FIX)
-        found.append(as_entry(f"{where} row {number}", {first: pair[0], second: pair[1]}))
+            raise DataError(f"{where}: expected a pair of {first} and {second}", FIX)
+        found.append(FileEntry(where, {first: pair[0], second: pair[1]}))
     return found
 
 
@@ -168,18 +159,14 @@ def _spec(
 ) -> DatasetSpec:
     """`parts`: by split; `read`: a row as a question."""
 
-    def load(split: str, params: PooledParams = _DEFAULTS, _progress: ReadingProgress = no_progress) -> RawDataset:
+    def load(split: str, params: PooledParams, _progress: ReadingProgress) -> RawDataset:
         # The original file or the sample of it in the data directory, or else the table on the hub.
-        part = parts[split]
-        file = part.sample if part.sample and not find(part.file) and find(part.sample) else part.file
-        drawn = load_drawn(file, HubTable(repo, config, split), params.queries, params.seed)
+        part, table = parts[split], HubTable(repo, config, split)
+        drawn = load_rows(part.file, table, params.queries, params.seed, instead=part.sample)
         raw = build(drawn.rows, read)
-        notes = [params.note(raw, drawn.whole), *raw.notes]
-        differing: tuple[str, ...] = ()
-        if file == part.sample:
-            notes.append(f"{file} is a sample of the {part.size:,} published questions")
-            # The digest is that of all rows: a draw from them cannot be checked.
-            differing = departures({file: drawn.rows}) if len(drawn.rows) == drawn.whole else ()
+        notes, differing = [params.note(raw, drawn.whole), *raw.notes], drawn.departures
+        if drawn.file == part.sample:
+            notes.append(f"{part.sample} is a sample of the {part.size:,} published questions")
         elif drawn.whole != part.size:
             what = f"{drawn.whole:,} questions instead of the published {part.size:,}"
             differing = (f"{what}, so results are not comparable with published figures",)

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from harness.core.hashing import text_digest
 from harness.datasets.folder.reading import read_folder
-from harness.datasets.hub_rows import HubTable, load_drawn
+from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.row_fields import FileEntry, dataset_row
-from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress
 
 _REPO = "google-research-datasets/nq_open"
 _FILES = {"validation": "nq_open/NQ-open.dev.jsonl", "train": "nq_open/NQ-open.train.jsonl"}
@@ -28,8 +28,8 @@ class NqOpenParams(Params):
     seed: int = 42
 
 
-def load(subset: str, params: NqOpenParams, progress: ReadingProgress = no_progress) -> RawDataset:
-    drawn = load_drawn(_FILES[subset], HubTable(_REPO, "nq_open", subset), params.queries, params.seed)
+def load(subset: str, params: NqOpenParams, progress: ReadingProgress) -> RawDataset:
+    drawn = load_rows(_FILES[subset], HubTable(_REPO, "nq_open", subset), params.queries, params.seed)
     rows = build(drawn.rows)
     corpus = read_folder(params.path, progress)
     drawing = f", drawn with seed {params.seed}" if len(drawn.rows) < drawn.whole else ""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from harness.core.records import Document, Evidence
 from harness.datasets.hub_rows import HubTable, load_rows
-from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FileEntry, dataset_row
 from harness.protocols import DatasetSpec, RawDataset
 
@@ -18,10 +17,9 @@ _FILES = {
 
 
 def load(subset: str) -> RawDataset:
-    file = _FILES[subset]
-    rows = load_rows(file, HubTable("neural-bridge/rag-dataset-12000", split=subset))
-    raw = build(rows, "" if subset == "train" else f"{subset}-")
-    return replace(raw, departures=departures({file: rows}))
+    found = load_rows(_FILES[subset], HubTable("neural-bridge/rag-dataset-12000", split=subset))
+    raw = build(found.rows, "" if subset == "train" else f"{subset}-")
+    return replace(raw, departures=found.departures)
 
 
 def build(entries: Sequence[FileEntry], prefix: str = "") -> RawDataset:

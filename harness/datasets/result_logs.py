@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import DataError, MissingDependency, install
-from harness.datasets.cell_values import strict_json
 from harness.datasets.decompression_limits import refuse_too_long, refuse_too_many, values_of_json
+from harness.datasets.json_rows import strict_json
 from harness.datasets.row_fields import kind_of
 
 INSPECT = "inspect_ai"

@@ -75,6 +75,14 @@ class FileEntry:
     def entries(self, name: str) -> list[FileEntry]:
         return as_entries(f"{self.where}, {name}", self.values(name))
 
+    def rows(self, *names: str) -> list[FileEntry]:
+        """The rows of a table that is written by columns: lists of one length."""
+        columns = [self.values(name) for name in names]
+        if len({len(column) for column in columns}) > 1:
+            raise DataError(f"{self.where}: {', '.join(names)} differ in length", FIX)
+        rows = enumerate(zip(*columns, strict=True), start=1)
+        return [FileEntry(f"{self.where} row {n}", dict(zip(names, row, strict=True))) for n, row in rows]
+
     def _get(self, name: str) -> object:
         if name not in self.fields:
             raise DataError(f"{self.where}: field '{name}' is missing", FIX)

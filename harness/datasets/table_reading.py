@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from harness.core.errors import DataError
-from harness.datasets.cell_values import STRICT_JSON, DuplicateKeyError, is_missing, strict_json
-from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
-from harness.datasets.file_kinds import read_content
-from harness.datasets.local_files import read_csv_table
+from harness.datasets.cell_values import is_missing
+from harness.datasets.file_content import FileContent, begins_with, read_content, read_csv_table
+from harness.datasets.json_rows import json_rows
 from harness.datasets.result_logs import check_log, sample_row
 from harness.datasets.row_fields import kind_of
 from harness.display.csv_sheets import read_cell
 
 MOST_BYTES = 64_000_000
 """Largest file; a hundred thousand questions with quotes need about half of it."""
-_LONGEST_LINE = 16_000_000
-"""Characters of a JSON object."""
 _CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
 """By file extension; other files by their first character."""
 _FLOAT = re.compile(r"\s*-?\d+\.0\s*")
@@ -35,10 +33,7 @@ _LISTS = frozenset(
 )
 """Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
 _OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}
-_BETWEEN_ROWS = re.compile(r"[\s,]*")
-_TREC_RUN = re.compile(r"\S+[ \t]+Q0[ \t]+\S+[ \t]+-?\d+[ \t]+\S+[ \t]+\S+[ \t]*")
 _QRELS = re.compile(r"\S+[ \t]+(?:0|Q0)[ \t]+\S+[ \t]+-?\d+[ \t]*")
-_SHAPE = "write one JSON object per line, in UTF-8"
 
 
 @dataclass(frozen=True)
@@ -53,8 +48,6 @@ class FieldRow:
     """Whether values are CSV cells, which may contain several answers."""
     place: str = ""
     """`line 3` of the file, or `row 3` of an array or Parquet file."""
-    tool: str = ""
-    """The tool, if it is a sample in a result file of one."""
 
     @cached_property
     def fields(self) -> Mapping[str, object]:
@@ -74,11 +67,13 @@ class FieldTable:
     sha256: str = ""
     is_ranking: bool = False
     """Whether the file is a TREC run: for each query the documents that were retrieved, and no answer."""
+    tool: str = ""
+    """The tool whose result file it is, which has the questions as well as the answers; or empty."""
 
-    @property
-    def tool(self) -> str:
-        """The tool whose result file it is, which has the questions as well as the answers; or empty."""
-        return self.rows[0].tool if self.rows else ""
+    @cached_property
+    def filled(self) -> Counter[str]:
+        """Number of rows that have a value, by field."""
+        return Counter(name for row in self.rows for name in row.fields)
 
     def asked_once(self) -> FieldTable:
         """With the first row of each query, if it is a result file: it may have several models or repeats."""
@@ -87,14 +82,6 @@ class FieldTable:
             query_id = row.given.get("query_id")
             first.setdefault(row.place if query_id is None else str(query_id), row)
         return replace(self, rows=tuple(first.values())) if self.tool else self
-
-    def without_formula_guards(self) -> FieldTable:
-        """CSV cells without the apostrophe that keeps a spreadsheet from running them: `'-3` as `-3`."""
-        rows = []
-        for row in self.rows:
-            cells = {name: read_cell(str(value)) for name, value in row.given.items()} if row.is_csv else row.given
-            rows.append(replace(row, given=cells))
-        return replace(self, rows=tuple(rows))
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
@@ -109,23 +96,50 @@ class FieldTable:
 
 
 def read_table(
-    path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions", rankings: bool = False
+    path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions", answers: bool = False
 ) -> FieldTable:
     """Read the file without blank lines. DataError if it is unreadable or empty. `noun`: the rows, in messages.
-    `rankings`: a TREC run file is read as well.
+    `answers`: of systems, as they are. A TREC run file is read as well, and a CSV cell keeps the apostrophe that
+    stops a spreadsheet from running it; otherwise `'-3` is -3.
     """
-    content = read_content(path, most_bytes)
-    if rankings and content.rows is None and _begins_with(content.text, _TREC_RUN):
+    content = read_content(path, most_bytes, rankings=answers)
+    if answers and content.is_ranking:
         return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
-    names: dict[str, None] = dict.fromkeys(name.strip().lower() for name in content.names)
-    if content.rows is None:
-        rows = list(_text_rows(path, content.text, names))
+    tool, rows, header = content.tool, list[FieldRow](), list[str]()
+    if content.rows is not None:
+        header = [name.strip().lower() for name in next(iter(content.rows), ())]
+        placed: Iterable[tuple[str, object]] = ((f"row {n}", _plain(one)) for n, one in enumerate(content.rows, 1))
+    elif _is_json(path, content.text):
+        placed = _json_rows(path, content.text)
     else:
-        numbered = enumerate(content.rows, start=1)
-        rows = [_named_row(path, _plain(one), f"row {number}", names, content.tool) for number, one in numbered]
+        placed = ()
+        header, rows = _csv_rows(path, content, are_guarded=not answers)
+    for place, value in placed:
+        if not isinstance(value, Mapping):
+            what = f"{path} {place} is {kind_of(value)}, not an object"
+            raise DataError(what, 'write one {"question": "..."} per line')
+        found, sample = sample_row(value)
+        tool = tool or found
+        rows.append(json_row(sample, f"{path} {place}", place))
+    names = dict.fromkeys((*header, *(name for row in rows for name in row.given)))
     if not rows or not names:
         raise DataError(f"{path} contains no {noun}", "write one per line, see docs/question-files.md")
-    return FieldTable(tuple(names), tuple(rows), content.sha256)
+    return FieldTable(tuple(names), tuple(rows), content.sha256, tool=tool)
+
+
+def _csv_rows(path: Path, content: FileContent, *, are_guarded: bool) -> tuple[list[str], list[FieldRow]]:
+    if content.is_ranking:
+        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
+        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
+    if begins_with(content.text, _QRELS):
+        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
+        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
+    table, rows = read_csv_table(path, content.text), []
+    for place, cells in table.rows:
+        filled = ((name, cell) for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name)
+        given = {name: read_cell(cell) if are_guarded else cell for name, cell in filled}
+        rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
+    return list(filter(None, table.names)), rows
 
 
 def plain_name(name: str) -> str:
@@ -147,35 +161,12 @@ def json_row(value: Mapping[str, object], where: str, place: str = "") -> FieldR
     return FieldRow(where, given, is_csv=False, place=place)
 
 
-def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldRow]:
+def _is_json(path: Path, text: str) -> bool:
     kind = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
     start = text.lstrip()
     # A name may be wrong, but no CSV file begins like an object.
     is_json = start.startswith(("{", "[")) and (kind not in _CSV or bool(re.match(r'\[?\s*\{\s*"', start)))
-    is_json = is_json or kind in _JSON
-    data = text.encode("utf-8", "surrogatepass")
-    if (values_of_json if is_json else values_of_lines)(data) > most_values(len(data)):
-        raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
-    if is_json:
-        return _json_rows(path, text, names)
-    if _begins_with(text, _TREC_RUN):
-        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
-        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
-    if _begins_with(text, _QRELS):
-        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
-        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
-    table = read_csv_table(path, text)
-    names.update(dict.fromkeys(filter(None, table.names)))
-    rows = []
-    for place, cells in table.rows:
-        given = {name: cell for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name}
-        rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
-    return rows
-
-
-def _begins_with(text: str, shape: re.Pattern[str]) -> bool:
-    lines = [line.rstrip("\r") for line in text.lstrip().split("\n", 3)[:3] if line.strip()]
-    return bool(lines) and all(map(shape.fullmatch, lines))
+    return is_json or kind in _JSON
 
 
 def _rankings(path: Path, text: str) -> Iterator[FieldRow]:
@@ -203,86 +194,35 @@ def _rankings(path: Path, text: str) -> Iterator[FieldRow]:
         yield FieldRow(f"{path} {place}", given, is_csv=False, place=place)
 
 
-def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
-    whole = _whole_value(path, text)
-    if whole is not None:
-        for number, value in enumerate(_rows_of(whole), start=1):
-            yield _named_row(path, value, f"row {number}", names)
-        return
-    # Not splitlines(): it would also split at U+2028, which a JSON string may contain unescaped.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if len(line) > _LONGEST_LINE:
-            raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", _SHAPE)
-        if line.strip():
-            place = f"line {number}"
-            yield _named_row(path, _parsed(line, f"{path} {place}"), place, names)
-
-
-def _whole_value(path: Path, text: str) -> object:
-    """The value of a text that is one array, one object over several lines, or an object that holds the rows; None
-    for JSON Lines.
+def _json_rows(path: Path, text: str) -> Iterator[tuple[str, object]]:
+    """Place and value of each row, also of rows that are inside an object: a list of them, the columns of a table,
+    the questions of SQuAD's articles, or the rows in an answer of the Hub's server.
     """
-    start = text.lstrip()
-    if start.startswith("["):
-        return _parsed_array(path, text)
-    first, _, rest = start.partition("\n")
-    try:
-        value, is_one_line = strict_json(first), True
-    except DuplicateKeyError:
-        return None
-    except (ValueError, RecursionError):
-        try:
-            value, is_one_line = (strict_json(start) if start.startswith("{") else None), False
-        except DuplicateKeyError as error:
-            raise DataError(f"{path}: {error}", "remove one of them") from error
-        except (ValueError, RecursionError):
-            return None
+    rest = json_rows(path, text)
+    first = list(islice(rest, 2))
+    whole = first[0][1] if len(first) == 1 and not text.lstrip().startswith("[") else None
+    if isinstance(whole, Mapping):
+        check_log(path, whole)
+        inner = _list_in(whole)
+        table = _from_columns(whole) if inner is None else inner
+        if table is not whole:
+            first = [("", one) for one in (table if isinstance(table, list) else [table])]
+    number = 0
+    for place, one in chain(first, rest):
+        for row in _rows_inside(one):
+            number += 1
+            yield place if place.startswith("line") else f"row {number}", row
+
+
+def _rows_inside(value: object) -> Sequence[object]:
     if not isinstance(value, Mapping):
-        return None
-    check_log(path, value)
-    if not is_one_line:
-        return value
-    table = _table_in(value)
-    return table if table is not value and not rest.strip() else None
-
-
-def _parsed_array(path: Path, text: str) -> object:
-    try:
-        return strict_json(text)
-    except DuplicateKeyError:
-        pass
-    except (ValueError, RecursionError):
-        return _parsed(text, str(path), is_whole=True)
-    # To name the row, each object is parsed alone.
-    at, number = text.index("[") + 1, 1
-    while True:
-        at = _BETWEEN_ROWS.match(text, at).end()  # type: ignore[union-attr] # it matches anything
-        try:
-            _, at = STRICT_JSON.raw_decode(text, at)
-        except DuplicateKeyError as error:
-            raise DataError(f"{path} row {number}: {error}", "remove one of them") from error
-        number += 1
-
-
-def _table_in(value: Mapping[str, Any]) -> object:
-    """The rows in an object; the object itself if it is one row."""
-    inner = _list_in(value)
-    return inner if inner is not None else _from_columns(value)
-
-
-def _rows_of(value: object) -> Iterator[object]:
-    """The rows in a JSON value: an array, a list inside an object, or the columns of a table; the questions of
-    SQuAD's articles, and the rows in an answer of the Hub's server.
-    """
-    value = _table_in(value) if isinstance(value, Mapping) else value
-    for one in value if isinstance(value, list) else [value]:
-        held = one if isinstance(one, Mapping) else {}
-        paragraphs = held.get("paragraphs")
-        texts = [text for text in paragraphs if isinstance(text, Mapping)] if isinstance(paragraphs, list) else []
+        return (value,)
+    paragraphs = value.get("paragraphs")
+    if isinstance(paragraphs, list):
+        texts = [text for text in paragraphs if isinstance(text, Mapping)]
         if texts and all(isinstance(text.get("qas"), list) for text in texts):
-            yield from (row for text in texts for row in text["qas"])
-        else:
-            yield held["row"] if {"row_idx", "row"} <= set(held) else one
+            return [row for text in texts for row in text["qas"]]
+    return (value["row"] if "row" in value and "row_idx" in value else value,)
 
 
 def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:
@@ -327,15 +267,6 @@ def _is_row(value: Mapping[str, Any]) -> bool:
     return not _OF_A_ROW.isdisjoint(map(plain_name, value))
 
 
-def _named_row(path: Path, value: object, place: str, names: dict[str, None], tool: str = "") -> FieldRow:
-    where = f"{path} {place}"
-    if not isinstance(value, Mapping):
-        raise DataError(f"{where} is {kind_of(value)}, not an object", 'write one {"question": "..."} per line')
-    found, value = sample_row(value)
-    names.update((name.strip().lower(), None) for name in value)
-    return replace(json_row(value, where, place), tool=tool or found)
-
-
 def _plain(value: Any) -> Any:
     """A value of a Parquet file as JSON, without the null entries that Parquet adds for keys of other rows."""
     if isinstance(value, Mapping):
@@ -347,16 +278,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
         return value.date().isoformat()  # pandas has dates as times.
     return value.isoformat() if isinstance(value, datetime | date) else value
-
-
-def _parsed(text: str, where: str, *, is_whole: bool = False) -> object:
-    try:
-        return strict_json(text)
-    except json.JSONDecodeError as error:
-        place = f"{where} line {error.lineno}" if is_whole else where
-        raise DataError(f"{place} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
-    except DuplicateKeyError as error:
-        raise DataError(f"{where}: {error}", "remove one of them") from error
-    except (RecursionError, ValueError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
-        raise DataError(f"{where} is not JSON ({reason})", "write one JSON object per line") from error

@@ -54,8 +54,7 @@ def read_table_files() -> dict[str, list[FileEntry]]:
     found: dict[str, list[FileEntry]] = {}
     for name in TABLE_FILES:
         if path := local_files.find(name):
-            is_one = name == BENCH_FILE
-            found[name] = [local_files.read_json_object(path)] if is_one else list(local_files.iter_jsonl(path))
+            found[name] = local_files.read_rows(path)
     if not found:
         what = f"the tables of the feta questions are missing in {local_files.data_dir()} (the hub has none)"
         ways = f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq"
@@ -179,8 +178,8 @@ def _clean_url(url: str) -> str:
 
 
 def _load_nq() -> RawDataset:
-    rows = load_rows(_NQ_FILE, HubTable("qinchuanhui/UDA-QA", "nq", "test"))
-    return replace(build_nq(rows, _read_pages("nq")), departures=departures({_NQ_FILE: rows}))
+    found = load_rows(_NQ_FILE, HubTable("qinchuanhui/UDA-QA", "nq", "test"))
+    return replace(build_nq(found.rows, _read_pages("nq")), departures=found.departures)
 
 
 def _load_feta() -> RawDataset:
@@ -195,7 +194,9 @@ def _load_feta() -> RawDataset:
     raw = build_feta(rows, gold_tables(sources), _read_pages("feta"))
     absent = [name for name in TABLE_FILES if name not in sources]
     notes = (f"feta: without {', '.join(absent)}, which are missing in the data directory",) if absent else ()
-    return replace(raw, notes=raw.notes + notes, departures=departures({_FETA_FILE: rows, **sources}))
+    read = {_FETA_FILE: rows, **sources}
+    differing = tuple(line for name, own in read.items() for line in departures(name, own))
+    return replace(raw, notes=raw.notes + notes, departures=differing)
 
 
 def _read_pages(subset: str) -> dict[str, str]:
@@ -204,7 +205,7 @@ def _read_pages(subset: str) -> dict[str, str]:
     # a plain file overrides its .gz.
     listed = reversed(local_files.list_folder(f"uda_qa/docs_text/{subset}"))
     found = {file[1]: path for path in listed if (file := re.fullmatch(r"(.+)\.txt(\.gz)?", path.name))}
-    return {name: local_files.read_text(found[name]).replace("\f", "\n").strip() for name in sorted(found)}
+    return {name: local_files.read_page(found[name]).replace("\f", "\n").strip() for name in sorted(found)}
 
 
 def _document(subset: str, name: str, parts: Sequence[str], url: str) -> Document:

@@ -10,10 +10,9 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,7 +23,7 @@ from harness.core.errors import DataError
 from harness.core.hashing import file_digest, text_digest
 from harness.core.process_environment import python_command, python_environment
 from harness.datasets.folder.parser_process import FILE_S, MOST_BYTES, MOST_MEMORY
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText
+from harness.datasets.folder.text_cleanup import ReadFile, ReadText
 from harness.models.weights import cache_dir
 
 _TOO_LARGE = "takes too much memory to read"
@@ -34,14 +33,14 @@ TOO_MUCH = {_TOO_LARGE, _TOO_SLOW}
 _PATIENCE_S = 2 * FILE_S
 """Wall time limit of a file; CPU time is limited within the process."""
 
-Parsed = Sequence[ReadText] | NoDocument
-"""The documents of a file, or the reason why there are none."""
+Answer = dict[str, Any]
+"""What a process says of a file, and what is kept: {"documents": [fields of a ReadText]} or {"why": reason}."""
 
 
 def parse_all(
     files: Mapping[str, tuple[Path, str]], most_memory: int = MOST_MEMORY
-) -> Iterator[tuple[str, Parsed]]:
-    """Yield the parse result of each file when it is ready. `files`: path and kind by name. `most_memory`: bytes
+) -> Iterator[tuple[str, Answer]]:
+    """Yield the answer for each file when it is ready. `files`: path and kind by name. `most_memory`: bytes
     per process.
     """
     n = max(1, min(4, usable_cores(), len(files)))
@@ -50,7 +49,7 @@ def parse_all(
     for process in processes:
         idle.put(process)
 
-    def parse(path: Path, kind: str) -> Parsed:
+    def parse(path: Path, kind: str) -> Answer:
         process = idle.get()
         try:
             return process.parse(path, kind)
@@ -78,20 +77,20 @@ class _Process:
         self._most_memory = most_memory
         self._has_ended = False
 
-    def parse(self, path: Path, kind: str) -> Parsed:
+    def parse(self, path: Path, kind: str) -> Answer:
         """Parse a file. If a used process runs out of memory, a fresh one tries again."""
         was_fresh = self._running is None
         answer = self._ask(path, kind)
         if answer == {"why": _TOO_LARGE} and not was_fresh and not self._has_ended:
             answer = self._ask(path, kind)
-        return _parsed(answer)
+        return answer
 
     def end(self) -> None:
         self._has_ended = True
         if running := self._running:
             running.kill()
 
-    def _ask(self, path: Path, kind: str) -> dict[str, Any]:
+    def _ask(self, path: Path, kind: str) -> Answer:
         running = self._running = self._running or _started(self._most_memory)
         watch = threading.Timer(_PATIENCE_S, running.send_signal, [signal.SIGALRM])
         watch.daemon = True
@@ -100,7 +99,7 @@ class _Process:
         try:
             cast(IO[str], running.stdin).write(question + "\n")
             cast(IO[str], running.stdin).flush()
-            answer: dict[str, Any] = json.loads(cast(IO[str], running.stdout).readline())
+            answer: Answer = json.loads(cast(IO[str], running.stdout).readline())
         except (OSError, ValueError):  # It died, perhaps in the middle of a line.
             answer = {"died": True}
         finally:
@@ -144,9 +143,9 @@ _VERSION = 7
 """Increase this when the same bytes give another text."""
 
 
-def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
-    """Yield the parse result of each file when it is ready. `files`: path and kind by name. Known files come from
-    the cache; if it cannot be written, files are parsed again.
+def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, ReadFile]]:
+    """Yield what each file gives when it is ready. `files`: path and kind by name. Known files come from the
+    cache; if it cannot be written, files are parsed again.
     """
     if not files:
         return
@@ -157,12 +156,13 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
         if (known := _recalled(keys[name])) is not None:
             del keys[name]
             yield name, known
-    for name, parsed in parse_all({name: files[name] for name in keys}) if keys else ():
+    for name, answer in parse_all({name: files[name] for name in keys}) if keys else ():
         path, kind = files[name]
-        # A file that changed while it was read is not cached.
-        if keys[name] and keys[name] == _key(path, f"{by_whom}{kind}"):
-            _keep(keys[name], parsed)
-        yield name, parsed
+        # A file that changed while it was read is not cached, nor what may succeed later or on another machine.
+        is_same = keys[name] and keys[name] == _key(path, f"{by_whom}{kind}")
+        if is_same and answer.get("why") not in TOO_MUCH:
+            _keep(keys[name], json.dumps(answer))
+        yield name, _read_file(answer)
 
 
 def _key(path: Path, how: str) -> str:
@@ -177,27 +177,23 @@ def _place(key: str) -> Path:
     return cache_dir() / "documents" / key[:2] / f"{key[2:]}.json"
 
 
-def _recalled(key: str) -> Parsed | None:
+def _recalled(key: str) -> ReadFile | None:
     try:
         seal, _, text = _place(key).read_text(encoding="utf-8").partition("\n")
         if not key or seal != text_digest(text):
             return None
-        return _parsed(json.loads(text))
+        return _read_file(json.loads(text))
     except (OSError, ValueError):
         return None
 
 
-def _parsed(answer: Mapping[str, Any]) -> Parsed:
-    return NoDocument(answer["why"]) if "why" in answer else [ReadText(**one) for one in answer["documents"]]
+def _read_file(answer: Answer) -> ReadFile:
+    if "why" in answer:
+        return ReadFile(refused=[("", answer["why"])])
+    return ReadFile([ReadText(**one) for one in answer["documents"]])
 
 
-def _keep(key: str, parsed: Parsed) -> None:
-    if isinstance(parsed, NoDocument):
-        if str(parsed) in TOO_MUCH:
-            return  # Reading it may succeed later or on another machine.
-        text = json.dumps({"why": str(parsed)})
-    else:
-        text = json.dumps({"documents": list(map(asdict, parsed))})
+def _keep(key: str, text: str) -> None:
     place = _place(key)
     with suppress(OSError):  # Full disk or no permission: the file is parsed again.
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import PurePosixPath
@@ -18,7 +18,14 @@ import yaml
 from harness.core.page_and_section import fence_after, headings
 from harness.core.sanitize import visible
 from harness.datasets.decompression_limits import most_values, values_of_json
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, composed, no_heading, rows_below
+from harness.datasets.folder.text_cleanup import (
+    NoDocument,
+    ReadFile,
+    ReadText,
+    composed,
+    no_heading,
+    rows_below,
+)
 
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(?![ \t]*\r?\n)(?P<yaml>.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
@@ -179,61 +186,56 @@ def codec_of(label: str) -> str:
     return _READ_AS.get(named, named)
 
 
-ReadRow = ReadText | NoDocument
-PlacedRow = tuple[str, ReadRow]
-"""Location of a row, and the document or the reason why it is none."""
 _BY_LINE = "rows identified by file and line, because ids in their file are not unique"
 
 
-def read_rows_of(name: str, content: bytes) -> Iterator[PlacedRow]:
-    """Yield (location, document or reason why it is none) for each row. `doc_id` is the id, otherwise file name
-    and line (see `named_by_ids`), `title` the title. All other texts, numbers and booleans, also those in
-    `metadata`, become metadata. NoDocument: no row has a text.
+def read_rows_of(name: str, content: bytes) -> ReadFile:
+    """Every row with a text is a document. Its `doc_id` is the id, otherwise file name and line (see
+    `named_by_ids`), the title its `title`. All other texts, numbers and booleans, also those in `metadata`, become
+    metadata. NoDocument: no row has a text.
     """
     if values_of_json(content) > most_values(len(content)):
         raise NoDocument("contains too many values to be data")
-    found = False
-    waiting: list[PlacedRow] = []
+    documents: list[ReadText] = []
+    refused: list[tuple[str, str]] = []
     for number, line in enumerate(decoded(content).split("\n"), start=1):
-        if not line.strip():
-            continue
-        row = _row(name, number, line)
-        waiting.append((f"{name} line {number}", row))
-        found = found or isinstance(row, ReadText)
-        if found:
-            yield from waiting
-            waiting.clear()
-    if not found:
-        raise NoDocument("no row has a `text`" if waiting else "without text")
+        if line.strip():
+            try:
+                documents.append(_row(name, number, line))
+            except NoDocument as error:
+                refused.append((f"line {number}", str(error)))
+    if not documents:
+        raise NoDocument("no row has a `text`" if refused else "without text")
+    return ReadFile(documents, refused)
 
 
-def named_by_ids(found: Mapping[str, Sequence[PlacedRow]]) -> Iterator[tuple[str, list[PlacedRow]]]:
-    """Yield the rows of each file by file name. Rows are identified by their ids if each id of the file names a
-    single document of the folder; otherwise by their lines, with a remark.
+def named_by_ids(files: Mapping[str, ReadFile]) -> Iterator[tuple[str, ReadFile]]:
+    """Each file by name. Rows are identified by their ids if each id of the file names a single document of the
+    folder; otherwise by their lines, with a remark.
     """
-    texts = [(name, one) for name, rows in found.items() for _, one in rows if isinstance(one, ReadText)]
+    texts = [(name, one) for name, file in files.items() for one in file.documents]
     names = Counter(composed(one.row_id or one.doc_id or name) for name, one in texts)
     shared = {name for name, one in texts if one.row_id and names[composed(one.row_id)] > 1}
-    for name, rows in found.items():
-        yield name, [(where, _called(one, by_id=name not in shared)) for where, one in rows]
+    for name, file in files.items():
+        yield name, replace(file, documents=[_called(one, by_id=name not in shared) for one in file.documents])
 
 
-def _called(one: ReadRow, *, by_id: bool) -> ReadRow:
-    if isinstance(one, NoDocument) or not one.row_id:
+def _called(one: ReadText, *, by_id: bool) -> ReadText:
+    if not one.row_id:
         return one
     return replace(one, doc_id=one.row_id) if by_id else replace(one, remarks={**one.remarks, _BY_LINE: 1})
 
 
-def _row(name: str, number: int, line: str) -> ReadRow:
+def _row(name: str, number: int, line: str) -> ReadText:
     try:
         fields = json.loads(line)
-    except (ValueError, RecursionError):
-        return NoDocument("a row that is not JSON")
+    except (ValueError, RecursionError) as error:
+        raise NoDocument("a row that is not JSON") from error
     if not isinstance(fields, dict):
-        return NoDocument("a row that is not a JSON object")
+        raise NoDocument("a row that is not a JSON object")
     text, title, doc_id = (fields.pop(key, None) for key in ("text", "title", "doc_id"))
     if not isinstance(text, str) or not text.strip():
-        return NoDocument("a row without `text`")
+        raise NoDocument("a row without `text`")
     nested = fields.get("metadata")
     own = _named(doc_id)
     row_id = "" if own else next(filter(None, (_named(fields.get(key)) for key in ("id", "_id"))), "")
@@ -242,6 +244,7 @@ def _row(name: str, number: int, line: str) -> ReadRow:
         title=title if isinstance(title, str) else own or row_id or f"{PurePosixPath(name).stem} {number}",
         doc_id=own or f"{name}#{number}",
         row_id=row_id,
+        place=f"line {number}",
         metadata=(_scalars(nested) if isinstance(nested, dict) else {}) | _scalars(fields),
     )
 

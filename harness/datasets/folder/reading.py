@@ -22,8 +22,16 @@ from harness.datasets.folder.file_listing import (
 )
 from harness.datasets.folder.parse_cache import parse_or_recall
 from harness.datasets.folder.parser_process import READERS
-from harness.datasets.folder.plain_text import PLAIN, PlacedRow, named_by_ids, read_rows_of, read_text
-from harness.datasets.folder.text_cleanup import UNREADABLE, NoDocument, ReadText, composed, one_line, plain
+from harness.datasets.folder.plain_text import PLAIN, named_by_ids, read_rows_of, read_text
+from harness.datasets.folder.text_cleanup import (
+    UNREADABLE,
+    NoDocument,
+    ReadFile,
+    ReadText,
+    composed,
+    one_line,
+    plain,
+)
 from harness.protocols import ReadingProgress, no_progress
 from harness.protocols.datasets import LISTED_BY_PLAN
 
@@ -82,9 +90,8 @@ def read_folder(
                 del listing.files[name]
                 listing.skipped.append(Skipped(name, "the question file"))
     gathered = _Gathered(listing.skipped, listing.included)
-    for name, found in sorted(named_by_ids(_found(listing, progress))):
-        for where, one in found:
-            gathered.add(name, where, one)
+    for name, file in sorted(named_by_ids(_read_files(listing, progress))):
+        gathered.add(name, file)
     if not gathered.documents:
         shown = without_home(os.fspath(path))
         skipped = f" ({_reasons(gathered.skipped)})" if gathered.skipped else ""
@@ -93,10 +100,10 @@ def read_folder(
     return gathered.corpus(path)
 
 
-def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[PlacedRow]]:
+def _read_files(listing: Listing, progress: ReadingProgress) -> dict[str, ReadFile]:
     kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
     risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
-    found: dict[str, list[PlacedRow]] = {}
+    found: dict[str, ReadFile] = {}
 
     def tell() -> None:
         progress(len(found), len(listing.files), "documents")
@@ -104,29 +111,25 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
     tell()
     for name, path in listing.files.items():
         if name not in risky:
-            found[name] = list(_read(name, kinds[name], path, is_text=name in listing.included))
+            found[name] = _read(name, kinds[name], path, is_text=name in listing.included)
             tell()
-    for name, one in parse_or_recall(risky):
-        found[name] = [(name, document) for document in ([one] if isinstance(one, NoDocument) else one)]
+    for name, file in parse_or_recall(risky):
+        found[name] = file
         tell()
     return found
 
 
-def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
+def _read(name: str, kind: str, path: Path, *, is_text: bool) -> ReadFile:
     """`is_text`: read a file of unknown kind as text."""
-    if kind not in KINDS and not is_text:
-        yield name, NoDocument(f"unsupported kind: {kind or 'no extension'}")
-        return
     try:
+        if kind not in KINDS and not is_text:
+            raise NoDocument(f"unsupported kind: {kind or 'no extension'}")
         content = read_plain(path, _MOST_BYTES)
-        if kind == _ROWS:
-            yield from read_rows_of(name, content)
-        else:
-            yield name, PLAIN.get(kind, read_text)(content)
+        return read_rows_of(name, content) if kind == _ROWS else ReadFile([PLAIN.get(kind, read_text)(content)])
     except NoDocument as error:
-        yield name, error
+        return ReadFile(refused=[("", str(error))])
     except OSError as error:
-        yield name, NoDocument(f"cannot be read ({error.strerror})")
+        return ReadFile(refused=[("", f"cannot be read ({error.strerror})")])
 
 
 @dataclass
@@ -136,36 +139,43 @@ class _Gathered:
     documents: dict[str, Document] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    files: dict[str, set[str]] = field(default_factory=dict)
-    """The documents of each file."""
+    kinds: dict[str, KindCount] = field(default_factory=dict)
     incomplete: list[Skipped] = field(default_factory=list)
 
-    def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
-        if isinstance(one, NoDocument):
-            self.skipped.append(Skipped(where, str(one)))
-            return
-        part = composed(one.part)
+    def add(self, name: str, file: ReadFile) -> None:
+        self.skipped += [Skipped(_where(name, place), why) for place, why in file.refused]
+        added = [self._add(name, one) for one in file.documents]
+        if any(added):
+            kind = PurePosixPath(name).suffix.lower()
+            counts = self.kinds.get(kind, KindCount(0, 0, 0))
+            n_documents, length = counts.documents + sum(map(bool, added)), counts.characters + sum(added)
+            self.kinds[kind] = KindCount(counts.files + 1, n_documents, length)
+
+    def _add(self, name: str, one: ReadText) -> int:
+        """The length of its text; 0 if it is skipped."""
+        where, part = _where(name, one.place), composed(one.part)
         text, doc_id = plain(one.text), composed(one.doc_id) or (f"{name}#{part}" if part else name)
         remarks = dict(one.remarks)
         if not name.lower().endswith(".pdf") and (unknown := len(UNREADABLE.findall(text))):
             remarks[_UNREADABLE] = unknown
-        if not text.strip():
-            self.skipped.append(Skipped(where, "without text"))
-        elif name not in self.included and PRIVATE_KEY.search(text):
-            self.skipped.append(Skipped(where, SECRET))
-        elif doc_id in self.documents:
-            self.skipped.append(Skipped(where, "same doc_id as another document"))
-        else:
-            self.documents[doc_id] = Document(
-                doc_id=doc_id,
-                text=text,
-                title=one_line(", ".join(filter(None, (one.title or PurePosixPath(name).stem, one.part)))),
-                metadata={one_line(key): plain(value) for key, value in one.metadata.items()},
-            )
-            self.files.setdefault(name, set()).add(doc_id)
-            self.remarks.update(remarks)
-            self.left_out.update(one.left_out)
-            self.incomplete += [Skipped(where, f"{what}: {count:,}") for what, count in remarks.items()]
+        why = "" if text.strip() else "without text"
+        if name not in self.included and PRIVATE_KEY.search(text):
+            why = SECRET
+        elif not why and doc_id in self.documents:
+            why = "same doc_id as another document"
+        if why:
+            self.skipped.append(Skipped(where, why))
+            return 0
+        self.documents[doc_id] = Document(
+            doc_id=doc_id,
+            text=text,
+            title=one_line(", ".join(filter(None, (one.title or PurePosixPath(name).stem, one.part)))),
+            metadata={one_line(key): plain(value) for key, value in one.metadata.items()},
+        )
+        self.remarks.update(remarks)
+        self.left_out.update(one.left_out)
+        self.incomplete += [Skipped(where, f"{what}: {count:,}") for what, count in remarks.items()]
+        return len(text)
 
     def corpus(self, path: Path) -> FolderCorpus:
         ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
@@ -173,16 +183,7 @@ class _Gathered:
         incomplete = tuple(sorted(self.incomplete, key=lambda one: (one.path, one.why)))
         languages = languages_of([document.text for document in ordered])
         notes = tuple(self._notes(path, languages))
-        return FolderCorpus(ordered, skipped, incomplete, notes, self._kinds(), languages)
-
-    def _kinds(self) -> dict[str, KindCount]:
-        own: dict[str, list[int]] = {}
-        for name, ids in self.files.items():
-            counts = own.setdefault(PurePosixPath(name).suffix.lower(), [0, 0, 0])
-            counts[0] += 1
-            counts[1] += len(ids)
-            counts[2] += sum(len(self.documents[doc_id].text) for doc_id in ids)
-        return {kind: KindCount(*own[kind]) for kind in sorted(own)}
+        return FolderCorpus(ordered, skipped, incomplete, notes, dict(sorted(self.kinds.items())), languages)
 
     def way_to_include(self) -> str:
         """A hint how to read the files that a rule excluded, if there are any."""
@@ -212,6 +213,10 @@ class _Gathered:
                 "retrieving one does not count as retrieving the other, so metrics by document are too low for "
                 "questions about them; facts are found in either"
             )
+
+
+def _where(name: str, place: str) -> str:
+    return f"{name} {place}" if place else name
 
 
 def _reasons(skipped: list[Skipped]) -> str:

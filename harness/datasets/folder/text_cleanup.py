@@ -55,11 +55,20 @@ class ReadText:
     """The part of the file that it is, such as `rows 2-51`; empty: the whole file."""
     row_id: str = ""
     """The id of a row, which may not be unique in the folder."""
+    place: str = ""
+    """Where a row is in its file, such as `line 3`."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, int] = field(default_factory=dict)
     """Problems, such as pages without text, and how often each occurs."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Parts that are left out on purpose, such as menus, and how many."""
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    documents: Sequence[ReadText] = ()
+    refused: Sequence[tuple[str, str]] = ()
+    """Place and reason of what gives no document: `line 3`, or empty for the whole file."""
 
 
 def plain(text: str) -> str:

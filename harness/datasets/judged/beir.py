@@ -11,8 +11,9 @@ from harness.core.errors import DataError
 from harness.core.records import Document
 from harness.datasets.decompression_limits import read_intact
 from harness.datasets.folder.file_listing import check_folder
+from harness.datasets.json_rows import parse_json
 from harness.datasets.judged.collection import PRIMARY_MEASURE, CollectionParams, JudgedPair, build
-from harness.datasets.local_files import find_in, parse_json
+from harness.datasets.local_files import find_in
 from harness.datasets.row_fields import FIX, FileEntry, as_entry
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
@@ -37,9 +38,9 @@ def load(subset: str, params: BeirParams, _progress: ReadingProgress) -> RawData
         raise DataError(f"{params.path} has no qrels/{subset}.tsv", fix)
     judgements = list(_judgements(qrels))
     judged = {one.query_id for one in judgements}
-    asked = ((entry.identifier("_id"), entry) for entry in map(_parsed, _lines(_file(params.path, QUERIES))))
+    asked = ((entry.identifier("_id"), entry) for entry in _entries(params.path, QUERIES))
     texts = {query_id: entry.text("text", blank=True) for query_id, entry in asked if query_id in judged}
-    documents = (_document(_parsed(line)) for line in _lines(_file(params.path, CORPUS)))
+    documents = map(_document, _entries(params.path, CORPUS))
     return build(params.path.resolve().name, texts, judgements, documents, params)
 
 
@@ -47,26 +48,27 @@ def is_beir(folder: Path) -> bool:
     return bool(find_in(folder, CORPUS) and find_in(folder, QUERIES)) and (folder / "qrels").is_dir()
 
 
-def _file(folder: Path, name: str) -> Path:
+def _entries(folder: Path, name: str) -> Iterator[FileEntry]:
     path = find_in(folder, name)
     if path is None:
         raise DataError(f"{folder} has no {name}", _SHAPE)
-    return path
+    for number, line in _lines(path):
+        yield as_entry(f"{path} line {number}", parse_json(path, line, number))
 
 
 def _judgements(path: Path) -> Iterator[JudgedPair]:
-    for number, (where, line) in enumerate(_lines(path)):
+    for number, line in _lines(path):
         cells = line.rstrip("\r\n").split("\t")
         score = cells[2].strip() if len(cells) == 3 else ""
         if score.lstrip("-").isdecimal():
             yield JudgedPair(cells[0], cells[1], int(score))
-        elif number or len(cells) != 3:
+        elif number > 1 or len(cells) != 3:
             fix = "write query id, document id and a whole number, separated by tabs"
-            raise DataError(f"{where} is not a judgement", fix)
+            raise DataError(f"{path} line {number} is not a judgement", fix)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Location and text of each non-blank line, one at a time, because a corpus may exceed memory."""
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of each non-blank line, one at a time, because a corpus may exceed memory."""
     number = 0
     try:
         with read_intact(path), open_plain(path) as file:
@@ -76,14 +78,9 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
                 if len(line) > _LONGEST_LINE:
                     raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", FIX)
                 if line.strip():
-                    yield f"{path} line {number}", line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} line {number} is not UTF-8", FIX) from error
-
-
-def _parsed(placed: tuple[str, str]) -> FileEntry:
-    where, line = placed
-    return as_entry(where, parse_json(line, where))
 
 
 def _document(entry: FileEntry) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -40,16 +40,6 @@ class QuestionSet:
     """Most answers are too long to be given literally, so accuracy would be 0 for all systems."""
 
 
-@dataclass(frozen=True)
-class _Held:
-    """The evidence of a question, looked up in the documents."""
-
-    evidence: tuple[Evidence, ...]
-    doc_ids: tuple[str, ...]
-    lost: str
-    """The first quote or document that was not found; empty if all were found."""
-
-
 def read_questions(
     path: Path,
     documents: Sequence[Document],
@@ -59,9 +49,8 @@ def read_questions(
     """Read the questions in file order. `skipped`: files that are not documents, and why. `fields`: field ->
     column of the file. DataError: something cannot be asked or scored (docs/question-files.md).
     """
-    table = read_table(path).asked_once().without_formula_guards().with_whole_numbers()
+    table = read_table(path).asked_once().with_whole_numbers()
     asked, about_columns = parse_rows(path, table, fields)
-    ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
     named = {item.document: item for question in asked for item in question.evidence if item.document}
     if len(named) > 1 and not any(finder.knows(name) for name in named):
@@ -69,20 +58,18 @@ def read_questions(
         what = f"{path}: none of the {len(named):,} documents named in '{item.column}' is there, the first is "
         what += f"'{shortened(first, 120)}', so the questions seem to be about other documents"
         raise DataError(what, finder.what_else(first))
-    held = [_hold(question, finder) for question in asked]
-    quoting = [
-        one for question, one in zip(asked, held, strict=True) if any(item.quote for item in question.evidence)
-    ]
+    asked = [_held(question, finder) for question in _identified(asked)]
+    quoting = [one for one in asked if any(item.quote for item in one.evidence)]
     if quoting and all(one.lost for one in quoting):
         what = f"{path}: no quote of the {len(quoting):,} questions with quotes was found, the first is "
         fix = "use the documents that the quotes were copied from"
         raise DataError(f"{what}'{shortened(quoting[0].lost)}'", fix)
     rows = tuple(
-        dataset_row(query_id, plain(one.text), one.query_type, one.answers, found.evidence, found.doc_ids)
-        for one, query_id, found in zip(asked, ids, held, strict=True)
+        dataset_row(one.query_id, plain(one.text), one.query_type, one.answers, one.found, one.doc_ids)
+        for one in asked
     )
     sentences = _are_sentences(asked)
-    notes = [*_unscored(asked, held), *_doubtful(asked, documents), *_echoing(asked, held), *_writers(asked)]
+    notes = [*_unscored(asked), *_doubtful(asked, documents), *_echoing(asked), *_writers(asked)]
     if sentences:
         notes.append("most answers are longer than a phrase: systems answer in sentences, ranked by token F1")
     return QuestionSet(rows, (*notes, *about_columns), sentences)
@@ -94,23 +81,24 @@ def _are_sentences(asked: Sequence[AskedQuestion]) -> bool:
     return 2 * long > len(worded)
 
 
-def _ids(asked: Sequence[AskedQuestion]) -> list[str]:
-    """The id of each question: its own, or one made of its position in the file."""
+def _identified(asked: Sequence[AskedQuestion]) -> Iterator[AskedQuestion]:
+    """Each question with its own id, or one made of its position in the file."""
     given: dict[str, AskedQuestion] = {}
     for question in asked:
         first = given.setdefault(question.query_id, question)
         if question.query_id and first is not question:
             what = f"{first.where} and {_place(question)} both have the id '{question.query_id}'"
             raise DataError(what, "give each question a different id, or none")
-    ids = [question.query_id or f"q-{number:04d}" for number, question in enumerate(asked, start=1)]
-    for question, query_id in zip(asked, ids, strict=True):
+    for number, question in enumerate(asked, start=1):
+        query_id = question.query_id or f"q-{number:04d}"
         if not question.query_id and query_id in given:
             what = f"has the id '{query_id}', which is the generated id of another question"
             raise DataError(f"{given[query_id].where} {what}", "give every question an id, or none")
-    return ids
+        yield replace(question, query_id=query_id)
 
 
-def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
+def _held(question: AskedQuestion, finder: QuoteFinder) -> AskedQuestion:
+    """The question with its evidence as the documents have it."""
     evidence: list[Evidence] = []
     lost, nowhere = "", False
     for item in question.evidence:
@@ -133,10 +121,10 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
         evidence = []
     elif lost or not all(item.fact for item in evidence):
         evidence = [Evidence(doc_id=doc_id, fact="") for doc_id in doc_ids]
-    return _Held(tuple(dict.fromkeys(evidence)), doc_ids, lost)
+    return replace(question, found=tuple(dict.fromkeys(evidence)), doc_ids=doc_ids, lost=lost)
 
 
-def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
+def _unscored(asked: Sequence[AskedQuestion]) -> Iterator[str]:
     whole = len(asked)
     if silent := sum(not question.answers for question in asked):
         yield f"{_of(silent, whole)} without answers: correctness cannot be scored"
@@ -157,15 +145,14 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
             f"{_of(bare, whole)} without evidence: retrieval is scored by whether the context contains the "
             "expected answer; to score it exactly, add a column `quote` with the sentence that contains the answer"
         )
-    pairs = list(zip(asked, held, strict=True))
-    if by_document := [question for question, one in pairs if one.lost and one.evidence]:
+    if by_document := [one for one in asked if one.lost and one.found]:
         what = f"a quote is not literally in its document (first: {_place(by_document[0])})"
         yield f"{_of(len(by_document), whole)} with retrieval scored by document, not by fact: {what}"
-    if unfound := [question for question, one in pairs if one.lost and not one.evidence]:
+    if unfound := [one for one in asked if one.lost and not one.found]:
         what = f"a quote is in no document, or in several without a document name (first: {_place(unfound[0])})"
         yield f"{_of(len(unfound), whole)} without retrieval scores: {what}"
-    in_part = [one for one in held if one.evidence and not one.lost]
-    if named := sum(not any(item.fact for item in one.evidence) for one in in_part):
+    in_part = [one for one in asked if one.found and not one.lost]
+    if named := sum(not any(item.fact for item in one.found) for one in in_part):
         yield f"{_of(named, whole)} with documents but not all quotes: retrieval scored by document, not by fact"
 
 
@@ -196,11 +183,11 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
         yield f"{_of(again, len(asked))} are repeated: each repetition counts"
 
 
-def _echoing(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
+def _echoing(asked: Sequence[AskedQuestion]) -> Iterator[str]:
     """A note on questions that state the facts, or without evidence the answers, by which retrieval is scored."""
     echoing = []
-    for question, one in zip(asked, held, strict=True):
-        searched = [item.fact for item in one.evidence if item.fact]
+    for question in asked:
+        searched = [item.fact for item in question.found if item.fact]
         if not question.evidence and not is_settled(question.answers):
             searched = [answer for answer in question.answers if len(answer) >= 4]
         if any(contains_words(question.text, text) for text in searched):

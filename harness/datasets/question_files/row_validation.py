@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
+from harness.core.records import Evidence
 from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, is_missing, parsed_cell
 from harness.datasets.column_names import ANSWER_FILE, QUESTION_FILE, UNREAD, Columns, find_columns, listed_names
 from harness.datasets.row_fields import kind_of
@@ -39,7 +40,7 @@ class AskedQuote:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One row; missing fields are empty."""
+    """One row, and what the documents have of its evidence; missing fields are empty."""
 
     where: str
     text: str
@@ -57,6 +58,11 @@ class AskedQuestion:
     """Those of a question that is unanswerable."""
     has_alternatives: bool = False
     """One of several documents is enough, so `evidence` cannot name it."""
+    found: tuple[Evidence, ...] = ()
+    """The evidence in the documents."""
+    doc_ids: tuple[str, ...] = ()
+    lost: str = ""
+    """The first quote or document that was not found; empty if all were found."""
 
 
 def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tuple[list[AskedQuestion], list[str]]:
@@ -220,16 +226,15 @@ def _quote(where: str, value: object) -> AskedQuote:
 
 def _columns(row: FieldRow) -> Iterator[AskedQuote]:
     """Quotes in separate fields, ordered by their numbers."""
-    pairs: dict[int, dict[str, str]] = {}
+    cells: dict[tuple[str, int], tuple[str, str]] = {}
     for name, value in row.fields.items():
         if (found := _NUMBERED.fullmatch(name)) and not is_missing(value):
-            pair = pairs.setdefault(int(found[2] or 1), {})
-            pair[found[1]] = as_text(row.where, name, value).strip()
-            pair[f"{found[1]} in"] = name
-    for _, pair in sorted(pairs.items()):
-        if pair.get("quote") or pair.get("document"):
-            column = pair.get("document in", "")
-            yield AskedQuote(pair.get("quote", ""), pair.get("document", ""), column=column)
+            cells[found[1], int(found[2] or 1)] = name, as_text(row.where, name, value).strip()
+    for number in sorted({number for _, number in cells}):
+        _, quote = cells.get(("quote", number), ("", ""))
+        column, document = cells.get(("document", number), ("", ""))
+        if quote or document:
+            yield AskedQuote(quote, document, column=column)
 
 
 def _cited(row: FieldRow, columns: Columns) -> tuple[list[AskedQuote], bool]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest, short_digest
 from harness.datasets.cell_values import parsed_cell
-from harness.datasets.local_files import ENV, find, read_csv, read_json_object, read_json_rows
+from harness.datasets.local_files import ENV, find, read_object, read_rows
 from harness.datasets.row_fields import FIX, FileEntry
 
 FEWEST = 10
@@ -169,10 +169,10 @@ def load_ragchecker() -> LabelledSet:
     the same shape has RAGChecker's own scores.
     """
     by_pair: dict[str, list[FileEntry]] = {}
-    for row in read_json_rows(labelled_file("human_eval/ragchecker_human_labeled_data.json")):
+    for row in read_rows(labelled_file("human_eval/ragchecker_human_labeled_data.json")):
         by_pair.setdefault(row.identifier("instance_id"), []).append(row)
     own = find(_RAGCHECKER_SCORES)
-    scored = read_json_rows(own) if own else []
+    scored = read_rows(own) if own else []
     dimensions = [LabelledDimension(name, title) for name, title in _RAGCHECKER_DIMENSIONS.items()]
     for one in dimensions:
         label = f"{one.name}_label"
@@ -213,7 +213,7 @@ def load_clapnq() -> LabelledSet:
     The fourth "system" in the file is the reference itself. It is left out, because metrics that read the
     reference give it the best value by construction.
     """
-    whole = read_json_object(labelled_file("human_eval/inspectorraget_clapnq.json"))
+    whole = read_object(labelled_file("human_eval/inspectorraget_clapnq.json"))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
     results = [one for one in whole.entries("results") if one.identifier("model_id") != "target"]
     dimensions = [LabelledDimension(name, title) for name, title in _CLAPNQ_DIMENSIONS.items()]
@@ -272,7 +272,7 @@ def load_neural_bridge() -> LabelledSet:
     The file does not say what was graded; its grades correlate with correctness.
     """
     dimension, items = LabelledDimension("quality", "is the answer good"), []
-    for row in read_csv(labelled_file("human_eval/neural_bridge_rag_human_eval_100.csv"), ","):
+    for row in read_rows(labelled_file("human_eval/neural_bridge_rag_human_eval_100.csv"), ","):
         item = row.identifier("qa_index")
         answer, truth = row.text("answer", blank=True), row.text("ground_truth", blank=True)
         items.append(Item(item, item, row.text("question"), answer, truth, _neural_bridge_contexts(row)))
@@ -296,7 +296,7 @@ def load_hard_negatives() -> LabelledSet:
     Tests whether metrics of question and contexts distinguish them.
     """
     dimension, items = LabelledDimension("relevance", "is the passage relevant to the query", is_binary=True), []
-    rows = read_csv(labelled_file("ms_marco/ms_marco_hard_neg_balanced.csv"), ",")
+    rows = read_rows(labelled_file("ms_marco/ms_marco_hard_neg_balanced.csv"), ",")
     for number, row in enumerate(rows, start=1):
         query = row.text("query").strip()
         question, item = short_digest(query), f"passage-{number}"

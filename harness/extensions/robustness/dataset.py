@@ -16,7 +16,7 @@ from harness.core.bounded_files import from_home, without_home
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.records import Document
 from harness.datasets import Dataset, checked_subset
-from harness.datasets.local_files import iter_jsonl
+from harness.datasets.local_files import read_rows
 from harness.display import counted, printable
 from harness.extensions.robustness.corpus_perturbations import CORPUS_PERTURBATIONS
 from harness.extensions.robustness.perturbations import QUERY_PERTURBATIONS, Material, Perturbation, Perturbed
@@ -101,7 +101,7 @@ def _perturbed(
         raise ConfigError(
             f"'{params.by}' is written by a model first", f"run: rag-harness robustness RUN --perturb {params.by}"
         )
-    written = iter_jsonl(from_home(str(params.texts))) if params.texts else ()
+    written = read_rows(from_home(str(params.texts))) if params.texts else ()
     texts = {row.text("query_id"): row.text("text", blank=True) for row in written}
     return perturbation.make(Material(params.by, rows, documents, params.seed, params.share, texts))
 

@@ -18,8 +18,8 @@ from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import short_digest
 from harness.core.records import Document, Evidence
 from harness.datasets.column_names import QUESTION_FILE
-from harness.datasets.file_kinds import read_content
-from harness.datasets.local_files import CsvTable, iter_jsonl, read_csv_table
+from harness.datasets.file_content import CsvTable, read_content, read_csv_table
+from harness.datasets.local_files import read_rows
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.row_validation import AskedQuote, answers_of, evidence_of, means
 from harness.datasets.table_reading import MOST_BYTES, FieldRow, json_row, plain_name
@@ -97,10 +97,15 @@ class JsonLinesFile:
         mistake.
         """
         rows: list[QuestionRow] = []
-        for number, entry in enumerate(iter_jsonl(self._path), start=1):
+        for number, entry in enumerate(read_rows(self._path), start=1):
             row: dict[str, Any] = dict(entry.fields)
             entry.text("question", blank=True)
             RowWords.of(row, entry.where)
+            try:
+                rows_text([row])
+            except ValueError as error:
+                what = f"{entry.where} has a number that JSON cannot write"
+                raise DataError(what, "correct or remove that value") from error
             row["id"] = entry.optional_text("id") or f"q-{number:04d}"
             rows.append(row)
         _refuse_repeated(self._path, rows)

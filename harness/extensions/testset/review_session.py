@@ -12,7 +12,7 @@ from harness.core.current_process import user_name
 from harness.core.errors import ConfigError, DataError, nearest_file
 from harness.datasets.question_files.row_validation import AskedQuote
 from harness.datasets.table_reading import FieldRow, read_table
-from harness.display.csv_sheets import read_cell, sheet_text
+from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.testset.documents import read_documents
 from harness.extensions.testset.question_records import question_file_lock
@@ -103,7 +103,7 @@ def take_sheet(review: Review, path: Path) -> list[AskedDecision]:
 
 
 def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecision | None:
-    cells = {name: read_cell(str(value)) for name, value in row.fields.items() if value is not None}
+    cells = {name: str(value) for name, value in row.fields.items() if value is not None}
     one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
     version = cells.get(_VERSION, "").strip()
     if word in _REJECT:

@@ -169,14 +169,14 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     `fields` maps fields of `ImportedRow` to names in the file. DataError or ConfigError for a file or row that is
     invalid or too large.
     """
-    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows", rankings=True).with_whole_numbers()
+    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows", answers=True).with_whole_numbers()
     rows = _kept(whole.rows, where)
     names = tuple(name for name in whole.names if not where or any(name in row.given for row in rows))
     table = replace(whole, names=names, rows=tuple(rows))
     columns = _columns(path, table, fields)
     given = [(row, _given(row, columns)) for row in table.rows]
     read = tuple(_parse(path, row, values) for row, values in given)
-    score_names = {str(row.fields[_SCORE_NAME]) for row in rows if row.tool and _SCORE_NAME in row.fields}
+    score_names = {str(row.fields[_SCORE_NAME]) for row in rows if table.tool and _SCORE_NAME in row.fields}
     seen = [name.partition(".")[0] for name in where] + [_CONTEXT_IDS] * ("contexts" in columns.roles)
     return ImportedFile(
         path.name,

@@ -31,7 +31,7 @@ def load_real(data_folder: Path) -> LoadReal:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(local_files.ENV, str(data_folder))
             patch.setattr(hub_rows, "fetch", _refuse)
-            return spec.load(subset)
+            return spec.read(subset)
 
     return load
 

@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import types
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import entry_points
@@ -58,12 +57,12 @@ def test_rows_come_from_the_data_directory_else_from_the_hub(
     monkeypatch: pytest.MonkeyPatch, own_data: Path
 ) -> None:
     asked = serve(monkeypatch, {TABLE: [{"a": "x"}, {"a": "y"}]})
-    rows = hub_rows.load_rows("r.json", TABLE)
+    rows = hub_rows.load_rows("r.json", TABLE).rows
     assert asked == [TABLE]
     assert [row.text("a") for row in rows] == ["x", "y"]
     assert rows[1].where == "hub someone/something part/train row 2"
     (own_data / "r.json").write_text('[{"a": 1}]')
-    assert [row.fields for row in hub_rows.load_rows("r.json", TABLE)] == [{"a": 1}]
+    assert [row.fields for row in hub_rows.load_rows("r.json", TABLE).rows] == [{"a": 1}]
     # A data directory that does not exist never falls back to the hub.
     monkeypatch.setenv(local_files.ENV, str(own_data / "nowhere"))
     with pytest.raises(DataError, match="does not exist"):
@@ -122,32 +121,6 @@ def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatc
     assert all(words in line for words in ("pip install 'rag-bench-harness[hub]'", "RAG_HARNESS_DATA"))
 
 
-def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    asked: list[str | None] = []
-
-    class Builder:
-        def download_and_prepare(self, *, dl_manager: object) -> None:
-            assert dl_manager == "checked"
-
-        def as_dataset(self, *, split: str) -> list[dict[str, object]]:
-            asked.append(split)
-            return [{"a": 1}]
-
-    def load_dataset_builder(path: str, name: str | None = None, data_files: str | None = None) -> Builder:
-        asked.extend([path, name])
-        return Builder()
-
-    library = types.ModuleType("datasets")
-    library.load_dataset_builder = load_dataset_builder  # type: ignore[attr-defined]
-    library.disable_progress_bars = lambda: None  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "datasets", library)
-    monkeypatch.setattr(hub_rows, "_checked_downloads", lambda: "checked")
-    assert list(hub_rows.fetch(HubTable("r", "c", "test"))) == [{"a": 1}]
-    assert list(hub_rows.fetch(HubTable("r"))) == [{"a": 1}]
-    assert asked == ["r", "c", "test", "r", None, "train"]
-
-
 @pytest.mark.parametrize(
     ("spec", "subset", "table"),
     [
@@ -163,7 +136,7 @@ def test_each_data_set_asks_the_hub_for_its_own_table(
 ) -> None:
     asked = serve(monkeypatch, {table: [{"url": "u", "body": "b"}]})
     with pytest.raises(DataError, match="row 1"):  # This row is not what any of them needs.
-        spec.load(subset)
+        spec.read(subset)
     assert asked == [table]
 
 
@@ -194,8 +167,8 @@ def test_rows_of_the_hub_and_of_a_file_are_the_same_data_set(
     }
     serve(monkeypatch, tables)
     for spec in (multihop_rag.SPEC, ms_marco.SPEC, rag_12000.SPEC):
-        assert spec.load(spec.subsets[0]) == load_real(spec, spec.subsets[0])
-    assert uda_qa.SPEC.load("nq").rows == load_real(uda_qa.SPEC, "nq").rows
+        assert spec.read(spec.subsets[0]) == load_real(spec, spec.subsets[0])
+    assert uda_qa.SPEC.read("nq").rows == load_real(uda_qa.SPEC, "nq").rows
 
 
 def test_a_seeded_part_of_a_large_table_is_read_and_noted(
@@ -230,6 +203,10 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     corpus = [{"title": "t", "author": None, "url": "u", "body": "b", "published_at": "2023-11-27T08:45:59+00:00"}]
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "rows.json").write_text(json.dumps(corpus))
+    (tmp_path / "table" / "more.json").write_text(json.dumps([{"body": "of another config"}]))
+    parts = "- config_name: {}\n  data_files: {}\n"
+    configs = f"{parts.format('part', 'rows.json')}{parts.format('more', 'more.json')}"
+    (tmp_path / "table" / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
     good = repeated("a passage", 1000)
     for name, table in {"good": good, "bomb": repeated("x" * 30_000_000, 1000)}.items():
         (tmp_path / name).mkdir()
@@ -246,10 +223,10 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     script = (
         "from harness.datasets import hub_rows, multihop_rag, rag_12000\n"
         "from harness.core.errors import DataError\n"
-        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r}))\n"
+        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r}, 'part')).rows\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
-        f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r}))))\n"
-        "print([rag_12000.SPEC.load(split).documents[0].text for split in ('train', 'test')])\n"
+        f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r})).rows))\n"
+        "print([rag_12000.SPEC.read(split).documents[0].text for split in ('train', 'test')])\n"
         "try:\n"
         f"    hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'bomb')!r}))\n"
         "except DataError as error:\n"
@@ -294,7 +271,7 @@ def test_multihop_rag_from_the_hub_has_every_query_and_article(
     assert dataset.type_mix == {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
 
 
-def test_importing_the_room_imports_no_heavy_library() -> None:
+def test_the_modules_of_data_sets_import_no_heavy_library() -> None:
     modules = [entry.module for entry in entry_points(group="rag_harness.datasets")]
     script = f"import sys, {', '.join(modules)}; print({{'datasets', 'numpy', 'pandas'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -12,6 +12,7 @@ import pytest
 from harness.datasets import (
     evidence_cases,
     graphrag_bench,
+    hub_rows,
     load_dataset,
     local_files,
     ms_marco,
@@ -102,7 +103,21 @@ def test_one_letter_of_one_answer_is_enough(own_data: Path, data_folder: Path) -
     for answer, departs in ((rows[7]["answer"], False), (f"{rows[7]['answer']}.", True)):
         rows[7]["answer"] = answer
         path.write_bytes(gzip.compress("".join(json.dumps(row, indent=None) + "\n" for row in rows).encode()))
-        assert bool(rag_12000.SPEC.load("train").departures) == departs
+        assert bool(rag_12000.SPEC.read("train").departures) == departs
+
+
+def test_a_part_of_the_published_rows_is_not_reported_as_other_rows(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path
+) -> None:
+    monkeypatch.setenv(local_files.ENV, str(data_folder))
+    assert not ms_marco.SPEC.read("v1.1", hub_rows.PooledParams(queries=50)).departures
+
+
+def test_a_field_that_is_not_read_and_cannot_be_encoded_makes_the_rows_other_rows(own_data: Path) -> None:
+    (own_data / "neural_bridge").mkdir()
+    row = {"context": "c", "question": "q", "answer": "a", "note": "\ud800"}
+    (own_data / "neural_bridge" / "rag_dataset_12000_train_head100.jsonl").write_text(json.dumps(row))
+    assert len(rag_12000.SPEC.read("train").departures) == 1
 
 
 def test_rows_are_the_same_however_a_file_or_the_hub_spells_them() -> None:

@@ -1,4 +1,3 @@
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,7 @@ from harness.datasets.uda_qa import (
     SPEC,
     GoldTable,
     build_feta,
-    build_nq,
     gold_tables,
-    read_table_files,
 )
 
 from .conftest import LoadReal, file_entries
@@ -98,12 +95,6 @@ def test_a_plain_page_comes_before_its_gzip_and_other_files_are_ignored(own_data
     assert document.metadata["url"] == "http://x/y?a=1&b=2"
 
 
-def test_an_nq_row_without_a_field_is_one_line() -> None:
-    broken = {name: value for name, value in NQ_ROW.items() if name != "doc_url"}
-    with pytest.raises(DataError, match="f row 1: field 'doc_url' is missing"):
-        build_nq(file_entries(broken), {})
-
-
 FETA_ROW: dict[str, object] = {
     "doc_name": "P",
     "q_uid": "7",
@@ -132,23 +123,3 @@ def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
     easier, left_out = raw.notes
     assert easier.endswith("the full page follows in 1 of 1, so retrieval is easier than over whole pages")
     assert left_out == "feta: 1 of 3 questions left out: their gold table is missing in the data directory"
-
-
-@pytest.mark.parametrize(
-    ("evidence", "word"),
-    [
-        ({"table_array": [["a"], [1]], "highlighted_cell_ids": []}, "list of lists of texts"),
-        ({"table_array": [], "highlighted_cell_ids": []}, "is empty"),
-        ({"table_array": [["a"]], "highlighted_cell_ids": [[1, 0]]}, "outside the table"),
-        ({"table_array": [["a"]], "highlighted_cell_ids": [0]}, "outside the table"),
-        ([], "expected an object"),
-    ],
-)
-def test_a_damaged_table_is_one_line(own_data: Path, evidence: object, word: str) -> None:
-    (own_data / "uda_qa").mkdir()
-    bench = {"P": [{"q_uid": 7, "evidence": evidence}]}
-    (own_data / BENCH_FILE).write_text(json.dumps(bench))
-    with pytest.raises(DataError) as caught:
-        gold_tables(read_table_files())
-    assert word in str(caught.value)
-    assert "bench_feta_qa.json, P row 1" in str(caught.value)

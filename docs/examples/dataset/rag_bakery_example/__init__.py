@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets.local_files import iter_jsonl
+from harness.datasets.local_files import read_rows
 from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
@@ -14,8 +14,8 @@ def load(subset: str) -> RawDataset:
     """Everything; there is only one subset. A file that is not there or damaged is a `DataError` of one line."""
     del subset
     return RawDataset(
-        documents=tuple(map(_document, iter_jsonl(_FOLDER / "documents.jsonl"))),
-        rows=tuple(map(_row, iter_jsonl(_FOLDER / "questions.jsonl"))),
+        documents=tuple(map(_document, read_rows(_FOLDER / "documents.jsonl"))),
+        rows=tuple(map(_row, read_rows(_FOLDER / "questions.jsonl"))),
     )
 
 

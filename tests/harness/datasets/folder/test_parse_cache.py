@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from made_files import pdf, word
 
 from harness.datasets.folder import parse_cache
-from harness.datasets.folder.parse_cache import TOO_MUCH, Parsed
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText
+from harness.datasets.folder.parse_cache import TOO_MUCH, Answer
+from harness.datasets.folder.text_cleanup import ReadFile, ReadText
 
 
 class Parsing:
@@ -19,16 +20,15 @@ class Parsing:
         self.asked: list[str] = []
         self.meanwhile: tuple[Path, str] | None = None
 
-    def __call__(self, files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
+    def __call__(self, files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Answer]]:
         for name, (path, _) in files.items():
             self.asked.append(name)
             text = path.read_text()
             if self.meanwhile:
                 self.meanwhile[0].write_text(self.meanwhile[1])
-            yield (
-                name,
-                NoDocument(text.removeprefix("not: ")) if text.startswith("not: ") else read(text),
-            )
+            is_refused = text.startswith("not: ")
+            documents = {"documents": list(map(asdict, read(text).documents))}
+            yield name, {"why": text.removeprefix("not: ")} if is_refused else documents
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def parsing(monkeypatch: pytest.MonkeyPatch) -> Parsing:
     return own
 
 
-def read(text: str) -> list[ReadText]:
-    return [ReadText(text, title="t", remarks={"pages": 2}), ReadText("rows", part="rows 2-51")]
+def read(text: str) -> ReadFile:
+    return ReadFile([ReadText(text, title="t", remarks={"pages": 2}), ReadText("rows", part="rows 2-51")])
 
 
-def found(path: Path) -> Parsed:
+def found(path: Path) -> ReadFile:
     ((_, parsed),) = parse_cache.parse_or_recall({"a": (path, ".pdf")})
     return parsed
 
@@ -60,8 +60,8 @@ def test_a_reason_is_kept_unless_it_is_about_the_machine(tmp_path: Path, parsing
     (tmp_path / "scan").write_text("not: without text")
     (tmp_path / "large").write_text(f"not: {min(TOO_MUCH)}")
     for _ in range(2):
-        assert str(found(tmp_path / "scan")) == "without text"
-        assert str(found(tmp_path / "large")) == min(TOO_MUCH)
+        assert found(tmp_path / "scan").refused == [("", "without text")]
+        assert found(tmp_path / "large").refused == [("", min(TOO_MUCH))]
     assert len(parsing.asked) == 3
 
 
@@ -98,8 +98,8 @@ def test_a_file_that_exceeds_the_limits_of_a_process_is_skipped_and_the_others_a
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     files = {name: (tmp_path / name, Path(name).suffix) for name in contents}
-    parsed = parse_cache.parse_all(files, most_memory=200_000_000)
-    found = {name: str(one) if isinstance(one, NoDocument) else one[0].text for name, one in parsed}
+    answers = parse_cache.parse_all(files, most_memory=200_000_000)
+    found = {name: one.get("why") or one["documents"][0]["text"] for name, one in answers}
     assert found == {
         "a.pdf": "one\n",
         "bomb.html": "takes too much memory to read",

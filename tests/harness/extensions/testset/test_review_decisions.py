@@ -244,6 +244,14 @@ def test_a_sheet_with_one_invalid_row_is_refused_as_a_whole(
     assert rows_in(file) == ROWS
 
 
+@pytest.mark.parametrize("number", ["Infinity", "-1e999"])
+def test_a_file_with_a_number_that_cannot_be_written_again_is_refused(file: Path, number: str) -> None:
+    with file.open("a") as lines:
+        lines.write(f'{{"id": "d", "question": "Why?", "level": {number}}}\n')
+    with pytest.raises(ConfigError, match="line 4"):
+        review(file)
+
+
 FAILED = candidate("When was the Tarnby yard founded?", "1953", fact=FACT).checked(
     QuestionCheck(name="follows", passed=False, note="from the quotes: '1911', another")
 )
