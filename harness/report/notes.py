@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean
+from typing import TYPE_CHECKING
 
 from harness.core.errors import HarnessError
 from harness.core.languages import UNDERSTOOD, foreign_language
@@ -17,10 +18,10 @@ from harness.report.records import RecordCounts
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
 from harness.statistics.cost import called_roles, fails_too_often, without_price
 from harness.statistics.prices import Prices
-from harness.statistics.resource_usage import Resources
-from harness.statistics.run_frame import Frame
-from harness.store import Manifest, Records, RunDir, SampleRow
-from harness.store.run_lookup import is_being_written
+from harness.store import Manifest, Records, SampleRow
+
+if TYPE_CHECKING:
+    from harness.report.view import RunView
 
 UNFINISHED_NOTE = "Unfinished"
 _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
@@ -46,26 +47,22 @@ _FEWER_TOKENS = (
 
 
 def run_notes(
-    run: RunDir,
-    frame: Frame,
-    scores: ScoreColumns,
-    records: Records,
-    counts: RecordCounts,
-    prices: Prices,
-    resources: Resources | None,
+    view: RunView, scores: ScoreColumns, records: Records, counts: RecordCounts, prices: Prices
 ) -> list[str]:
-    """One sentence for each thing; empty for a run without any of them. `records`: those that count."""
-    manifest, damaged = run.manifest(), resources.n_damaged if resources else 0
+    """One sentence for each thing; empty for a run without any of them. `records`: those that count, and `scores`
+    theirs.
+    """
+    manifest, damaged = view.manifest, view.resources.n_damaged if view.resources else 0
     return [
         *(printable(note, _LONGEST_NOTE) for note in manifest.notes),
-        *_progress_notes(run, frame, counts),
-        *_score_notes(run, scores, records),
-        *language_notes(run, scores),
-        *_index_notes(run),
-        *_dialect_notes(run),
-        *_cost_notes(run, counts, prices),
+        *_progress_notes(view, counts),
+        *_score_notes(view, scores, records),
+        *_language_notes(view, scores),
+        *_index_notes(view),
+        *_dialect_notes(view),
+        *_cost_notes(view, counts, prices),
         *data_notes(manifest),
-        *share_notes(run.evaluations(), scores),
+        *share_notes(view.evaluations, scores),
         *_unused_notes(scores),
         *([f"{_BASELINE}{printable(manifest.baseline, _LONGEST_NOTE)}"] if manifest.baseline else []),
         *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
@@ -91,26 +88,23 @@ def weakens_nothing(note: str) -> bool:
     return any(minor in note for minor in _MINOR)
 
 
-def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:
-    n_wanted = len(frame.query_types) * frame.repeats
-    missing = n_wanted - counts.n_asked
-    if missing:
-        what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED_NOTE}: {what}. {how_to_finish(is_being_written(run))}"
-    elif run.done() is None:
+def _progress_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
+    if missing := view.n_expected - view.n_answered:
+        what = f"{missing:,} of {counted(view.n_expected, 'answer')} {'is' if missing == 1 else 'are'} missing"
+        yield f"{UNFINISHED_NOTE}: {what}. {how_to_finish(view.is_running)}"
+    elif not view.is_finished:
         yield f"{UNFINISHED_NOTE}: every query is answered, but the run did not close (no done.json)."
-    reach = run.reach()
+    reach = view.run.reach()
     if reach and reach.query_ids:
-        of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")
+        of = counted(int(view.manifest.dataset.get("n_queries", 0)), "query", "queries")
         yield (
             f"Stopped after {len(reach.query_ids):,} of {of} ({printable(reach.why, _LONGEST_REASON)}); those "
             "are a random sample."
         )
-    race = run.race()
-    if race is not None:
+    if view.race is not None:
         yield (
-            f"It was in a race by {printable(race.measure)}, which stops by its results: other tests, intervals "
-            "and ranks are not valid for it."
+            f"It was in a race by {printable(view.race.measure)}, which stops by its results: other tests, "
+            "intervals and ranks are not valid for it."
         )
     if counts.n_retried:
         yield (
@@ -118,8 +112,8 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
         )
 
 
-def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterator[str]:
-    evaluate = f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
+def _score_notes(view: RunView, scores: ScoreColumns, records: Records) -> Iterator[str]:
+    evaluate = f"Run: rag-harness evaluate {printable(view.run.run_id, 200)}"
     if not scores.by_measure:
         yield f"Not evaluated: there are no scores. {evaluate}"
     if scores.any_missing_of(records):
@@ -155,11 +149,11 @@ def _shortened(measures: Sequence[str]) -> str:
     return ", ".join(printable(name) for name in shown)
 
 
-def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
-    generator = run.manifest().model("generator")
+def _language_notes(view: RunView, scores: ScoreColumns) -> Iterator[str]:
+    generator = view.manifest.model("generator")
     if generator.get("provider") == "none" or not scores.by_measure:
         return
-    rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
+    rows = itertools.islice(view.sample.values(), _MOST_QUESTIONS)
     if language := foreign_language(" ".join([row.query.text, *row.reference.answers]) for row in rows):
         yield (
             f"Most questions and answers seem to be in {language}. Abstentions, yes and no, and dates are read in "
@@ -167,10 +161,10 @@ def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
         )
 
 
-def _index_notes(run: RunDir) -> Iterator[str]:
-    index = run.index()
+def _index_notes(view: RunView) -> Iterator[str]:
+    index = view.index
     if index is None:
-        if not run.manifest().is_imported:
+        if not view.manifest.is_imported:
             yield "The index is not built yet."
         return
     if index.reused_from:
@@ -194,9 +188,9 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         yield f"Index: {printable(note, _LONGEST_NOTE)}"
 
 
-def _dialect_notes(run: RunDir) -> Iterator[str]:
-    models = run.manifest().models
-    for role, dialect in sorted(run.dialects().items()):
+def _dialect_notes(view: RunView) -> Iterator[str]:
+    models = view.manifest.models
+    for role, dialect in sorted(view.run.dialects().items()):
         if dialect.left_out:
             name = printable(str((models.get(role) or {}).get("model", "")))
             what = printable(", ".join(dialect.left_out), _LONGEST_REASON)
@@ -206,10 +200,9 @@ def _dialect_notes(run: RunDir) -> Iterator[str]:
             )
 
 
-def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[str]:
-    identity = run.manifest().identity
+def _cost_notes(view: RunView, counts: RecordCounts, prices: Prices) -> Iterator[str]:
+    identity, index = view.manifest.identity, view.index
     models = identity.get("models", {})
-    index = run.index()
     if counts.n_own:
         what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
         yield (
@@ -223,7 +216,7 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
-    yield from _token_notes(run, counts)
+    yield from _token_notes(view, counts)
     limit_s = identity.get("limits", {}).get("query_timeout_s")
     if counts.n_timeouts and limit_s:
         yield (
@@ -235,10 +228,10 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
             f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries. Failing is cheap, so its costs are "
             "not compared."
         )
-    yield from _latency_notes(run, counts)
+    yield from _latency_notes(view, counts)
 
 
-def _latency_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+def _latency_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
     """Latencies that are missing, or that something else than the system makes shorter or longer."""
     for n, why in (
         (counts.n_replayed, "calls were replayed after an interruption"),
@@ -246,27 +239,27 @@ def _latency_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
     ):
         if n:
             yield f"{counted(n, 'latency', 'latencies')} left out: {why}."
-    if counts.n_unsplit and not run.manifest().is_imported:
+    if counts.n_unsplit and not view.manifest.is_imported:
         yield (
             f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time, because throttling was not "
             "recorded separately. Do not compare seconds with later runs."
         )
-    if spread := run.cluster_info():
+    if spread := view.run.cluster_info():
         yield (
             f"Answered on a cluster, by up to {counted(spread.n_workers, 'worker')} at once: latencies include "
             "the network and the load of the other workers, and CPU and RAM were not sampled. Do not compare "
             "seconds with runs on one machine."
         )
-    concurrency = run.manifest().identity.get("limits", {}).get("concurrency", 1)
+    concurrency = view.manifest.identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered at once: each latency includes the load of the others."
 
 
-def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+def _token_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
     """Tokens that were not counted, and parts of prompts that the server cut off."""
     if counts.n_unmetered:
         why = "the server did not count them or was cut off"
-        if run.manifest().is_imported:
+        if view.manifest.is_imported:
             why = "the imported file does not give them"
         what = "not all known, so that tokens and dollars are lower bounds" if counts.any_token else "unknown"
         yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."

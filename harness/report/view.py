@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from harness.core.records import EvaluationRecord, RaceRecord
+from harness.core.records import EvaluationRecord, IndexRecord, RaceRecord
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure, ScoreLabel
@@ -90,6 +90,8 @@ class RunView:
     briefs: Briefs = field(repr=False)
     values: Mapping[str, QueryValues] = field(repr=False)
     """Metric or cost -> one number per query, which comparisons pair."""
+    index: IndexRecord | None = None
+    """Without the places of its passages, of which there are many; None: not built yet."""
     race: RaceRecord | None = None
     is_running: bool = False
     position: int = 0
@@ -123,11 +125,6 @@ class RunView:
     def way(self, measure: str) -> str:
         """Identifies how a metric was scored; equal for runs whose scores may be compared."""
         return " ".join(scored_by(one) for one in self.evaluations if measure in one.measures)
-
-    @cached_property
-    def index_bytes(self) -> int:
-        index = self.run.index()
-        return index.bytes_on_disk if index else 0
 
     @property
     def n_expected(self) -> int:
@@ -178,6 +175,16 @@ class RunView:
         if found and found.is_comparable(measure) and not lacks_times:
             return ""
         return f"has a value for {len(found):,} of {len(found.expected):,} queries only"
+
+    def why_not_ranked(self, measure: str) -> str:
+        """Why it is not ranked by a metric of which it has values, as words to follow its name; empty if it is."""
+        after = self.left_race_after
+        if not self.is_complete or after is not None:
+            return "is not finished" if after is None else f"left the race after {after:,} queries"
+        if measure in self.unscored:
+            name = printable(self.run.run_id, 200)
+            return f"was scored before every answer was there: run `rag-harness evaluate {name}`"
+        return self.why_not_compared(measure)
 
     def over(self, sample: Sample) -> RunView:
         """The values and failures of a part of its queries; the means are still over all of them."""
@@ -383,8 +390,10 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices, position
         *run_costs(run, frame, answers.all, costs, prices),
         *evaluation_costs(frame, evaluations, prices),
     )
-    counts = RecordCounts.of(answers, frame)
-    return RunView(
+    counts, index = RecordCounts.of(answers, frame), run.index()
+    if index:
+        index = index.model_copy(update={"stats": index.stats.model_copy(update={"passages": None})})
+    view = RunView(
         run=run,
         manifest=manifest,
         label=label,
@@ -394,8 +403,9 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices, position
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         scores=read,
-        notes=tuple(run_notes(run, frame, scores, answers, counts, prices, resources)),
+        notes=(),
         resources=resources,
+        index=index,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),
         labelled={name: own.facts.labels for name, own in scores.by_measure.items() if own.facts.labels},
@@ -411,3 +421,4 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices, position
         is_running=is_being_written(run),
         position=position,
     )
+    return replace(view, notes=tuple(run_notes(view, scores, answers, counts, prices)))

@@ -11,10 +11,9 @@ from harness.display.text_format import type_name
 from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
-from harness.report.quantities import count, part, population, quantity_of, share, values_in
+from harness.report.quantities import SCORED_OTHERWISE, count, part, population, quantity_of, share, values_in
 from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
-from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
 from harness.statistics.correlation import Coefficient
 from harness.statistics.cost import PREFIX

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from harness.display import printable
 from harness.report.comparison.compare import paired
 from harness.report.notes import sees_gold
-from harness.report.verdict.ranking import has_values, why_not_comparable
+from harness.report.verdict.ranking import has_values
 from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
 from harness.statistics.aggregate import aggregate_scores
@@ -63,7 +63,7 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[RunView]) -> Bas
         view
         for view in group.views
         if view.is_baseline and not view.fails_too_often and has_values(view, measure)
-        if not why_not_comparable(view, measure) and view.way(measure) == entrants[0].way(measure)
+        if not view.why_not_ranked(measure) and view.way(measure) == entrants[0].way(measure)
     ]
     blind = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) is False]
     seeing = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) and not view.why_no_ceiling]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.errors import ConfigError
 from harness.report.comparison.compare import Comparison, ComparisonChoice, compare_loaded
 from harness.report.comparison.runs import finished_runs, load_compared
 from harness.report.measures import known_measures, margin_choice, ranking_choice
-from harness.report.verdict.baselines import Baseline, Baselines, baseline_row, baselines_of
-from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
+from harness.report.verdict.baselines import Baselines, baselines_of
+from harness.report.verdict.decide import decide
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import Line, shown_rows, why_not_ranked
-from harness.report.verdict.types import Outcome, Verdict
+from harness.report.verdict.standings import Rows, shown_rows
+from harness.report.verdict.types import Verdict
 from harness.report.view import Group, RunView
 from harness.statistics.prices import Prices
 from harness.statistics.run_frame import NATURAL, Aggregate
@@ -30,8 +30,7 @@ class Findings:
     """Without entrants if no run has a score that ranks."""
     baselines: Baselines
     """Of the metric that should rank; another one than `measure` if it cannot."""
-    rows: Mapping[RunView, Aggregate | None]
-    """The mean of each run of the group, see `shown_rows`."""
+    rows: Rows
 
     @property
     def measure(self) -> str | None:
@@ -71,17 +70,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     baselines = baselines_of(group, first.measure, first.entrants) if first.measure else Baselines()
     ranking = _able_to_rank(first, baselines) if measure is None else first
     rows = shown_rows(ranking)
-    lines = _lines(ranking, rows, baselines.constant if ranking.measure == first.measure else None)
-    if not ranking.measure:
-        verdict = without_ranking(group, *why_nothing_ranks(group), lines)
-    elif not ranking.entrants:
-        verdict = without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
-    elif ranking.ranked is None and len(ranking.entrants) > 1:
-        said = f"No query has a value of {ranking.display_name} in two runs."
-        verdict = without_ranking(group, Outcome.NOT_SCORED, said, lines)
-    else:
-        verdict = verdict_of(ranking, baselines, lines, first.measure)
-    return Findings(verdict, ranking, baselines, rows)
+    return Findings(decide(ranking, baselines, rows), ranking, baselines, rows)
 
 
 def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: ComparisonChoice | None = None) -> Comparison:
@@ -114,20 +103,6 @@ def _evidence_that_ranks(views: Sequence[RunView]) -> str:
     known = known_measures(evaluation for view in views for evaluation in view.evaluations)
     found = find(Group("", "", tuple(views), (), known, ranking_choice(manifests), margin_choice(manifests)))
     return found.measure or "" if found.verdict.is_by_evidence else ""
-
-
-def _lines(ranking: Ranking, rows: Mapping[RunView, Aggregate | None], constant: Baseline | None) -> list[Line]:
-    """The leaderboard: ranked runs, the best first; runs that could not be ranked, baselines, unfinished runs."""
-    ranked = [ranking.entrants[place] for place in ranking.order]
-    left = [view for view in ranking.group.views if view not in ranked]
-    views = [*ranked, *sorted(left, key=lambda view: (not view.is_complete, view.is_baseline))]
-    found = [Line(view.label, view, rows[view]) for view in views]
-    if constant is not None:
-        row = baseline_row(constant, ranking.mix)
-        others = ranking.group.scored_otherwise(ranking.measure)
-        n_above = next((at for at, view in enumerate(views) if why_not_ranked(view, others)), len(found))
-        found.insert(n_above, Line(constant.label, None, row))
-    return found
 
 
 def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:

@@ -16,7 +16,7 @@ from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import SHOWN_COSTS, Comparison, ComparisonChoice, compare_loaded
 from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, instead_of, is_merit
-from harness.report.quantities import why_no_price
+from harness.report.quantities import why_apart
 from harness.report.view import Group, RunView
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.query_values import COSTS
@@ -100,7 +100,9 @@ class Ranking:
         def merit(place: int) -> tuple[float, float, float, int]:
             paid = costs[place] if costs else None
             paid = inf if paid is None else paid if digits is None else round(paid, digits)
-            return sign * (compared.means[place] or 0.0), -right[place], paid, self.entrants[place].index_bytes
+            index = self.entrants[place].index
+            size = index.bytes_on_disk if index else 0
+            return sign * (compared.means[place] or 0.0), -right[place], paid, size
 
         return sorted(ranked_places(compared), key=merit)
 
@@ -175,14 +177,13 @@ class Ranking:
     def _costs(self) -> list[tuple[str, list[float | None]]]:
         """For each kind of cost its means. Tokens of different models cost different amounts."""
         same_model = len({view.model("generator") for view in self.entrants}) < 2
-        found = []
-        for cost in SHOWN_COSTS:
-            if cost == "tokens" and not same_model:
-                continue
-            rows = [(view, self._row(view, cost)) for view in self.entrants]
-            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in rows]
-            found.append((cost, means))
-        return found
+        kinds = [cost for cost in SHOWN_COSTS if cost != "tokens" or same_model]
+        return [(cost, [self._price(view, cost) for view in self.entrants]) for cost in kinds]
+
+    def _price(self, view: RunView, cost: str) -> float | None:
+        """The mean of a cost; None: unknown or not comparable."""
+        row = self._row(view, cost)
+        return None if row is None or why_apart(view, cost=cost, means=[row]) else row.mean
 
     def _row(self, view: RunView, measure: str) -> Aggregate | None:
         """In the mix of query types of the comparison if it has that, else over all queries."""
@@ -234,7 +235,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     else:
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
-    entrants = _with_one_way([view for view in complete if not why_not_comparable(view, ranks_by)], ranks_by)
+    entrants = _scored_alike(group, [view for view in complete if not view.why_not_ranked(ranks_by)], ranks_by)
     comparison = None
     if len(entrants) > 1:
         measures = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *_shown_costs(entrants)]
@@ -272,7 +273,7 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
         name
         for name in SHOWN_COSTS
         if _fits(views, name)
-        and sum(not why_not_comparable(view, name) for view in views) > 1
+        and sum(not view.why_not_ranked(name) for view in views) > 1
         and any(any(view.values[name].values()) for view in views)
     ]
 
@@ -280,17 +281,6 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
 def _fits(views: Sequence[RunView], measure: str) -> bool:
     ways = [view.way(measure) for view in views]
     return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
-
-
-def why_not_comparable(view: RunView, measure: str) -> str:
-    """Why a run with values of a metric is not ranked, as words to follow its name; empty if it is."""
-    after = view.left_race_after
-    if not view.is_complete or after is not None:
-        return "is not finished" if after is None else f"left the race after {after:,} queries"
-    if measure in view.unscored:
-        name = printable(view.run.run_id, 200)
-        return f"was scored before every answer was there: run `rag-harness evaluate {name}`"
-    return view.why_not_compared(measure)
 
 
 def has_values(view: RunView, measure: str) -> bool:
@@ -340,7 +330,7 @@ def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
     held = {
         name: found
         for name in candidates_to_rank(first, evidence, known)
-        if (found := _with_one_way(scored, name))
+        if (found := _scored_alike(group, scored, name))
     }
     fitting = [
         name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
@@ -348,13 +338,10 @@ def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
     return next(iter(fitting or held), None)
 
 
-def _with_one_way(views: Sequence[RunView], measure: str) -> list[RunView]:
-    """The largest group of these runs that was scored in the same way."""
-    ways: dict[str, list[RunView]] = {}
-    for view in views:
-        if has_values(view, measure):
-            ways.setdefault(view.way(measure), []).append(view)
-    return max(ways.values(), key=len, default=[])
+def _scored_alike(group: Group, views: Sequence[RunView], measure: str) -> list[RunView]:
+    """Those of these runs that have values of a metric and were scored by it as most are."""
+    others = group.scored_otherwise(measure)
+    return [view for view in views if has_values(view, measure) and view.run.run_id not in others]
 
 
 def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, int]]:

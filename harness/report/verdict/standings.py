@@ -1,36 +1,27 @@
-"""The lines of a leaderboard, and the standing of each run: its status, its costs, and its mean over the queries
-and in the mix of types that decide the verdict."""
+"""The leaderboard: the standing of each run with its status, its costs, and its mean over the queries and in the
+mix of types that decide the verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
-from typing import NamedTuple
 
 from harness.display import printable
 from harness.report.comparison.compare import gap_of, paired
-from harness.report.quantities import self_reported_mark
+from harness.report.quantities import self_reported_mark, why_apart
 from harness.report.records import TIMEOUT
-from harness.report.verdict.baselines import means_over
-from harness.report.verdict.ranking import Ranking, has_values, why_not_comparable
+from harness.report.verdict.baselines import Baseline, baseline_row, means_over
+from harness.report.verdict.ranking import Ranking, has_values
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
-from harness.report.view import Group, RunView
+from harness.report.view import RunView
 from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
-from harness.statistics.run_frame import OVERALL, Aggregate
+from harness.statistics.run_frame import Aggregate
 
-NOT_FINISHED = "not finished"
-BASELINE = "baseline"
-SCORED_OTHERWISE = "scored otherwise"
-
-
-class Line(NamedTuple):
-    label: str
-    view: RunView | None
-    """None: a constant answer."""
-    row: Aggregate | None
+Rows = Mapping[RunView, Aggregate | None]
+"""The mean of each run, see `shown_rows`."""
 
 
 def shown_rows(ranking: Ranking) -> dict[RunView, Aggregate | None]:
@@ -65,34 +56,39 @@ def _shown(ranking: Ranking, view: RunView) -> Aggregate | None:
     return next((row for row in rows if row.query_type == ranking.mix), own)
 
 
-def why_not_ranked(view: RunView, others: Collection[str] = ()) -> str:
-    """Why a run is not ranked; `others`: ids of the runs that were scored in another way."""
-    if not view.is_complete:
-        return NOT_FINISHED
-    if view.is_baseline:
-        return BASELINE
-    return SCORED_OTHERWISE if view.run.run_id in others else ""
-
-
 def standings(
-    group: Group, lines: Sequence[Line], ranking: Ranking | None = None, choice: Choice | None = None
-) -> Iterator[Standing]:
-    """In the order of the lines; without a choice nothing is ranked."""
-    leads = {lead.place: lead for lead in ranking.leads} if ranking and ranking.race is None else {}
-    for line in lines:
-        if ranking is None or choice is None or line.view not in ranking.entrants:
-            yield _standing(group, line, ranking, *_why_unranked(line, ranking))
-            continue
-        place, compared = ranking.entrants.index(line.view), ranking.ranked
-        found = _standing(group, line, ranking, _status(place, choice, ranking))
-        if compared is not None:
-            found = replace(found, n_missing=compared.n_missing[place])
-            if place in leads:
-                pair, best = ranking.pair_with_best(place), ranking.order[0]
-                is_same = pair.higher == pair.lower == 0 and not any(compared.n_missing)
-                gap = (0.0,) if is_same else gap_of(compared, leads[place], best, is_won=ranking.is_won)
-                found = replace(found, behind=Number(*gap))
-        yield found
+    ranking: Ranking, rows: Rows, choice: Choice | None = None, constant: Baseline | None = None
+) -> tuple[Standing, ...]:
+    """Ranked runs, the best first; then runs that could not be ranked, baselines, unfinished runs. The `constant`
+    answer comes before the first one that is not ranked. Without a choice nothing is ranked.
+    """
+    ranked = [ranking.entrants[place] for place in ranking.order]
+    left = [view for view in ranking.group.views if view not in ranked]
+    views = [*ranked, *sorted(left, key=lambda view: (not view.is_complete, view.is_baseline))]
+    found = [_standing(ranking, view, rows[view], choice) for view in views]
+    if constant is not None:
+        row, others = baseline_row(constant, ranking.mix), ranking.group.scored_otherwise(ranking.measure)
+        n_above = next((at for at, view in enumerate(views) if why_apart(view, others)), len(views))
+        n = row.n_expected if row else 0
+        found.insert(n_above, Standing(constant.label, "", "baseline", "constant answer", score=_mean(row), n=n))
+    return tuple(found)
+
+
+def _standing(ranking: Ranking, view: RunView, row: Aggregate | None, choice: Choice | None) -> Standing:
+    if choice is None or view not in ranking.entrants:
+        return _unplaced(ranking, view, row, *_why_unranked(ranking, view, choice))
+    place, compared = ranking.entrants.index(view), ranking.ranked
+    found = _unplaced(ranking, view, row, _status(place, choice, ranking))
+    if compared is None:
+        return found
+    found = replace(found, n_missing=compared.n_missing[place])
+    lead = next((one for one in ranking.leads if one.place == place), None)
+    if lead is None or ranking.race is not None:
+        return found
+    pair = ranking.pair_with_best(place)
+    is_same = pair.higher == pair.lower == 0 and not any(compared.n_missing)
+    gap = (0.0,) if is_same else gap_of(compared, lead, ranking.order[0], is_won=ranking.is_won)
+    return replace(found, behind=Number(*gap))
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
@@ -109,32 +105,29 @@ def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
     return "too few" if ranking.ranked is not None and ranking.ranked.n_common < FEWEST else "tied"
 
 
-def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
-    view = line.view
-    if view is None or view.is_baseline:
-        return "baseline", "constant answer" if view is None else ""
+def _why_unranked(ranking: Ranking, view: RunView, choice: Choice | None) -> tuple[Status, str]:
+    if view.is_baseline:
+        return "baseline", ""
     if not view.is_complete:
         return "not ranked", UNFINISHED
-    if ranking is None or not has_values(view, ranking.measure):
+    if choice is None or not has_values(view, ranking.measure):
         return "not ranked", "no score"
-    return "not ranked", why_not_comparable(view, ranking.measure) or "scored in another way"
+    return "not ranked", view.why_not_ranked(ranking.measure) or "scored in another way"
 
 
-def _standing(group: Group, line: Line, ranking: Ranking | None, status: Status, why: str = "") -> Standing:
-    row, view = line.row, line.view
-    if view is None:
-        return Standing(line.label, "", status, why, score=_mean(row), n=row.n_expected if row else 0)
-    mix = ranking.mix if ranking else OVERALL
-    unranked = view.row_in(mix, ranking.instead_of) if ranking and ranking.instead_of else None
-    columns, repeats = {}, max(1, view.frame.repeats)
-    for measure in group.columns:
+def _unplaced(ranking: Ranking, view: RunView, row: Aggregate | None, status: Status, why: str = "") -> Standing:
+    """Everything but its place among the others."""
+    mix, repeats = ranking.mix, max(1, view.frame.repeats)
+    unranked = view.row_in(mix, ranking.instead_of) if ranking.instead_of else None
+    columns = {}
+    for measure in ranking.group.columns:
         other = view.row_in(mix, measure.name)
         # Beside the score, a share of less than half as many queries would be read as one of all.
         is_most = other is None or row is None or 2 * other.n_expected >= row.n_expected
         if row is None or (measure.name != row.measure and is_most):
             columns[printable(measure.display_name)] = other.mean if other else None
     return Standing(
-        line.label,
+        view.label,
         view.run.run_id,
         status,
         why,
