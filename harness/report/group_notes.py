@@ -3,44 +3,42 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
-from harness.statistics.columnar_scores import SCORED, ScoreColumns
-from harness.statistics.run_frame import Frame
+from harness.statistics.columnar_scores import SCORED
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest, RunDir
+
+if TYPE_CHECKING:
+    from harness.report.view import RunView
 
 _BUSY = 20.0
 """Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
 
 
-def document_notes(frame: Frame) -> list[str]:
-    """For queries that share documents: what the interval of a mean covers."""
-    if frame.n_clusters is None:
-        return []
-    about = [name for name in frame.clusters.values() if name.startswith(ABOUT)]
-    queries, documents = counted(len(about), "query", "queries"), counted(len({*about}), "document")
-    return [
-        "± holds for new queries on these documents. Differences are tested for new documents too, so their "
-        f"intervals may be wider: {queries} with evidence, mainly about {documents}."
-    ]
-
-
-def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
-    """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
-    busy = [
-        f"{printable(label)} {load:.0f} %" for label, load in foreign.items() if load is not None and load >= _BUSY
-    ]
-    if not busy:
-        return []
-    return [
-        "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
-        f"{', '.join(busy)} on average."
-    ]
+def notes_between(views: Sequence[RunView], widest: RunView) -> Iterator[str]:
+    """Everything to know before these runs are compared; `widest`: the one with the most queries."""
+    yield from group_notes([view.manifest for view in views])
+    # What the interval of a mean covers.
+    if widest.frame.n_clusters is not None:
+        about = [name for name in widest.frame.clusters.values() if name.startswith(ABOUT)]
+        queries, documents = counted(len(about), "query", "queries"), counted(len({*about}), "document")
+        yield (
+            "± holds for new queries on these documents. Differences are tested for new documents too, so their "
+            f"intervals may be wider: {queries} with evidence, mainly about {documents}."
+        )
+    yield from judge_notes([view.evaluations for view in views])
+    yield from _constant_notes(views)
+    loads = [(printable(view.label), view.foreign_cpu or 0.0) for view in views]
+    if busy := [f"{label} {load:.0f} %" for label, load in loads if load >= _BUSY]:
+        yield (
+            "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
+            f"{', '.join(busy)} on average."
+        )
 
 
 def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
@@ -81,13 +79,13 @@ def scored_by(evaluation: EvaluationRecord) -> str:
     return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
 
 
-def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColumns]]) -> list[str]:
-    """Judges that gave every answer of a group the same value; `scored`: evaluations and scores of each run."""
+def _constant_notes(views: Sequence[RunView]) -> list[str]:
+    """Judges that gave every answer of a group the same value."""
     given: dict[tuple[str, str], list[float]] = {}
-    for evaluations, scores in scored:
-        asking = [one for one in evaluations if "judge" in one.models]
+    for view in views:
+        asking = [one for one in view.evaluations if "judge" in one.models]
         owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}
-        for name, column in scores.only(owners).by_measure.items():
+        for name, column in view.scores.only(owners).by_measure.items():
             values = column.values[column.states == SCORED].tolist()
             given.setdefault((owners[name], name), []).extend(values)
     constant: dict[tuple[str, int], list[str]] = {}

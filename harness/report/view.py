@@ -13,15 +13,7 @@ from harness.core.records import EvaluationRecord, IndexRecord, RaceRecord
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure, ScoreLabel
-from harness.report.group_notes import (
-    apart_note,
-    constant_notes,
-    document_notes,
-    group_notes,
-    judge_notes,
-    load_notes,
-    scored_by,
-)
+from harness.report.group_notes import apart_note, notes_between, scored_by
 from harness.report.labels import dataset_title, document_versions, run_labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -241,6 +233,14 @@ class Group:
     margin: float = DEFAULT_MARGIN
     """In points: a run that is worse by less counts as good."""
 
+    @classmethod
+    def of(cls, views: Sequence[RunView], digest: str = "") -> Group:
+        """These runs, whatever they are over, without notes."""
+        manifests = [view.manifest for view in views]
+        known = known_measures(one for view in views for one in view.evaluations)
+        title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
+        return cls(title, digest, tuple(views), (), known, ranks_by, margin_choice(manifests))
+
     @property
     def title(self) -> str:
         return self.dataset if self.has_answers else f"{self.dataset}, without a generator"
@@ -340,19 +340,8 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
 
 
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir]) -> Group:
-    views = load_views(runs, prices, others)
-    manifests = [view.manifest for view in views]
-    known = known_measures(one for view in views for one in view.evaluations)
-    title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
-    group = Group(title, digest, views, (), known, ranks_by, margin_choice(manifests))
-    notes = (
-        *group_notes(manifests),
-        *document_notes(group.widest.frame),
-        *judge_notes([view.evaluations for view in views]),
-        *constant_notes([(view.evaluations, view.scores) for view in views]),
-        *load_notes({view.label: view.foreign_cpu for view in views}),
-    )
-    return replace(group, notes=notes)
+    group = Group.of(load_views(runs, prices, others), digest)
+    return replace(group, notes=tuple(notes_between(group.views, group.widest)))
 
 
 def load_views(runs: Sequence[RunDir], prices: Prices, others: Sequence[RunDir] = ()) -> tuple[RunView, ...]:

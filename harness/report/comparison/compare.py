@@ -19,10 +19,9 @@ from harness.report.comparison.runs import (
     shared_queries,
     unpaired_pairs,
 )
-from harness.report.labels import dataset_title
-from harness.report.measures import candidates_to_rank, instead_of, known_measures, margin_choice, ranking_choice
+from harness.report.measures import candidates_to_rank, instead_of
 from harness.report.notes import REPEATED
-from harness.report.view import RunView
+from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.query_values import COSTS, QueryValues
@@ -68,14 +67,14 @@ class Comparison:
         return self.runs[place].label
 
 
-def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
-    """Compare runs in memory, over the queries they hold. `ranked_by`: the metric that comes first, if known."""
+def compare_loaded(
+    group: Group, runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = ""
+) -> Comparison:
+    """Compare runs of a group over the queries they hold. `ranked_by`: the metric that comes first, if known."""
     against = None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
-    shared, manifests = shared_queries(runs, against), [run.manifest for run in runs]
-    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
-    named = ranking_choice(manifests).name
+    shared, known, named = shared_queries(runs, against), group.known, group.ranking.name
     evidence = [one.name for one in known.values() if one.ranks_where_answers_cannot]
     in_order = candidates_to_rank(named, evidence, known)
     first = ranked_by or next((name for name in in_order if all(run.values.get(name) for run in runs)), named)
@@ -94,14 +93,14 @@ def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by:
     notes = comparison_notes(runs, shared, competing, measures, [measure.name for measure in chosen])
     beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
     return Comparison(
-        title=dataset_title(runs[0].manifest),
+        title=group.dataset,
         query_type=printable(choice.query_type) if choice.query_type else None,
         against=against,
         runs=tuple(runs),
         shared=shared,
         measures=measures,
         notes=(*beside, *notes, *repeated),
-        margin=margin_choice(manifests) if choice.margin is None else choice.margin,
+        margin=group.margin if choice.margin is None else choice.margin,
         main=tuple(dict.fromkeys(main)),
         apart=apart,
     )

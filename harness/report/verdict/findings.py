@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from harness.core.errors import ConfigError
 from harness.report.comparison.compare import Comparison, ComparisonChoice, compare_loaded
 from harness.report.comparison.runs import finished_runs, load_compared
-from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.report.verdict.baselines import Baselines, baselines_of
 from harness.report.verdict.decide import decide
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
@@ -88,20 +87,20 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: ComparisonChoic
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
         names = " ".join(name_for(one.run) for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    first = "" if choice.measures or choice.query_type else _evidence_that_ranks(finished)
-    found = compare_loaded(finished, choice, first)
+    group = Group.of(finished)
+    first = "" if choice.measures or choice.query_type else _evidence_that_ranks(group)
+    found = compare_loaded(group, finished, choice, first)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def _evidence_that_ranks(views: Sequence[RunView]) -> str:
+def _evidence_that_ranks(group: Group) -> str:
     """The retrieval metric that ranks, because baselines show that answers cannot; empty elsewhere."""
+    views = group.views
     groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
     if len(groups) > 1 or not any(one.is_baseline for one in views):
         return ""
-    manifests = [one.manifest for one in views]
-    known = known_measures(evaluation for view in views for evaluation in view.evaluations)
-    found = find(Group("", "", tuple(views), (), known, ranking_choice(manifests), margin_choice(manifests)))
+    found = find(group)
     return found.measure or "" if found.verdict.is_by_evidence else ""
 
 

@@ -239,7 +239,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     comparison = None
     if len(entrants) > 1:
         measures = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *_shown_costs(entrants)]
-        comparison = compare_loaded(entrants, ComparisonChoice(tuple(measures)))
+        comparison = compare_loaded(group, entrants, ComparisonChoice(tuple(measures)))
     return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
 
 
