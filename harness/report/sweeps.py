@@ -203,8 +203,7 @@ def _panels(group: Group, findings: Findings) -> dict[str, str]:
     """Measure -> title: what ranks, the first main metric of another evaluator, and costs, if a run has some."""
     quality = []
     if findings.measure is not None:
-        compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()
-        others = (one.measure.name for one in compared if not one.measure.is_cost)
+        others = (one.measure.name for one in findings.ranking.comparisons if not one.measure.is_cost)
         owner = group.owner(findings.measure)
         quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
     scored = [name for name in quality if any(view.value(name) is not None for view in group.views)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,11 +67,9 @@ class Comparison:
         return self.runs[place].label
 
 
-def compare_loaded(
-    group: Group, runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = ""
-) -> Comparison:
-    """Compare runs of a group over the queries they hold. `ranked_by`: the metric that comes first, if known."""
-    against = None
+def compare_loaded(group: Group, choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
+    """The runs of a group over the queries they hold. `ranked_by`: the metric that comes first, if known."""
+    runs, against = group.views, None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
     shared, known, named = shared_queries(runs, against), group.known, group.ranking.name
@@ -84,19 +82,18 @@ def compare_loaded(
         columns = [name for name, measure in known.items() if measure.column]
         main = [name for name in (first or next(iter(main), ""), named, *columns, *SHOWN_COSTS) if name in main]
     competing, with_baselines = beside_baselines(runs, shared)
-    apart = tuple(_compared(runs, with_baselines, chosen, wanted=False))
+    apart, competitors = (tuple(_compared(runs, pairs, chosen)) for pairs in (with_baselines, competing))
+    if choice.measures:
+        _refuse_incomparable(runs, chosen, competitors)
     held = {one.measure.name: one for one in apart}
-    measures = tuple(
-        _with_means_of(held.get(one.measure.name), one)
-        for one in _compared(runs, competing, chosen, wanted=bool(choice.measures))
-    )
+    measures = tuple(_with_means_of(held.get(one.measure.name), one) for one in competitors)
     notes = comparison_notes(runs, shared, competing, measures, [measure.name for measure in chosen])
     beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
     return Comparison(
         title=group.dataset,
         query_type=printable(choice.query_type) if choice.query_type else None,
         against=against,
-        runs=tuple(runs),
+        runs=runs,
         shared=shared,
         measures=measures,
         notes=(*beside, *notes, *repeated),
@@ -120,21 +117,36 @@ def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison
     return replace(competing, means=tuple(means), balanced_means=tuple(balanced) if balanced else None)
 
 
+def compare_by(
+    runs: Sequence[RunView], names: Iterable[str], known: Mapping[str, Measure]
+) -> tuple[MeasureComparison, ...]:
+    """Every pair of runs by each of these metrics, of which all have values; without those by which no two may be
+    compared.
+    """
+    chosen = [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(names)]
+    return tuple(_compared(runs, shared_queries(runs, None), chosen))
+
+
 def _compared(
-    runs: Sequence[RunView], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
+    runs: Sequence[RunView], shared: SharedQueries, chosen: Sequence[PairedMeasure]
 ) -> Iterator[MeasureComparison]:
     """Each metric between the runs that may be compared by it, if there are at least two."""
     drawn = drawn_queries(runs)
     for measure in chosen:
-        comparable = comparable_pairs(runs, measure.name, shared)
-        if comparable:
+        if comparable := comparable_pairs(runs, measure.name, shared):
             yield compare_measure(measure, comparable, drawn)
-        elif wanted:
-            why, fix = "no two runs were scored in one way (version, parameters, models, weights)", _EVALUATE
-            unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
-            if measure.name in COSTS and unpriced:
-                why, fix = "; ".join(unpriced), "leave it out of --measures"
-            raise ConfigError(f"'{printable(measure.name)}': {why}", fix)
+
+
+def _refuse_incomparable(
+    runs: Sequence[RunView], wanted: Sequence[PairedMeasure], found: Sequence[MeasureComparison]
+) -> None:
+    compared = {one.measure.name for one in found}
+    for name in (one.name for one in wanted if one.name not in compared):
+        why, fix = "no two runs were scored in one way (version, parameters, models, weights)", _EVALUATE
+        unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
+        if name in COSTS and unpriced:
+            why, fix = "; ".join(unpriced), "leave it out of --measures"
+        raise ConfigError(f"'{printable(name)}': {why}", fix)
 
 
 def _select_measures(

@@ -165,19 +165,16 @@ def _name(kind: str, compared: MeasureComparison) -> str:
 
 def statistics_tables(findings: Findings) -> list[Table]:
     """The best run against each other one, a matrix by the metric that ranks, and every pair by each measure."""
-    found = [_leads_table(findings.ranking)]
-    comparison = findings.ranking.comparison
-    if comparison is not None:
-        names = [printable(one.label) for one in comparison.runs]
-        if findings.ranking.ranked is not None:
-            found.append(matrix_table(names, findings.ranking.order, findings.ranking.ranked))
-        for compared in comparison.measures:
-            if compared.pairs:
-                # By the other measures nothing was decided, and each is a family of its own.
-                is_first = compared.measure.name == findings.measure
-                table = pair_table(names, compared)
-                besides = " (the metric that ranks)" if is_first else BESIDES
-                found.append(replace(table, title=f"{table.title}{besides}"))
+    ranking = findings.ranking
+    names, found = [printable(view.label) for view in ranking.entrants], [_leads_table(ranking)]
+    if ranking.ranked is not None:
+        found.append(matrix_table(names, ranking.order, ranking.ranked))
+    for compared in ranking.comparisons:
+        if compared.pairs:
+            # By the other measures nothing was decided, and each is a family of its own.
+            besides = " (the metric that ranks)" if compared.measure.name == ranking.measure else BESIDES
+            table = pair_table(names, compared)
+            found.append(replace(table, title=f"{table.title}{besides}"))
     return [table for table in found if table]
 
 

@@ -89,7 +89,7 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: ComparisonChoic
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
     group = Group.of(finished)
     first = "" if choice.measures or choice.query_type else _evidence_that_ranks(group)
-    found = compare_loaded(group, finished, choice, first)
+    found = compare_loaded(group, choice, first)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 

@@ -14,7 +14,7 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
-from harness.report.comparison.compare import SHOWN_COSTS, Comparison, ComparisonChoice, compare_loaded
+from harness.report.comparison.compare import SHOWN_COSTS, compare_by
 from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, instead_of, is_merit
 from harness.report.quantities import why_apart
 from harness.report.view import Group, RunView
@@ -38,8 +38,8 @@ class Ranking:
     """Why by that metric; follows its name."""
     entrants: tuple[RunView, ...] = ()
     """The ranked runs, as in the group; empty if no complete run has a value. A `place` is an index into them."""
-    comparison: Comparison | None = None
-    """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
+    comparisons: tuple[MeasureComparison, ...] = ()
+    """Of the entrants, in their order, by the main metrics and costs; empty for fewer than two."""
     instead_of: str = ""
     """The metric that should rank and cannot, see `Baselines.cannot_rank`."""
     margin: float = DEFAULT_MARGIN
@@ -62,8 +62,7 @@ class Ranking:
         return any(self.measure in one.binary for one in self.group.evaluations)
 
     def by(self, measure: str) -> MeasureComparison | None:
-        measures = self.comparison.measures if self.comparison else ()
-        return next((one for one in measures if one.measure.name == measure and one.pairs), None)
+        return next((one for one in self.comparisons if one.measure.name == measure and one.pairs), None)
 
     @property
     def ranked(self) -> MeasureComparison | None:
@@ -236,11 +235,14 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
     entrants = _scored_alike(group, [view for view in complete if not view.why_not_ranked(ranks_by)], ranks_by)
-    comparison = None
+    found: tuple[MeasureComparison, ...] = ()
     if len(entrants) > 1:
-        measures = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *_shown_costs(entrants)]
-        comparison = compare_loaded(group, entrants, ComparisonChoice(tuple(measures)))
-    return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
+        # Costs that are 0 throughout say nothing.
+        spent = [name for name in SHOWN_COSTS if any(any(view.values.get(name, {}).values()) for view in entrants)]
+        costs = [name for name in spent if all(has_values(view, name) for view in entrants)]
+        names = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *costs]
+        found = compare_by(entrants, names, group.known)
+    return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), found, margin=margin)
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
@@ -256,31 +258,16 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
     """The leaderboard's columns and the first metric of each other evaluator, if every run has it."""
-    chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
+    held = {name: measure for name, measure in known.items() if all(has_values(view, name) for view in views)}
+    chosen = [name for name, measure in held.items() if measure.column]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}
-    evidence = [measure.name for measure in ranking_evidence(views, known)]
-    for name in (*evidence, *(name for name, measure in known.items() if is_merit(measure))):
-        if owners.get(name) not in done and name in owners and _fits(views, name):
+    evidence = [name for name, measure in held.items() if measure.ranks_where_answers_cannot]
+    for name in (*evidence, *(name for name, measure in held.items() if is_merit(measure))):
+        if name in owners and owners[name] not in done:
             chosen.append(name)
             done.add(owners[name])
     return chosen
-
-
-def _shown_costs(views: Sequence[RunView]) -> list[str]:
-    """Costs that every run has and that are not 0 throughout; at least two runs must be comparable by them."""
-    return [
-        name
-        for name in SHOWN_COSTS
-        if _fits(views, name)
-        and sum(not view.why_not_ranked(name) for view in views) > 1
-        and any(any(view.values[name].values()) for view in views)
-    ]
-
-
-def _fits(views: Sequence[RunView], measure: str) -> bool:
-    ways = [view.way(measure) for view in views]
-    return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
 
 
 def has_values(view: RunView, measure: str) -> bool:

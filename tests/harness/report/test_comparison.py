@@ -377,7 +377,7 @@ def runs(tmp_path: Path) -> list[RunDir]:
 
 def pair_tables(chapter: Chapter) -> dict[str, Table]:
     """Measure -> the report's table of all its pairs."""
-    names = [one.measure.name for one in known(chapter.findings.ranking.comparison).measures]
+    names = [one.measure.name for one in chapter.findings.ranking.comparisons]
     section = known(chapter.section("significance"))
     tables = {table.name: table for table in section.content.tables}
     assert {f"pairs-{name}" for name in names} == tables.keys() - {"significance", "leads"}
@@ -387,7 +387,7 @@ def pair_tables(chapter: Chapter) -> dict[str, Table]:
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination_rate", "token_f1"])
 def test_the_pairs_of_a_report_are_those_of_a_comparison(runs: list[RunDir], measure: str) -> None:
     chapter = chapter_of(*runs, measure=measure)
-    pairs = {one.measure.name: one.pairs for one in known(chapter.findings.ranking.comparison).measures}
+    pairs = {one.measure.name: one.pairs for one in chapter.findings.ranking.comparisons}
     compared = compare_runs(runs, ComparisonChoice(tuple(pairs)))
     assert measure in pairs
     assert {name: len(own) for name, own in pairs.items()} == dict.fromkeys(pair_tables(chapter), 6)

@@ -17,7 +17,7 @@ from report_groups import chapter_of, group_of, right, scored, written
 from harness.core.records import OWN_MODELS, Cost, Failure, RaceDrop, RaceRecord, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table, format_value
 from harness.display.plotting import PALETTE, NewFigure, page_svg, publish
-from harness.report.comparison.compare import ComparisonChoice
+from harness.report.comparison.compare import compare_by
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.marks import name_of
 from harness.report.figures.pareto import draw_pareto
@@ -32,11 +32,10 @@ from harness.report.tables.costs import (
     phases_table,
     query_cost_table,
 )
-from harness.report.verdict.findings import Findings, compare_runs, find
+from harness.report.verdict.findings import Findings, find
 from harness.report.verdict.ranking import Ranking
 from harness.report.verdict.types import Outcome, Standing
 from harness.report.view import Group
-from harness.statistics.prices import load_prices
 from harness.statistics.run_frame import NATURAL
 from harness.store import RunDir
 
@@ -137,7 +136,7 @@ def test_always_cheaper_by_means_that_no_test_tells_apart_is_qualified(make_run:
     ]
     # Without scores nothing was tested.
     found = find(group)
-    alone = replace(found, ranking=replace(found.ranking, comparison=None))
+    alone = replace(found, ranking=replace(found.ranking, comparisons=()))
     (untested, *_) = [one for one in break_even_tables(group, alone) if "cheaper" in one.name]
     assert untested.rows[0][2:4] == ("always (not tested)",) * 2
 
@@ -315,8 +314,9 @@ DRAW = (draw_latency, draw_tokens, draw_resources)
 
 
 def findings(group: Group) -> Findings:
-    comparison = compare_runs([view.run for view in group.views], load_prices(), ComparisonChoice(("accuracy",)))
-    return replace(find(group), ranking=Ranking(group, "accuracy", "", group.views, comparison))
+    """Of accuracy alone."""
+    by_accuracy = compare_by(group.views, ["accuracy"], group.known)
+    return replace(find(group), ranking=Ranking(group, "accuracy", "", group.views, by_accuracy))
 
 
 def texts_in(figure: Figure) -> list[str]:

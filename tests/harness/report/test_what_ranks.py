@@ -97,7 +97,7 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
 ) -> None:
     naive, kg = *judged(tmp_path, {"naive": 10}, **one), *judged(tmp_path, {"kg": 30}, **other)
     two = chapter_of(naive, kg)
-    assert two.findings.ranking.comparison is None
+    assert two.findings.ranking.comparisons == ()
     for notes in (two.group.notes, compare_runs([naive, kg], load_prices()).notes):
         assert any("ragas scored these runs in 2 ways" in note for note in notes)
     by_cost = compare_runs([naive, kg], load_prices(), ComparisonChoice(("usd",)))
@@ -133,7 +133,7 @@ def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
     runs = scored(tmp_path, scores)
     chapter = chapter_of(*runs, measure="hallucination_rate")
     assert order(chapter) == [("kg", "recommended"), ("naive", "worse")]
-    first = known(chapter.findings.ranking.comparison).measures[0]
+    first = chapter.findings.ranking.comparisons[0]
     assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)
     assert order(chapter_of(*runs, measure="accuracy")) == [("naive", "recommended"), ("kg", "worse")]
 
@@ -156,9 +156,9 @@ def test_a_run_without_the_chosen_measure_stands_last_without_a_rank(tmp_path: P
         ("community", "not ranked"),
         ("broken", "not ranked"),
     ]
-    assert [run.label for run in known(chapter.findings.ranking.comparison).runs] == ["naive", "kg"]
+    assert [run.label for run in chapter.findings.ranking.entrants] == ["naive", "kg"]
     alone = chapter_of(*runs[:2], measure="token_f1").findings
-    assert (alone.measure, alone.ranking.comparison) == ("token_f1", None)
+    assert (alone.measure, alone.ranking.comparisons) == ("token_f1", ())
 
 
 @pytest.mark.parametrize(
