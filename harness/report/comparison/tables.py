@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from harness.core.records import RaceRecord
-from harness.display import Entry, Quantity, Rank, Table, ValueGroup, counted, file_name, printable, short_number
+from harness.display import Entry, Quantity, Table, ValueGroup, counted, file_name, printable, short_number
 from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
@@ -85,6 +85,11 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
         yield replace(table, name=f"apart-{table.name}", title=f"{table.title} (with a baseline)")
 
 
+def rank(best: int, worst: int) -> Entry:
+    """The possible ranks of a run, from 1: `2`, or `1-3`."""
+    return count(best) if best == worst else ValueGroup((count(best), count(worst)), "-")
+
+
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
     """The best mean first if the metric has a direction."""
     places, way = list(range(len(names))), compared.measure.higher_is_better
@@ -93,7 +98,7 @@ def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
         places.sort(key=lambda at: (compared.means[at] is None, sign * (compared.means[at] or 0.0)))
     ranks = compared.ranks or (None,) * len(names)
     rows = tuple(
-        (names[at], Rank(*own) if (own := ranks[at]) else None, mean(compared, compared.means[at]))
+        (names[at], rank(*own) if (own := ranks[at]) else None, mean(compared, compared.means[at]))
         for at in places
     )
     title = f"{printable(compared.measure.name)}: ranks"

@@ -21,7 +21,6 @@ from harness.display import (
     Entry,
     Picture,
     Quantity,
-    Rank,
     Section,
     Table,
     ValueGroup,
@@ -243,7 +242,7 @@ def _widths(picture: Picture) -> str:
 def _sort_key(entry: Entry) -> str:
     """The number to sort by; empty for words and unknown values."""
     first = entry.quantities[0] if isinstance(entry, ValueGroup) and entry.quantities else entry
-    value = first.best if isinstance(first, Rank) else first.value if isinstance(first, Quantity) else None
+    value = first.value if isinstance(first, Quantity) else None
     return f"{value:.6g}" if value is not None and isfinite(value) else ""
 
 

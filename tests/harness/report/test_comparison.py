@@ -17,7 +17,7 @@ from report_groups import right as right_of
 
 from harness.core.errors import ConfigError
 from harness.core.records import Usage
-from harness.display import Quantity, Rank, Table, format_value
+from harness.display import Quantity, Table, format_value
 from harness.report.chapter import Chapter
 from harness.report.comparison.compare import Comparison, ComparisonChoice
 from harness.report.comparison.output import (
@@ -28,7 +28,7 @@ from harness.report.comparison.output import (
     render_comparison,
     write_comparison,
 )
-from harness.report.comparison.tables import comparison_tables
+from harness.report.comparison.tables import comparison_tables, rank
 from harness.report.verdict import findings
 from harness.report.verdict.findings import find
 from harness.statistics.prices import load_prices
@@ -79,9 +79,9 @@ def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path)
     marks = {pair: found.mark for pair, found in differences_of(comparison, "accuracy").items()}
     assert marks == {"naive, kg": "~", "naive, community": ">", "kg, community": ">"}
     assert [row[:2] for row in table_of(comparison, "ranks-accuracy").rows] == [
-        ("kg", Rank(1, 2)),
-        ("naive", Rank(1, 2)),
-        ("community", Rank(3, 3)),
+        ("kg", rank(1, 2)),
+        ("naive", rank(1, 2)),
+        ("community", rank(3, 3)),
     ]
     text = shown(comparison)
     for line in (r"kg +1-2 +0\.850", r"naive +1-2 +0\.750", r"community +3 +0\.500"):
@@ -436,7 +436,7 @@ def test_costs_of_a_run_that_fails_too_often_are_not_compared(tmp_path: Path) ->
     by_cost = [row for row in rows_of(comparison) if row["measure"] in COSTS]
     assert {(row["system_a"], row["system_b"]) for row in by_cost} == {("s0", "s1")}
     assert {row["family"] for row in by_cost} == {"1"}
-    assert ranks_of(comparison, "tokens") == {"s0": Rank(1, 2), "s1": Rank(1, 2), "failing": None}
+    assert ranks_of(comparison, "tokens") == {"s0": rank(1, 2), "s1": rank(1, 2), "failing": None}
     # What it got right is compared as ever.
     assert len([row for row in rows_of(comparison) if row["measure"] == "accuracy"]) == 3
     why = "failing failed too often for its costs to be compared."
