@@ -22,6 +22,7 @@ from harness.report.sections import (
     SECTIONS,
     Reported,
     SectionSpec,
+    distinct,
     measured_sections,
 )
 from harness.report.verdict.findings import Findings, find
@@ -132,23 +133,15 @@ def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:
     return tuple(section for section in sections if not section.is_empty)
 
 
-def distinct(name: str, taken: set[str]) -> str:
-    """The name, with a number if it is taken: no file system tells upper from lower case everywhere."""
-    free, number = name, 2
-    while free.lower() in taken:
-        free, number = f"{name}-{number}", number + 1
-    taken.add(free.lower())
-    return free
-
-
 def sections_of(group: Group) -> tuple[list[SectionSpec], list[str]]:
     """Every section of a chapter on these runs, and why plug-ins have none."""
     plugged, refusals = SECTIONS.load_all()
     ordered = [*BEFORE_MEASURES, *measured_sections(group), *AFTER_MEASURES]
     names = [spec.name for spec in ordered]
     end_of_measures = names.index(AFTER_MEASURES[0].name)
-    refused = [f"{spec.name}: {why}" for spec in plugged if (why := _why_refused(spec, names))]
-    for spec in reversed([spec for spec in plugged if not _why_refused(spec, names)]):
+    reasons = [_why_refused(spec, names) for spec in plugged]
+    refused = [f"{spec.name}: {why}" for spec, why in zip(plugged, reasons, strict=True) if why]
+    for spec in reversed([spec for spec, why in zip(plugged, reasons, strict=True) if not why]):
         place = names.index(spec.after) + 1 if spec.after in names else end_of_measures
         ordered.insert(place, _guarded(spec))
         names.insert(place, spec.name)

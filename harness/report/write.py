@@ -13,12 +13,12 @@ import yaml
 from harness.config.load import set_value
 from harness.display import Picture, file_name, printable
 from harness.display.plotting import plotting, publish
-from harness.report.chapter import Chapter, distinct
+from harness.report.chapter import Chapter
 from harness.report.folder import report_folder
 from harness.report.formats import summary_csv, summary_markdown, table_csv, table_latex, table_markdown
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.sections import Reported
+from harness.report.sections import Reported, distinct
 from harness.report.tables.runs import changed_settings
 
 PAGE = "report.html"

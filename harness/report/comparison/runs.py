@@ -18,6 +18,8 @@ from harness.statistics.query_values import COSTS
 from harness.statistics.sampling_design import SamplingDesign
 from harness.store import RunDir, rows_by_id
 
+_FINISH = "finish it: `rag-harness run` with the same config"
+
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[RunView]:
     """ConfigError for fewer than two runs, different data sets, and a query type that no query has."""
@@ -31,13 +33,14 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
             what = f"{first} is over {names[0]}, {other} over {name}: they cannot be compared"
             raise ConfigError(what, "name runs over one data set")
     views = load_views(unique, prices)
+    if query_type is None:
+        return list(views)
     samples = {id(view.sample): view.sample for view in views}
-    types = {row.reference.query_type for sample in samples.values() for row in sample.values()}
-    if query_type is not None:
-        known = [printable(name) for name in types]
-        types = types & {query_type} or {name for name in types if type_name(name) == query_type}
-        if not types:
-            raise ConfigError(f"no query has the type '{printable(query_type)}'", nearest(query_type, known))
+    known = {row.reference.query_type for sample in samples.values() for row in sample.values()}
+    types = known & {query_type} or {name for name in known if type_name(name) == query_type}
+    if not types:
+        what = f"no query has the type '{printable(query_type)}'"
+        raise ConfigError(what, nearest(query_type, [printable(name) for name in known]))
     chosen = {
         key: rows_by_id(row for row in sample.values() if row.reference.query_type in types)
         for key, sample in samples.items()
@@ -48,21 +51,19 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
 def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunView]:
     """Those that have answered every query. ConfigError: fewer than two have, or `against` has not."""
     finished = [one for one in runs if one.is_finished]
-    others = [one for one in runs if not one.is_finished]
-    fix = "finish it: `rag-harness run` with the same config"
-    for one in others:
-        if against is not None and one.run.path.resolve() == against.path.resolve():
-            what = f"{one.label}, the run to compare with, is unfinished, and only finished runs are compared"
-            raise ConfigError(what, fix)
-    if others and len(finished) < 2:
-        raise ConfigError(f"{others[0].label} is unfinished, and a comparison takes two finished runs", fix)
+    for one in runs:
+        is_against = against is not None and one.run.path.resolve() == against.path.resolve()
+        if not one.is_finished and (is_against or len(finished) < 2):
+            which = ", the run to compare with," if is_against else ""
+            what = f"{one.label}{which} is unfinished, and a comparison takes two finished runs"
+            raise ConfigError(what, _FINISH)
     return finished
 
 
 def refuse_unusable(view: RunView) -> None:
     """ConfigError: the run is unfinished or was in a race, so that no hypothesis can be tested with it."""
     if not view.is_complete:
-        raise ConfigError(f"{view.run.run_id} is unfinished", "finish it: `rag-harness run` with the same config")
+        raise ConfigError(f"{view.run.run_id} is unfinished", _FINISH)
     if view.race is not None:
         what = f"{view.run.run_id} was in a race, which stops by its results: no other test of it is valid"
         raise ConfigError(what, "run its config again without the race")

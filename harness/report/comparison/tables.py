@@ -18,6 +18,7 @@ from harness.report.verdict.findings import Findings
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.recommendation import ranked_places
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "sign-flip permutation test"}
@@ -92,10 +93,8 @@ def rank(best: int, worst: int) -> Entry:
 
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
     """The best mean first if the metric has a direction."""
-    places, way = list(range(len(names))), compared.measure.higher_is_better
-    if way is not None:
-        sign = -1 if way else 1
-        places.sort(key=lambda at: (compared.means[at] is None, sign * (compared.means[at] or 0.0)))
+    has_direction = compared.measure.higher_is_better is not None
+    places = dict.fromkeys([*(ranked_places(compared) if has_direction else ()), *range(len(names))])
     ranks = compared.ranks or (None,) * len(names)
     rows = tuple(
         (names[at], rank(*own) if (own := ranks[at]) else None, mean(compared, compared.means[at]))
