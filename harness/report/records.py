@@ -145,19 +145,16 @@ class RecordCounts:
         """Of these, those of queries and repeats outside the frame included."""
         counts = cls()
         for (query_id, repeat), record in records.items():
-            if query_id in frame.query_types and 0 <= repeat < frame.repeats:
-                counts._add_asked(record)
-            counts._add(record)
+            counts._add(record, is_asked=query_id in frame.query_types and 0 <= repeat < frame.repeats)
         return counts
 
-    def _add_asked(self, record: RunRecord) -> None:
-        self.n_asked += 1
-        self.n_asked_failed += record.status != "ok"
-        if record.failure:
+    def _add(self, record: RunRecord, *, is_asked: bool) -> None:
+        if is_asked:
+            self.n_asked += 1
+            self.n_asked_failed += record.status != "ok"
+        if is_asked and record.failure:
             self.first_failure = self.first_failure if self.failures else record.failure.message
             self.failures[record.failure.kind] += 1
-
-    def _add(self, record: RunRecord) -> None:
         cost, trace = record.cost, record.prediction.trace if record.prediction else ()
         self.n += 1
         self.n_retried += record.attempt > 1

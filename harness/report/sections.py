@@ -115,7 +115,7 @@ def _notes(reported: Reported) -> Content:
 
 def _significance(reported: Reported) -> Content:
     lines = statistics_lines(reported.group, reported.findings)
-    return Content(items=lines, tables=statistics_tables(reported.findings))
+    return Content(items=list(lines), tables=statistics_tables(reported.findings))
 
 
 def _judges(reported: Reported) -> Content:

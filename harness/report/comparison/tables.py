@@ -205,29 +205,37 @@ def _leads_table(ranking: Ranking) -> Table | None:
     return Table("leads", f"{best} against the others: {printable(ranking.display_name)}", header, rows, note=note)
 
 
-def statistics_lines(group: Group, findings: Findings) -> list[str]:
-    """Metric, mix of query types, power, baselines, earlier looks and races; empty where nothing was compared."""
-    ranking = findings.ranking
-    if ranking.ranked is None or not ranking.ranked.pairs:
-        return []
-    compared = ranking.ranked
-    queries = counted(compared.n_common, "query", "queries")
-    metric = f"Ranked by {ranking.display_name}{ranking.reason}. {TESTS[compared.test]}, paired over {queries}."
-    lines, race = [metric, *_headroom(findings)], ranking.race
-    if race is not None:
-        return [*lines, *_race_lines(group, race)]
-    return [*lines, *_mix(ranking, compared), *_power(ranking, compared), *_looks(ranking)]
-
-
-def _headroom(findings: Findings) -> Iterator[str]:
-    found = findings.baselines
-    if found.headroom is None or found.lower is None or found.upper is None:
+def statistics_lines(group: Group, findings: Findings) -> Iterator[str]:
+    """Metric, baselines, mix of query types, power, earlier looks and races; none where nothing was compared."""
+    ranking, compared, found = findings.ranking, findings.ranking.ranked, findings.baselines
+    if compared is None or not compared.pairs:
         return
-    shown = "significant" if found.headroom.is_shown_here else "not significant, so answers cannot rank systems"
-    yield (
-        f"Upper baseline {shortened(found.upper.label)} less lower baseline {shortened(found.lower.label)}: "
-        f"{short_number(found.headroom.difference)} ({shown})."
-    )
+    queries = counted(compared.n_common, "query", "queries")
+    yield f"Ranked by {ranking.display_name}{ranking.reason}. {TESTS[compared.test]}, paired over {queries}."
+    if found.headroom is not None and found.lower is not None and found.upper is not None:
+        shown = (
+            "significant" if found.headroom.is_shown_here else "not significant, so answers cannot rank systems"
+        )
+        yield (
+            f"Upper baseline {shortened(found.upper.label)} less lower baseline {shortened(found.lower.label)}: "
+            f"{short_number(found.headroom.difference)} ({shown})."
+        )
+    if ranking.race is not None:
+        yield from _race_lines(group, ranking.race)
+        return
+    yield from _mix(ranking, compared)
+    detectable = [pair.detectable for pair in compared.pairs if ranking.order[0] in (pair.a, pair.b)]
+    known = [one for one in detectable if one is not None]
+    if known and len(known) == len(detectable):
+        largest = f"{short_number(100 * max(known))} points" if ranking.is_share else short_number(max(known))
+        what = f"a true difference of {largest} in {ranking.display_name}"
+        yield f"Power: {queries} find {what} four times out of five; a smaller one may be missed."
+    if (p := ranking.anytime_p) is not None:
+        sizes = ", ".join(f"{size:,}" for size in sorted(ranking.earlier_looks))
+        yield (
+            f"These systems were compared before on {sizes} of these queries. A test that allows any number of "
+            f"looks gives p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} for the best against the next."
+        )
 
 
 def _mix(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
@@ -252,29 +260,6 @@ def _mix(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
     if changed:
         pairs = counted(len(changed), "pair")
         yield f"For {pairs} it depends on that mix whether the difference is significant."
-
-
-def _power(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
-    best = ranking.order[0]
-    found = [pair.detectable for pair in compared.pairs if best in (pair.a, pair.b)]
-    known = [one for one in found if one is not None]
-    if known and len(known) == len(found):
-        largest = max(known)
-        shown = f"{short_number(100 * largest)} points" if ranking.is_share else short_number(largest)
-        queries = counted(compared.n_common, "query", "queries")
-        what = f"a true difference of {shown} in {ranking.display_name}"
-        yield f"Power: {queries} find {what} four times out of five; a smaller one may be missed."
-
-
-def _looks(ranking: Ranking) -> Iterator[str]:
-    p = ranking.anytime_p
-    if p is not None:
-        sizes = ", ".join(f"{size:,}" for size in sorted(ranking.earlier_looks))
-        shown = "< 0.001" if p < 0.001 else f"= {p:.3f}"
-        yield (
-            f"These systems were compared before on {sizes} of these queries. A test that allows any number of "
-            f"looks gives p {shown} for the best against the next."
-        )
 
 
 def _race_lines(group: Group, race: RaceRecord) -> Iterator[str]:

@@ -65,8 +65,12 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[RunView]) -> Bas
         if view.is_baseline and not view.fails_too_often and has_values(view, measure)
         if not view.why_not_ranked(measure) and view.way(measure) == entrants[0].way(measure)
     ]
-    blind = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) is False]
-    seeing = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) and not view.why_no_ceiling]
+    found = {
+        view: Baseline(view.label, view.values[measure], tuple(row for row in view.rows if row.measure == measure))
+        for view in runs
+    }
+    blind = [own for view, own in found.items() if sees_gold(view.manifest) is False]
+    seeing = [own for view, own in found.items() if sees_gold(view.manifest) and not view.why_no_ceiling]
     lower = _best(group, measure, [*([constant] if constant else []), *blind])
     upper = _best(group, measure, seeing)
     headroom = _lead(group, measure, upper.values, lower.values) if lower and upper else None
@@ -140,11 +144,6 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, 26)}'"
     return Baseline(label, values, means_over(view.frame, measure, known.ends, values, applies))
-
-
-def _of_run(view: RunView, measure: str) -> Baseline:
-    rows = tuple(row for row in view.rows if row.measure == measure)
-    return Baseline(view.label, view.values[measure], rows)
 
 
 def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline | None:

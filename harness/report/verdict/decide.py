@@ -136,11 +136,7 @@ def _weaknesses(group: Group) -> Iterator[str]:
     for view in group.views:
         if view.why_no_ceiling:
             yield f"{shortened(view.label)}: {view.why_no_ceiling}"
-    yield from _labelled(group)
-
-
-def _labelled(group: Group) -> Iterator[str]:
-    """For each category with a note the run with the most answers in it, if that is a tenth of its answers."""
+    # For each category with a note the run with the most answers in it, if that is a tenth of its answers.
     for measure in group.known.values():
         for label in (one for one in measure.labels if one.note):
             n, view = max(((one.n_labelled(measure, label), one) for one in group.views), key=lambda each: each[0])
@@ -368,7 +364,6 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 
 def _shared_wording(verdict: Verdict) -> Iterator[str]:
     constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
-    # Above that a word metric says little about facts.
     if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
         yield (
             f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "

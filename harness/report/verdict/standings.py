@@ -118,6 +118,7 @@ def _why_unranked(ranking: Ranking, view: RunView, choice: Choice | None) -> tup
 def _unplaced(ranking: Ranking, view: RunView, row: Aggregate | None, status: Status, why: str = "") -> Standing:
     """Everything but its place among the others."""
     mix, repeats = ranking.mix, max(1, view.frame.repeats)
+    tokens, usd = (view.row_in(mix, cost) for cost in ("tokens", "usd"))
     unranked = view.row_in(mix, ranking.instead_of) if ranking.instead_of else None
     columns = {}
     for measure in ranking.group.columns:
@@ -139,11 +140,12 @@ def _unplaced(ranking: Ranking, view: RunView, row: Aggregate | None, status: St
         columns=columns,
         failed=view.n_errors / view.n_answered if view.n_answered else None,
         is_imported=view.manifest.is_imported,
-        seconds=_number(view.row("latency_s_p50")),
-        tokens=_cost(view, mix, "tokens", mark=self_reported_mark(view, "tokens")),
-        usd_per_1000=_cost(view, mix, "usd", 1000.0),
-        index_usd=_number(view.row("index_usd")),
-        index_tokens=_number(view.row("index_tokens")),
+        seconds=_cost(view.row("latency_s_p50")),
+        # A failed query costs less than an answer.
+        tokens=_cost(tokens, mark=self_reported_mark(view, "tokens"), at_least=view.fails_too_often),
+        usd_per_1000=_cost(usd, 1000.0, at_least=view.fails_too_often),
+        index_usd=_cost(view.row("index_usd")),
+        index_tokens=_cost(view.row("index_tokens")),
     )
 
 
@@ -151,13 +153,7 @@ def _mean(row: Aggregate | None) -> Number | None:
     return None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
 
 
-def _cost(view: RunView, mix: str, measure: str, scale: float = 1.0, mark: str = "") -> Number | None:
-    """The mean of a query; a lower bound if many failed, because a failed query costs less than an answer."""
-    found = _number(view.row_in(mix, measure), scale, mark)
-    return replace(found, at_least=found.at_least or view.fails_too_often) if found else None
-
-
-def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:
+def _cost(row: Aggregate | None, scale: float = 1.0, mark: str = "", *, at_least: bool = False) -> Number | None:
     if row is None or row.mean is None:
         return None
-    return Number(row.mean * scale, at_least=is_lower_bound(row), mark=mark)
+    return Number(row.mean * scale, at_least=at_least or is_lower_bound(row), mark=mark)
