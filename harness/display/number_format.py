@@ -38,7 +38,9 @@ def bare(quantity: Quantity) -> str:
 
 def value_details(quantity: Quantity) -> str:
     """What follows the value: interval, population, mark."""
-    return " ".join(filter(None, (interval(quantity), _population(quantity), quantity.mark)))
+    n, of = quantity.n, quantity.of
+    population = "" if n is None else f"(n = {n:,})" if of in {None, n} else f"(n = {n:,} of {of:,})"
+    return " ".join(filter(None, (interval(quantity), population, quantity.mark)))
 
 
 def interval(quantity: Quantity) -> str:
@@ -51,13 +53,6 @@ def interval(quantity: Quantity) -> str:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
-
-
-def _population(quantity: Quantity) -> str:
-    if quantity.n is None:
-        return ""
-    whole = quantity.of in {None, quantity.n}
-    return f"(n = {quantity.n:,})" if whole else f"(n = {quantity.n:,} of {quantity.of:,})"
 
 
 def _with_half_width(quantity: Quantity, shown: str) -> str:

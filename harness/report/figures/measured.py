@@ -234,7 +234,13 @@ def _draw_panels(
 ) -> Figure:
     """One run: a row for each measure; several: a panel for each, `beside` each other (0: as suits them)."""
     if len(runs) == 1:
-        return _one_run(new_figure, runs[0], panels, limits)
+        rows = [textwrap.fill(panel.named, 40) for panel in panels]
+        figure, (axes,) = marks.row_figure(new_figure, rows, besides_in=0.85, width_in=HALF_IN)
+        _counted_rows(axes, [(runs[0].row(panel.measure), runs[0]) for panel in panels])
+        axes.set_title(marks.wrapped(marks.name_of(runs[0]), 48), fontsize=8)
+        axes.set_xlabel(_VALUE)
+        _dress(axes, len(panels), limits)
+        return figure
     names = marks.names_of(runs)
     columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
     line_in = 0.62 + marks.row_height(names) * len(runs)
@@ -281,16 +287,6 @@ def _same_n(rows: Sequence[Aggregate | None]) -> bool:
 def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, RunView]]) -> None:
     marks.dot_rows(axes, rows, lambda row: format_value(population(row)), color=GREY)
     axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
-
-
-def _one_run(new_figure: NewFigure, view: RunView, panels: Sequence[_Subplot], limits: Limits) -> Figure:
-    names = [textwrap.fill(panel.named, 40) for panel in panels]
-    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
-    _counted_rows(axes, [(view.row(panel.measure), view) for panel in panels])
-    axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
-    axes.set_xlabel(_VALUE)
-    _dress(axes, len(panels), limits)
-    return figure
 
 
 def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:

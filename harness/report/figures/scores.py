@@ -111,7 +111,12 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
     against, first, n_pairs = "", None, len(_pairs_of(measures))
     if n_pairs > 28:
         first = ranking.order[0]
-        measures = [_with(compared, first) for compared in measures]
+        # With that run first; the pairs stay corrected for all pairs.
+        turned = [
+            [pair if pair.a == first else pair.turned for pair in one.pairs if first in (pair.a, pair.b)]
+            for one in measures
+        ]
+        measures = [replace(one, pairs=tuple(pairs)) for one, pairs in zip(measures, turned, strict=True)]
         against = f" Of {n_pairs:,} pairs, those with {labels[first]}; the table has all."
     counts = sorted(pair.n for compared in measures for pair in compared.pairs)
     n = f"n = {counts[0]:,}" if counts[0] == counts[-1] else f"n = {counts[0]:,} to {counts[-1]:,}"
@@ -131,12 +136,6 @@ def _colours(measures: Sequence[MeasureComparison]) -> str:
     told = f"{', '.join(beyond)}: beyond chance after Holm's correction for all pairs of the measure"
     tie = "; grey and hollow: a tie" if "tie" in verdicts else ""
     return f"{told[0].upper()}{told[1:]}{tie}"
-
-
-def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
-    """The pairs of that run, with it first; they stay corrected for all pairs."""
-    pairs = [pair if pair.a == place else pair.turned for pair in compared.pairs if place in (pair.a, pair.b)]
-    return replace(compared, pairs=tuple(pairs))
 
 
 def _alt(labels: Sequence[str], measures: Sequence[MeasureComparison]) -> str:

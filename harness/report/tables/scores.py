@@ -15,7 +15,6 @@ from harness.report.quantities import SCORED_OTHERWISE, count, part, population,
 from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
 from harness.report.view import Group, RunView
-from harness.statistics.correlation import Coefficient
 from harness.statistics.cost import PREFIX
 from harness.statistics.run_frame import NATURAL, OVERALL
 
@@ -174,18 +173,15 @@ def twin_table(group: Group) -> Table | None:
             printable(one.twin),
             printable(one.measure),
             count(one.correlation.n),
-            *map(_coefficient, (one.correlation.spearman, one.correlation.kendall, one.correlation.pearson)),
+            *(
+                Quantity(found.value, *found.interval, unit="coefficient")
+                for found in (one.correlation.spearman, one.correlation.kendall, one.correlation.pearson)
+            ),
         )
         for view in group.views
         for one in view.twins
     )
     return Table("twins", "Metrics and their stand-ins", header, rows) if rows else None
-
-
-def _coefficient(found: Coefficient) -> Quantity | None:
-    if found.value is None:
-        return None
-    return Quantity(found.value, found.interval.low, found.interval.high, unit="coefficient")
 
 
 def _stem(name: str) -> str:

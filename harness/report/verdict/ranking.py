@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import RaceRecord
@@ -128,22 +128,20 @@ class Ranking:
         return bool(self.leads) and all(lead.is_shown for lead in self.leads)
 
     @cached_property
-    def beaten(self) -> frozenset[int]:
-        """Runs that are significantly worse; if the best has not won, with Holm's correction for new documents."""
-        if self.is_won:
-            return frozenset(lead.place for lead in self.leads)
-        shown = (lead.place for lead in self.leads if lead.is_shown and lead.place not in self.worse_here)
-        return frozenset(place for place in shown if self.pair_with_best(place).significant)
-
-    @cached_property
-    def worse_here(self) -> frozenset[int]:
-        """Runs that are significantly worse than the best, with Holm's correction, on these documents only."""
-        if self.is_won:
-            return frozenset()
-        pairs = {lead.place: self.pair_with_best(lead.place) for lead in self.leads if lead.is_shown_here}
-        return frozenset(
-            place for place, pair in pairs.items() if pair.significant and pair.population == "documents"
-        )
+    def shown_worse(self) -> dict[int, Literal["worse", "worse here"]]:
+        """Runs that are significantly worse than the best, or on these documents only (`worse here`); with Holm's
+        correction if the best has not won.
+        """
+        found: dict[int, Literal["worse", "worse here"]] = {}
+        for lead in self.leads:
+            pair = self.pair_with_best(lead.place)
+            if self.is_won:
+                found[lead.place] = "worse"
+            elif pair.significant and pair.population == "documents" and lead.is_shown_here:
+                found[lead.place] = "worse here"
+            elif pair.significant and lead.is_shown:
+                found[lead.place] = "worse"
+        return found
 
     def pair_with_best(self, place: int) -> ComparedPair:
         """The comparison of a ranked run with the best one."""
@@ -153,12 +151,12 @@ class Ranking:
 
     @property
     def open_leads(self) -> list[Lead]:
-        """The leads over runs that are not beaten."""
-        return [lead for lead in self.leads if lead.place not in self.beaten]
+        """The leads over runs that are not significantly worse, or only here."""
+        return [lead for lead in self.leads if self.shown_worse.get(lead.place) != "worse"]
 
     @property
     def leading(self) -> list[int]:
-        """The best run and those that are not beaten; empty without entrants."""
+        """The best run and those of `open_leads`; empty without entrants."""
         return [*self.order[:1], *(lead.place for lead in self.open_leads)]
 
     @cached_property

@@ -98,10 +98,8 @@ def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
         return "baseline"
     if place in choice.as_good:
         return "as good"
-    if place in ranking.beaten and ranking.race is None:
-        return "worse"
-    if place in ranking.worse_here:
-        return "worse here"
+    if place in ranking.shown_worse and ranking.race is None:
+        return ranking.shown_worse[place]
     return "too few" if ranking.ranked is not None and ranking.ranked.n_common < FEWEST else "tied"
 
 
