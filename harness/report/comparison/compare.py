@@ -11,13 +11,11 @@ from harness.core.errors import ConfigError
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.runs import (
-    baseline_notes,
     beside_baselines,
     comparable_pairs,
     comparison_notes,
     drawn_queries,
     shared_queries,
-    unpaired_pairs,
 )
 from harness.report.measures import candidates_to_rank, instead_of
 from harness.report.notes import REPEATED
@@ -87,8 +85,7 @@ def compare_loaded(group: Group, choice: ComparisonChoice, ranked_by: str = "") 
         _refuse_incomparable(runs, chosen, competitors)
     held = {one.measure.name: one for one in apart}
     measures = tuple(_with_means_of(held.get(one.measure.name), one) for one in competitors)
-    notes = comparison_notes(runs, shared, competing, measures, [measure.name for measure in chosen])
-    beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
+    notes = comparison_notes(runs, shared, measures, apart, [measure.name for measure in chosen])
     return Comparison(
         title=group.dataset,
         query_type=printable(choice.query_type) if choice.query_type else None,
@@ -96,7 +93,7 @@ def compare_loaded(group: Group, choice: ComparisonChoice, ranked_by: str = "") 
         runs=runs,
         shared=shared,
         measures=measures,
-        notes=(*beside, *notes, *repeated),
+        notes=(*notes, *repeated),
         margin=group.margin if choice.margin is None else choice.margin,
         main=tuple(dict.fromkeys(main)),
         apart=apart,

@@ -119,30 +119,30 @@ def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQuerie
 def comparison_notes(
     runs: Sequence[RunView],
     shared: SharedQueries,
-    competing: SharedQueries,
     measures: Sequence[MeasureComparison],
+    apart: Sequence[MeasureComparison],
     chosen: Collection[str],
 ) -> Iterator[str]:
-    """On all runs, then pairs, then runs. `competing`: pairs without a baseline; `chosen`: wanted metrics."""
+    """On baselines, then all runs, then metrics, then single runs. `apart`: pairs with a baseline; `chosen`: the
+    metrics that were wanted.
+    """
+    competing, with_baselines = beside_baselines(runs, shared)
+    places = sorted({place for pair in with_baselines for place in pair if runs[place].is_baseline})
+    if places:
+        names = ", ".join(runs[place].label for place in places)
+        what = "is a baseline" if len(places) == 1 else "are baselines"
+        apart_from = "not ranked with the systems. Pairs with a baseline are corrected as a family of their own"
+        yield f"{names} {what}, {apart_from}."
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
     if COSTS.keys() & {*chosen}:
         yield from (f"{run.label} {run.why_unpriced}." for run in runs if run.why_unpriced)
-    yield from _unpaired_notes(runs, competing, measures)
-    yield from unpaired_pairs(runs, competing, measures)
+    for compared in (*apart, *measures):
+        if not compared.pairs:
+            yield f"{printable(compared.measure.name)}: no query has a value in every run that is compared by it."
+    yield from _left_out(runs, competing, measures)
     yield from most_harmful_first(notes_on(runs))
-
-
-def baseline_notes(runs: Sequence[RunView], apart: SharedQueries) -> Iterator[str]:
-    places = sorted({place for pair in apart for place in pair})
-    names = [runs[place].label for place in places if runs[place].is_baseline]
-    if names:
-        what = "is a baseline" if len(names) == 1 else "are baselines"
-        yield (
-            f"{', '.join(names)} {what}, not ranked with the systems. Pairs with a baseline are corrected as a "
-            "family of their own."
-        )
 
 
 def _sample_notes(runs: Sequence[RunView], shared: SharedQueries) -> Iterator[str]:
@@ -159,32 +159,19 @@ def _sample_notes(runs: Sequence[RunView], shared: SharedQueries) -> Iterator[st
         )
 
 
-def _unpaired_notes(
-    runs: Sequence[RunView], shared: SharedQueries, measures: Sequence[MeasureComparison]
+def _left_out(
+    runs: Sequence[RunView], competing: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
-    competitors = {place for pair in shared for place in pair}
+    """The runs that are not compared by a metric of which they have values."""
+    competitors = {place for pair in competing for place in pair}
     for compared in measures:
-        named = printable(compared.measure.name)
-        for run in runs:
-            values = run.values.get(compared.measure.name)
+        measure, ways = compared.measure.name, [run.way(compared.measure.name) for run in runs]
+        chosen = {ways[place] for pair in compared.pairs for place in (pair.a, pair.b)}
+        for place, run in enumerate(runs):
+            values, why = run.values.get(measure), ""
             if values is not None and not values.is_covered:
-                held = f"{len(values):,} of {counted(len(values.expected), 'query', 'queries')}"
-                yield f"{named}: {run.label} has a value on {held} only, and is not compared."
-        comparable = comparable_pairs(runs, compared.measure.name, shared)
-        ways = [run.way(compared.measure.name) for run in runs]
-        chosen = {ways[place] for pair in comparable for place in pair}
-        for place, (run, way) in enumerate(zip(runs, ways, strict=True)):
-            is_other = chosen and way not in chosen and place in competitors
-            if is_other and compared.measure.name in run.values:
-                yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
-
-
-def unpaired_pairs(
-    runs: Sequence[RunView], shared: SharedQueries, measures: Sequence[MeasureComparison]
-) -> Iterator[str]:
-    """Pairs that might be compared by a measure, and share no query with a value."""
-    for compared in measures:
-        name = printable(compared.measure.name)
-        comparable = comparable_pairs(runs, compared.measure.name, shared)
-        for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
-            yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."
+                why = f"has a value on {len(values):,} of {counted(len(values.expected), 'query', 'queries')} only"
+            elif values is not None and chosen and place in competitors and ways[place] not in chosen:
+                why = "was scored in another way than those compared"
+            if why:
+                yield f"{printable(measure)}: {run.label} {why}, and is not compared."

@@ -368,18 +368,6 @@ def test_long_and_hostile_names_of_many_runs_are_drawn(make_run: MakeRun, new_fi
 
 
 @pytest.mark.slow
-def test_a_latency_is_of_the_attempt_that_counts_and_of_live_answers(make_run: MakeRun) -> None:
-    run = make_run(types=SMALL, failing=1)
-    failed, done, *_ = run.iter_records()
-    assert len(group_of(run).views[0].latencies) == 2
-    for attempt, cost in ((2, {"wall_s": 99.0}), (3, {"wall_s": 99.0, "replayed_calls": 1})):
-        again = {"query_id": failed.query_id, "attempt": attempt, "cost": done.cost.model_copy(update=cost)}
-        close_again(run, done.model_copy(update=again))
-        assert (99.0 in group_of(run).views[0].latencies) is (attempt == 2)
-    assert len(group_of(run).views[0].latencies) == 2
-
-
-@pytest.mark.slow
 def test_throttling_stands_apart_only_where_there_was_some(tmp_path: Path, new_figure: NewFigure) -> None:
     run = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0, 1.0]}))
     (calm,) = draw_latency(group_of(run), new_figure)

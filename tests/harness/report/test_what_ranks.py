@@ -138,13 +138,6 @@ def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
     assert order(chapter_of(*runs, measure="accuracy")) == [("naive", "recommended"), ("kg", "worse")]
 
 
-def test_a_cost_ranks_the_cheapest_first_and_is_no_share(tmp_path: Path) -> None:
-    runs = [*scored(tmp_path, {"naive": share(20)}, input_tokens=900), *scored(tmp_path, {"kg": share(20)})]
-    found = chapter_of(*runs, measure="tokens").findings.verdict
-    assert [one.system for one in found.standings] == ["kg", "naive"]
-    assert (known(found.standings[0].score).value, found.is_share) == (124.5, False)
-
-
 def test_a_run_without_the_chosen_measure_stands_last_without_a_rank(tmp_path: Path) -> None:
     others = {"naive": share(35), "broken": [FAILED] * N, "kg": share(5)}
     scores = {name: {"accuracy": share(20), "token_f1": own} for name, own in others.items()}
