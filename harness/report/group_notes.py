@@ -11,7 +11,7 @@ from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
 from harness.statistics.columnar_scores import SCORED
 from harness.statistics.sampling_design import ABOUT
-from harness.store import Manifest, RunDir
+from harness.store import Manifest
 
 if TYPE_CHECKING:
     from harness.report.view import RunView
@@ -55,10 +55,9 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
     ]
 
 
-def apart_note(run: RunDir, other: RunDir) -> str:
+def apart_note(view: RunView, other: RunView) -> str:
     """Why two runs of one data set are in different groups, and what compares the part that they share."""
-    own, others = (one.sample_by_id() for one in (run, other))
-    sets, other_sets = run.manifest().dataset, other.manifest().dataset
+    own, others, sets, other_sets = view.sample, other.sample, view.manifest.dataset, other.manifest.dataset
     shared = own.keys() & others.keys()
     why = []
     if own.keys() != others.keys():
@@ -99,41 +98,31 @@ def _constant_notes(views: Sequence[RunView]) -> list[str]:
     ]
 
 
-def group_notes(manifests: Sequence[Manifest]) -> list[str]:
+def group_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """What differs between the runs of a group besides the system and its parameters."""
-    notes = []
-    differing = differences(_circumstances(manifests))
-    if differing:
-        notes.append(
-            f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
-        )
-    unnamed = [manifest for manifest in manifests if _model_is_unnamed(manifest)]
-    if unnamed and len(manifests) > 1:
-        notes.append(
+    if differing := differences(_circumstances(manifests)):
+        yield f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
+    if len(manifests) > 1 and any(map(_model_is_unnamed, manifests)):
+        yield (
             "Which model gave imported answers is not named (--model of `rag-harness import`): what "
             "differs between these runs may not be the system alone."
         )
-    weights = other_weights([manifest.identity for manifest in manifests])
-    if weights:
-        notes.append(
+    if weights := other_weights([manifest.identity for manifest in manifests]):
+        yield (
             f"The runs loaded other weights under one name ({', '.join(weights)}): "
             "what differs between them is not the system alone."
         )
     ran_here = [manifest for manifest in manifests if not manifest.is_imported]
     if 0 < len(ran_here) < len(manifests):
-        notes.append("Seconds of imported answers were measured elsewhere: do not compare them.")
-    machines = differences([{"machine": manifest.machine} for manifest in ran_here])
-    if machines:
+        yield "Seconds of imported answers were measured elsewhere: do not compare them."
+    if machines := differences([{"machine": manifest.machine} for manifest in ran_here]):
         shown = _listed(machines, "; ")
-        notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
-    paced = differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))])
-    if paced:
-        notes.append(f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds.")
-    commits = list(dict.fromkeys(manifest.git_commit or "unknown" for manifest in manifests))
+        yield f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM."
+    if paced := differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))]):
+        yield f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds."
+    commits = dict.fromkeys(printable(manifest.git_commit or "unknown", 20) for manifest in manifests)
     if len(commits) > 1:
-        shown = ", ".join(printable(commit, 20) for commit in commits)
-        notes.append(f"The runs were made at different commits of the harness ({shown}).")
-    return notes
+        yield f"The runs were made at different commits of the harness ({', '.join(commits)})."
 
 
 def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:

@@ -333,7 +333,7 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
     for group in groups:
         # Why other runs of the same data set are not in the group.
         others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
-        notes = dict.fromkeys(apart_note(group.views[0].run, other.views[0].run) for other in others)
+        notes = dict.fromkeys(apart_note(group.views[0], other.views[0]) for other in others)
         title = ", ".join(filter(None, (group.dataset, versions[group.views[0].run])))
         whole.append(replace(group, dataset=title, notes=(*group.notes, *notes)))
     return sorted(whole, key=lambda group: len(group.widest.sample), reverse=True)

@@ -251,9 +251,7 @@ class _Costs(NamedTuple):
 
 
 def _costs_of(view: RunView, measure: str) -> _Costs:
-    natural, index = view.row(measure, NATURAL), view.row(f"index_{measure}")
-    query = natural if natural is not None and natural.mean is not None else view.row(measure)
-    line = None
+    query, index, line = view.row_in(NATURAL, measure), view.row(f"index_{measure}"), None
     if view.is_complete and query and query.mean is not None and index and index.mean is not None:
         line = CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
     at_least = any(row is not None and is_lower_bound(row) for row in (query, index))
