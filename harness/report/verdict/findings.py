@@ -65,9 +65,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     """The result of a group, ranked by `measure` (None: see `rank_runs`), with a margin in points (None: from the
     configs). Reads only the views, and earlier runs beside them for repeated looks.
     """
-    first = rank_runs(group, measure, group.margin if margin is None else margin)
-    baselines = baselines_of(group, first.measure, first.entrants) if first.measure else Baselines()
-    ranking = _able_to_rank(first, baselines) if measure is None else first
+    ranking, baselines = _ranked(group, measure, margin)
     rows = shown_rows(ranking)
     return Findings(decide(ranking, baselines, rows), ranking, baselines, rows)
 
@@ -100,17 +98,20 @@ def _evidence_that_ranks(group: Group) -> str:
     groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
     if len(groups) > 1 or not any(one.is_baseline for one in views):
         return ""
-    found = find(group)
-    return found.measure or "" if found.verdict.is_by_evidence else ""
+    ranking, _ = _ranked(group)
+    return ranking.measure if ranking.instead_of else ""
 
 
-def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
-    """The ranking by evidence found if answers cannot rank and the same runs have it."""
-    if not baselines.cannot_rank:
-        return first
-    for measure in ranking_evidence(first.entrants, first.group.known):
-        other = rank_runs(first.group, measure.name, first.margin)
+def _ranked(group: Group, measure: str | None = None, margin: float | None = None) -> tuple[Ranking, Baselines]:
+    """The ranking, and the baselines of the metric that should rank. By evidence found if no metric was asked
+    for, answers cannot rank and the same runs have it.
+    """
+    first = rank_runs(group, measure, group.margin if margin is None else margin)
+    baselines = baselines_of(group, first.measure, first.entrants) if first.measure else Baselines()
+    can_rank = measure is not None or not baselines.cannot_rank
+    for evidence in () if can_rank else ranking_evidence(first.entrants, group.known):
+        other = rank_runs(group, evidence.name, first.margin)
         if other.entrants == first.entrants:
             reason = f", because {first.display_name} cannot rank here"
-            return replace(other, reason=reason, instead_of=first.measure)
-    return first
+            return replace(other, reason=reason, instead_of=first.measure), baselines
+    return first, baselines
