@@ -214,7 +214,7 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
             "",
         ]
     for chapter in chapters:
-        facts = "; ".join(f"{name.lower()}: {value}" for name, value in chapter.facts.items())
+        facts = "; ".join(f"{name}: {value}" for name, value in chapter.facts.items())
         lines += [f"## {prose(chapter.group.title)}", "", prose(f"{facts}."), ""]
         for section in chapter.sections:
             lines += section_lines(section)

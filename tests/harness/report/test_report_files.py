@@ -173,7 +173,7 @@ def tokens(**used: int) -> dict[str, Usage]:
         (tokens(input_tokens=9, cut_calls=1), "3 of 3 queries"),
         (tokens(input_tokens=512, cut_prompts=1), "less than half of the tokens that were sent"),
         (tokens(output_tokens=50, reasoning_tokens=40), "120 of 150 output tokens are reasoning"),
-        ({"repeats": 2}, "answers to each: 2; documents: 609 (corpus: full)"),
+        ({"repeats": 2}, "Answers to each: 2; Documents: 609 (corpus: full)"),
         ({"repeats": 2}, "| naive | 6 | 0 |"),
     ],
 )
