@@ -14,7 +14,7 @@ from paired_runs import ScoredRun, close_again, write_run
 from records import known
 from report_groups import chapter_of, group_of, right, scored, written
 
-from harness.core.records import OWN_MODELS, Cost, Failure, RaceDrop, RaceRecord, Usage
+from harness.core.records import OWN_MODELS, Cost, Failure, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table, format_value
 from harness.display.plotting import PALETTE, NewFigure, page_svg, publish
 from harness.report.comparison.compare import compare_by
@@ -227,35 +227,6 @@ def test_a_run_that_fails_is_called_cheaper_than_no_other(make_run: MakeRun, new
     # Beside one other run there is nothing to compare.
     alone = group_of(*(view.run for view in group.views[:2]))
     assert not any(table.name.startswith("cheaper_than") for table in crossings_of(alone))
-
-
-@pytest.mark.slow
-def test_a_run_that_was_eliminated_from_a_race_is_called_cheaper_than_no_other(
-    make_run: MakeRun, new_figure: NewFigure
-) -> None:
-    used = {"left": 10, "naive": 500, "kg": 900}
-    runs = {name: make_run(system=name, types=LONG, usage=tokens(count)) for name, count in used.items()}
-    ids = {system: run.run_id for system, run in runs.items()}
-    race = RaceRecord(
-        measure="accuracy",
-        margin=5.0,
-        alpha=0.05,
-        n_queries=N,
-        n_drawn=N,
-        entrants=tuple(ids.values()),
-        left=(ids["naive"], ids["kg"]),
-        dropped=(RaceDrop(run_id=ids["left"], after=8, against=ids["kg"], low=3.2, high=41.0),),
-        gaps=(),
-        ended="decided",
-    )
-    for system, run in runs.items():
-        done, sample = known(run.done()), [row.query.query_id for row in run.sample()]
-        run.reopen()
-        run.write_race(race)
-        run.mark_done(done, sample[:8] if system == "left" else (), "eliminated from the race")
-    group = group_of(*runs.values())
-    assert_not_compared(group, ["naive", "kg"], "left (left the race after 8 queries)")
-    assert_on_no_frontier(group, new_figure, "left (left the race after 8 queries)", least=500)
 
 
 @pytest.fixture
