@@ -98,6 +98,14 @@ def _constant_notes(views: Sequence[RunView]) -> list[str]:
     ]
 
 
+def notes_on(views: Sequence[RunView]) -> list[str]:
+    """The notes that apply to every run once, those of a single run with its label."""
+    first, *others = views
+    shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
+    own = ((view.label, note) for view in views for note in view.notes if note not in shared)
+    return [*shared, *(f"{printable(label)}: {note}" for label, note in own)]
+
+
 def group_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """What differs between the runs of a group besides the system and its parameters."""
     if differing := differences(_circumstances(manifests)):

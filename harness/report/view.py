@@ -13,7 +13,7 @@ from harness.core.records import EvaluationRecord, IndexRecord, RaceRecord
 from harness.display import counted, printable
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure, ScoreLabel
-from harness.report.group_notes import apart_note, notes_between, scored_by
+from harness.report.group_notes import apart_note, notes_between, notes_on, scored_by
 from harness.report.labels import dataset_title, document_versions, run_labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -303,14 +303,6 @@ class Group:
     @property
     def measures(self) -> list[str]:
         return sorted({name for view in self.views for name in view.scored})
-
-
-def notes_on(views: Sequence[RunView]) -> list[str]:
-    """The notes that apply to every run once, those of a single run with its label."""
-    first, *others = views
-    shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
-    own = ((view.label, note) for view in views for note in view.notes if note not in shared)
-    return [*shared, *(f"{printable(label)}: {note}" for label, note in own)]
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:

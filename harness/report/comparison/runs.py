@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from harness.core.errors import ConfigError, nearest
 from harness.display import counted, printable
 from harness.display.text_format import type_name
-from harness.report.group_notes import group_notes, judge_notes
+from harness.report.group_notes import group_notes, judge_notes, notes_on
 from harness.report.labels import dataset_name
 from harness.report.notes import most_harmful_first
-from harness.report.view import RunView, load_views, notes_on
+from harness.report.view import RunView, load_views
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS
