@@ -131,8 +131,8 @@ def _without_intervals(entries: Sequence[Entry]) -> list[Entry]:
     """And without counts if all are the same and complete."""
     populations = {(one.n, one.of) for one in entries if isinstance(one, Quantity)}
     alike = len(populations) <= 1 and all(n == of for n, of in populations)
-    left: dict[str, None] = dict.fromkeys(("low", "high", *(("n", "of") if alike else ())))
-    return [replace(one, **left) if isinstance(one, Quantity) else one for one in entries]
+    means = [replace(one, low=None, high=None) if isinstance(one, Quantity) else one for one in entries]
+    return [replace(one, n=None, of=None) if alike and isinstance(one, Quantity) else one for one in means]
 
 
 def print_table(table: Table, console: Console, width: int, *, titled: bool = True) -> None:

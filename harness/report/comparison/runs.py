@@ -126,13 +126,12 @@ def comparison_notes(
     """On baselines, then all runs, then metrics, then single runs. `apart`: pairs with a baseline; `chosen`: the
     metrics that were wanted.
     """
-    competing, with_baselines = beside_baselines(runs, shared)
-    places = sorted({place for pair in with_baselines for place in pair if runs[place].is_baseline})
-    if places:
-        names = ", ".join(runs[place].label for place in places)
-        what = "is a baseline" if len(places) == 1 else "are baselines"
+    competing, _ = beside_baselines(runs, shared)
+    places = {place for compared in apart for pair in compared.pairs for place in (pair.a, pair.b)}
+    if names := [runs[place].label for place in sorted(places) if runs[place].is_baseline]:
+        what = "is a baseline" if len(names) == 1 else "are baselines"
         apart_from = "not ranked with the systems. Pairs with a baseline are corrected as a family of their own"
-        yield f"{names} {what}, {apart_from}."
+        yield f"{', '.join(names)} {what}, {apart_from}."
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)

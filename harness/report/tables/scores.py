@@ -167,7 +167,7 @@ def _covered(view: RunView, evaluator: str) -> Iterator[tuple[Entry, ...]]:
 def twin_table(group: Group) -> Table | None:
     """Correlation of a metric with the cheaper one that stands in for it; None if no run has both."""
     header = ("system", "measure", "stands in for", "queries", "Spearman", "Kendall", "Pearson")
-    rows = tuple(
+    rows: list[tuple[Entry, ...]] = [
         (
             printable(view.label),
             printable(one.twin),
@@ -180,8 +180,8 @@ def twin_table(group: Group) -> Table | None:
         )
         for view in group.views
         for one in view.twins
-    )
-    return Table("twins", "Metrics and their stand-ins", header, rows) if rows else None
+    ]
+    return Table("twins", "Metrics and their stand-ins", header, tuple(rows)) if rows else None
 
 
 def _stem(name: str) -> str:
