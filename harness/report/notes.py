@@ -91,9 +91,9 @@ def weakens_nothing(note: str) -> bool:
 def _progress_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
     if missing := view.n_expected - view.n_answered:
         what = f"{missing:,} of {counted(view.n_expected, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED_NOTE}: {what}. {how_to_finish(view.is_running)}"
+        yield f"{UNFINISHED_NOTE}, {what}. {how_to_finish(view.is_running)}"
     elif not view.is_finished:
-        yield f"{UNFINISHED_NOTE}: every query is answered, but the run did not close (no done.json)."
+        yield f"{UNFINISHED_NOTE}, although every query is answered. {how_to_finish(view.is_running)}"
     reach = view.run.reach()
     if reach and reach.query_ids:
         of = counted(int(view.manifest.dataset.get("n_queries", 0)), "query", "queries")

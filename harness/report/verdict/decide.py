@@ -127,12 +127,7 @@ def _weaknesses(group: Group) -> Iterator[str]:
                 f"{shortened(view.label)} failed on {view.n_errors:,} of {counted(view.n_answered, 'answer')}, "
                 f"which count as wrong ({view.why_failed})."
             )
-    for view in group.views:
-        if not view.is_complete:
-            left = view.n_expected - view.n_answered
-            missing = f"{left:,} of {counted(view.n_expected, 'answer')} missing" if left > 0 else "not closed"
-            advice = how_to_finish(view.is_running)
-            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. {advice}"
+    yield from (note for note in group.note_lines if UNFINISHED_NOTE in note)
     for view in group.views:
         if view.why_no_ceiling:
             yield f"{shortened(view.label)}: {view.why_no_ceiling}"
