@@ -16,14 +16,14 @@ from harness.evaluators.score_preconditions import is_null
 from harness.registry import SYSTEMS
 from harness.report.records import RecordCounts
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
-from harness.statistics.cost import called_roles, fails_too_often, without_price
+from harness.statistics.cost import called_roles, without_price
 from harness.statistics.prices import Prices
 from harness.store import Manifest, Records, SampleRow
 
 if TYPE_CHECKING:
     from harness.report.view import RunView
 
-UNFINISHED_NOTE = "Unfinished"
+_FAILED, _UNFINISHED = "Failed on ", "Unfinished, "
 _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
 _DATA_SET, _UNUSED = "Data set: ", "Not applicable to any query: "
 _BASELINE, REPEATED = "Baseline: ", "Not repeated: "
@@ -80,7 +80,15 @@ def data_notes(manifest: Manifest) -> list[str]:
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:
     """Those on the data set late, and those that weaken no number last."""
-    return sorted(notes, key=lambda note: (_INDEX_BUILT in note, weakens_nothing(note), _DATA_SET in note))
+    return sorted(
+        notes,
+        key=lambda note: (not is_serious(note), _INDEX_BUILT in note, weakens_nothing(note), _DATA_SET in note),
+    )
+
+
+def is_serious(note: str) -> bool:
+    """Whether a note, with or without a label before it, says that answers failed or are missing."""
+    return _FAILED in note or _UNFINISHED in note
 
 
 def weakens_nothing(note: str) -> bool:
@@ -89,11 +97,15 @@ def weakens_nothing(note: str) -> bool:
 
 
 def _progress_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
+    if view.n_errors:
+        of, cheap = counted(view.n_answered, "answer"), "Failing is cheap, so its costs are not compared."
+        said = f"{_FAILED}{view.n_errors:,} of {of}, which count as wrong ({counts.why_failed})."
+        yield f"{said} {cheap}" if view.fails_too_often else said
     if missing := view.n_expected - view.n_answered:
         what = f"{missing:,} of {counted(view.n_expected, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED_NOTE}, {what}. {how_to_finish(view.is_running)}"
+        yield f"{_UNFINISHED}{what}. {how_to_finish(view.is_running)}"
     elif not view.is_finished:
-        yield f"{UNFINISHED_NOTE}, although every query is answered. {how_to_finish(view.is_running)}"
+        yield f"{_UNFINISHED}although every query is answered. {how_to_finish(view.is_running)}"
     reach = view.run.reach()
     if reach and reach.query_ids:
         of = counted(int(view.manifest.dataset.get("n_queries", 0)), "query", "queries")
@@ -222,11 +234,6 @@ def _cost_notes(view: RunView, counts: RecordCounts, prices: Prices) -> Iterator
         yield (
             f"{counted(counts.n_timeouts, 'query', 'queries')} timed out: latency and wall time count "
             f"{limit_s:g} s for each, so that quantiles among them are lower bounds (≥)."
-        )
-    if fails_too_often(counts.n_failed, counts.n):
-        yield (
-            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries. Failing is cheap, so its costs are "
-            "not compared."
         )
     yield from _latency_notes(view, counts)
 

@@ -114,7 +114,6 @@ class RecordCounts:
     failures: Counter[str] = field(default_factory=Counter)
     first_failure: str = ""
     n_retried: int = 0
-    n_failed: int = 0
     n_timeouts: int = 0
     n_replayed: int = 0
     """Answered, with calls from an earlier attempt."""
@@ -158,7 +157,6 @@ class RecordCounts:
         cost, trace = record.cost, record.prediction.trace if record.prediction else ()
         self.n += 1
         self.n_retried += record.attempt > 1
-        self.n_failed += record.status != "ok"
         self.n_timeouts += record.status == "timeout"
         self.n_reasoned += any(step.name == REASONING for step in trace)
         if record.status == "ok":

@@ -76,7 +76,6 @@ class RunView:
     n_answered: int
     """(query, repeat) pairs that have a record."""
     n_errors: int
-    why_failed: str
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
@@ -392,7 +391,6 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices, position
         labelled={name: own.facts.labels for name, own in scores.by_measure.items() if own.facts.labels},
         n_answered=counts.n_asked,
         n_errors=counts.n_asked_failed,
-        why_failed=counts.why_failed,
         unscored=frozenset(name for name, own in scores.by_measure.items() if own.count(MISSING)),
         briefs=briefs,
         values=cost_values(frame, costs) | scored_values(frame, scores),

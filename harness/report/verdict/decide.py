@@ -10,7 +10,7 @@ from typing import Any
 from harness.display import counted, printable, short_number
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
-from harness.report.notes import UNFINISHED_NOTE, how_to_finish
+from harness.report.notes import how_to_finish, is_serious
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
 from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
@@ -121,13 +121,7 @@ def _why_nothing_ranks(ranking: Ranking) -> tuple[Outcome, str]:  # noqa: PLR091
 
 
 def _weaknesses(group: Group) -> Iterator[str]:
-    for view in group.views:
-        if view.n_errors:
-            yield (
-                f"{shortened(view.label)} failed on {view.n_errors:,} of {counted(view.n_answered, 'answer')}, "
-                f"which count as wrong ({view.why_failed})."
-            )
-    yield from (note for note in group.note_lines if UNFINISHED_NOTE in note)
+    yield from filter(is_serious, group.note_lines)
     for view in group.views:
         if view.why_no_ceiling:
             yield f"{shortened(view.label)}: {view.why_no_ceiling}"
@@ -368,7 +362,7 @@ def _shared_wording(verdict: Verdict) -> Iterator[str]:
 
 def _other_notes(group: Group) -> list[str]:
     """The notes of the group, without those that repeat `_weaknesses`."""
-    return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
+    return [note for note in group.note_lines if not is_serious(note)]
 
 
 def _without_gold(views: Sequence[RunView]) -> str:
