@@ -134,11 +134,6 @@ def publish(drawing: Drawing, out: Path, formats: Sequence[str] = ()) -> Picture
     )
 
 
-def page_svg(figure: Figure, stem: str) -> str:
-    """The figure as an <svg> element for the page (`Picture.svg`). Call it inside `plotting()`."""
-    return _for_page(_svg(figure), stem)
-
-
 def _svg(figure: Figure) -> str:
     """The figure with its texts as text. It has no date or version, so that the same runs give the same bytes."""
     settle(figure)

@@ -16,7 +16,7 @@ from report_groups import chapter_of, group_of, right, scored, written
 
 from harness.core.records import OWN_MODELS, Cost, Failure, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table, format_value
-from harness.display.plotting import PALETTE, NewFigure, page_svg, publish
+from harness.display.plotting import PALETTE, NewFigure, publish
 from harness.report.comparison.compare import compare_by
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.marks import name_of
@@ -330,11 +330,13 @@ def test_runs_without_anything_measured_draw_nothing(make_run: MakeRun, new_figu
 
 
 @pytest.mark.slow
-def test_long_and_hostile_names_of_many_runs_are_drawn(make_run: MakeRun, new_figure: NewFigure) -> None:
+def test_long_and_hostile_names_of_many_runs_are_drawn(
+    make_run: MakeRun, new_figure: NewFigure, tmp_path: Path
+) -> None:
     group = group_of(*(make_run(system=f"{HOSTILE}{k}", types=SMALL, sessions=(2,)) for k in range(10)))
     for draw in (draw_latency, draw_tokens):
         for one in draw(group, new_figure):
-            assert "<b>" not in page_svg(one.figure, one.stem)
+            assert "<b>" not in publish(one, tmp_path).svg
             assert one.figure.get_size_inches()[1] < 8
 
 

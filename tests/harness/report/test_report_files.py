@@ -155,7 +155,7 @@ def tokens(**used: int) -> dict[str, Usage]:
     [
         ({"types": MANY, "missing": 3}, "naive: Unfinished, 3 of 20 answers are missing. Run it again to resume."),
         ({"types": MANY, "missing": 3}, "| naive (not finished) | 17 of 20 |"),
-        ({"types": MANY, "failing": 20}, "naive: Failed on 20 of 20 answers, which count as wrong (ValueError 20;"),
+        ({"types": MANY, "failing": 20}, "naive: Failed on 20 of 20 answers, which count as wrong (ValueError 20"),
         ({"types": MANY, "failing": 20}, "| naive | 20 | 20 | 0.000 [0.000, 0.161] |"),
         ({"missing": 3, "indexed": False, "evaluated": False}, "The index is not built yet."),
         ({"evaluated": False}, "Not evaluated: there are no scores. Run: rag-harness evaluate {run_id}"),
