@@ -32,6 +32,7 @@ class Answer:
     evidence: tuple[Context, ...]
     """The sentences that support it, from systems that name them."""
     usage: Mapping[str, Usage]
+    """By model role, such as `generator`."""
     latency_s: float | None
     """None: not measured, such as for an answer that the journal replayed."""
 

@@ -97,7 +97,7 @@ def _check(kind: str, name: str, folder: Path) -> None:
     if not is_name or keyword.iskeyword(module) or len(name) > _LONGEST:
         raise ConfigError(
             f"'{printable(name)}' cannot name a package",
-            f"use at most {_LONGEST} lower-case letters, digits and dashes, no Python keyword, e.g. my-{kind}",
+            f"use at most {_LONGEST} lower-case letters, digits, - and _, and no Python keyword, e.g. my-{kind}",
         )
     if name in _KINDS[kind].names():
         raise ConfigError(f"the {noun} '{name}' is already registered", "choose another name")

@@ -292,7 +292,8 @@ class SystemSpec:
     named it, builds or reuses its index, and provides it in `Runtime.routed`. Their models, packages and servers
     are checked, part of the ids, and paid like those of any system."""
     own_models: bool = False
-    """It may call models of its own without metering (`Runtime.own_usage`), and use its own prompts."""
+    """It answers without `Runtime.chat`: by rules, or by models of its own, which are not metered
+    (`Runtime.own_usage`), and with its own prompts."""
     is_elsewhere: bool = False
     """It runs in another process at the URL in `servers`. That process is monitored if it is on this machine, and
     the calling process is not counted."""

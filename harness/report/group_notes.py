@@ -48,8 +48,8 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
         for one in own:
             ways.setdefault(one.evaluator, set()).add(scored_by(one))
     return [
-        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model), which "
-        "cannot be compared. Run `rag-harness evaluate` on all of them with the same --set."
+        f"The version, parameters or judge of {printable(evaluator)} differ between runs: `rag-harness evaluate` "
+        "all of them with the same --set."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
     ]

@@ -22,7 +22,7 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     mean_of = "mean " if verdict.metric in TIMES else ""
     columns: list[_Column] = [
         ("system", lambda one: printable(one.system, 100)),
-        ("", lambda one: _status(verdict, one, brief=brief)),
+        ("", lambda one: status_of(verdict, one, brief=brief)),
         *([(f"{mean_of}{verdict.metric_title}", lambda one: _number(one.score, mean))] if verdict.metric else []),
         *([("against the best", lambda one: _number(one.behind, gap, signed=True) or "")] if has_behind else []),
         *([(verdict.unranked_title, _unranked)] if verdict.unranked_title else []),
@@ -35,8 +35,8 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     return Table("leaderboard", "Leaderboard", header, rows, note=_note(verdict, is_half=is_half))
 
 
-def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
-    """Notes say why a run is not ranked; a brief table has no room for it."""
+def status_of(verdict: Verdict, one: Standing, *, brief: bool = False) -> str:
+    """Empty for the best of systems of which none is advised; brief: without why a run is not ranked."""
     if one.status == "recommended":
         if not advice(verdict):
             return ""
@@ -44,6 +44,8 @@ def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
         return chosen if brief else one.status
     if verdict.outcome == Outcome.INCONCLUSIVE and one.n_missing and one.status in OPEN:
         return "unknown"
+    if verdict.outcome == Outcome.TOO_FEW and one.status == "tied":
+        return "inconclusive"
     return one.why if one.status == "not ranked" and one.why and not brief else one.status
 
 

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from harness.core.records import OWN_MODELS, Usage
 from harness.display import Quantity, ValueGroup, printable
+from harness.report.verdict.types import SCORED_OTHERWISE
 from harness.report.view import RunView
 from harness.statistics.cost import MOST_FAILED, is_lower_bound
 from harness.statistics.run_frame import Aggregate
 
 AS_REPORTED = "as reported"
 BASELINE = "a baseline"
-SCORED_OTHERWISE = "scored otherwise"
 FAILING = (
     f"A run that fails on over {100 * MOST_FAILED:g} % of its queries is called neither cheapest nor fastest."
 )

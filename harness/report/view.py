@@ -276,7 +276,7 @@ class Group:
         return [one for view in self.views for one in view.evaluations]
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
-        """Ids of runs that were scored otherwise than most: by another judge, version, parameters or weights."""
+        """Ids of runs that were scored by another judge or version, or with other parameters, than most."""
         return self._otherwise.get(measure, frozenset())
 
     @cached_property

@@ -186,8 +186,8 @@ def queries_needed(difference: float, pairs: int = 1, discordance: float = DISCO
 
 
 def rounded_up(queries: int) -> int:
-    """Round up to two digits: a required number of queries is not known more precisely."""
-    step: int = 10 ** max(0, len(str(queries)) - 2)
+    """Round up to two digits, and to tens: a required number of queries is not known more precisely."""
+    step: int = 10 ** max(1, len(str(queries)) - 2)
     return -(-queries // step) * step
 
 

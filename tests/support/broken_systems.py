@@ -30,6 +30,7 @@ class Whole:
     index_params: type[Params] = Params
     answer_params: type[Params] = Params
     index_roles = NO_ROLE
+    answer_roles = GENERATES
     expect: Any = None
 
     def __init__(self, _index: Params, _answer: Params, runtime: Runtime) -> None:
@@ -330,6 +331,15 @@ class ExpectsShortPrompts(Whole):
     expect = staticmethod(lambda _index, _answer, workload: _of_query(_expected(workload), input_characters=9.0))
 
 
+class AnswersByRules(Whole):
+    """It names no generator and no models of its own, so its answers would not be scored."""
+
+    answer_roles = NO_ROLE
+
+    async def generated(self, question: str, contexts: Sequence[Context]) -> str | None:
+        return contexts[0].text if contexts else question
+
+
 BREAKS: dict[type[Whole], tuple[str, ...]] = {
     Expects: (),
     NoVersion: ("test_it_presents_itself",),
@@ -343,6 +353,7 @@ BREAKS: dict[type[Whole], tuple[str, ...]] = {
     WorstFirst: ("test_every_context_comes_from_where_it_says_in_rank_order",),
     HidesContexts: ("test_what_the_generator_saw_is_in_the_record",),
     AnswersAnyway: ("test_without_a_generator_it_retrieves_and_answers_none",),
+    AnswersByRules: ("test_without_a_generator_it_retrieves_and_answers_none",),
     NamesTooMany: ("test_each_phase_calls_the_models_that_its_spec_names",),
     OwnStyle: ("test_the_answer_style_reaches_the_generator",),
     EagerWriter: ("test_building_it_opens_nothing_and_it_can_be_closed_at_once",),
@@ -381,7 +392,7 @@ def _spec(kind: type[Whole]) -> SystemSpec:
         answer_params=kind.answer_params,
         build=kind,
         index_roles=kind.index_roles,
-        answer_roles=GENERATES,
+        answer_roles=kind.answer_roles,
         expect=kind.expect,
     )
 

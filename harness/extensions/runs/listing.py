@@ -27,9 +27,11 @@ from harness.extensions.runs.removing import UNREADABLE, bytes_of
 from harness.report.labels import dataset_name
 from harness.report.measures import candidates_to_rank, known_measures, ranking_choice, value_ranges
 from harness.report.terminal import plain
+from harness.report.verdict.standings import rows_with_missing
 from harness.statistics.aggregate import aggregate_scores
 from harness.statistics.columnar_scores import ScoreColumns
-from harness.statistics.run_frame import NATURAL, OVERALL, Frame
+from harness.statistics.query_values import scored_values
+from harness.statistics.run_frame import NATURAL, OVERALL, Aggregate, Frame
 from harness.store import Manifest, RunDir
 from harness.store.atomic_files import read_json, write_json
 from harness.store.run_labels import parameter_labels, without_shared_answers
@@ -156,7 +158,11 @@ def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
         if owner not in read:
             paths = tuple(path for path in lines.paths if path.stem == owner)
             read[owner] = ScoreColumns.read(frame, ScoreLines(paths, lines.fix), ranges)
-        means = {row.query_type: row.mean for row in aggregate_scores(frame, read[owner].only({name}))}
+        scores = read[owner].only({name})
+        rows: Sequence[Aggregate] = aggregate_scores(frame, scores)
+        if any(row.n_failed for row in rows):
+            rows = rows_with_missing(frame, name, scored_values(frame, scores)[name], known) or rows
+        means = {row.query_type: row.mean for row in rows}
         natural = means.get(NATURAL)
         if (value := means.get(OVERALL) if natural is None else natural) is not None:
             return name, value

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTERS_PT = 7
+_OFTEN = 0.1
+"""From this share on, failures are shown in whole per cent."""
 _LONGEST_ALT = 270
 
 
@@ -55,7 +57,8 @@ def name_of(view: RunView) -> str:
     """Its label, with a remark if it is unfinished or fails too often to be called the cheapest."""
     remarks = [] if view.is_complete else ["not finished"]
     if view.fails_too_often:
-        remarks.append(f"{bare(rare(view.n_errors / view.n_answered))} % failed")
+        share = view.n_errors / view.n_answered
+        remarks.append(f"{100 * share:.0f} % failed" if share >= _OFTEN else f"{bare(rare(share))} % failed")
     return f"{view.label} ({', '.join(remarks)})" if remarks else view.label
 
 

@@ -144,9 +144,9 @@ def _draw(
     title = f"{scale.title} against {price.name}"
     outside = listed_apart({view.label: why for view, why in apart.items()})
     caption = (
-        f"{scale.title} against {price.says}, with 95 % intervals; {marks.queries_of(group.views, rows)}. "
-        f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost; whether "
-        f"two runs differ is in the verdict.{f' Outside the frontier: {outside}.' if outside else ''}"
+        f"{price.says[:1].upper()}{price.says[1:]}, with 95 % intervals; {marks.queries_of(group.views, rows)}. "
+        f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost, "
+        f"which may be chance.{f' Outside the frontier: {outside}.' if outside else ''}"
         f"{self_reported_note(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1
@@ -165,7 +165,7 @@ def _stretch(row: Aggregate | None, *, is_cost: bool = False) -> Extent | None:
 
 
 def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Price) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     lows, highs = [point.x.low for point in points], [point.x.high for point in points]
     if min(lows) > 0:
@@ -186,7 +186,7 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
     low, high = bottom - room, top + room
     axes.set_ylim(max(-0.04, low) if scale.is_unit else low, min(1.04, high) if scale.is_unit else high)
     if scale.is_share:
-        axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}")
     axes.set_ylabel(f"{scale.name}, %" if scale.is_share else scale.name)
 
 

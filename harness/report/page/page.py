@@ -29,7 +29,7 @@ from harness.display import (
 )
 from harness.display.text_format import counted, printable
 from harness.report.formats import table_csv
-from harness.report.leaderboard import bar_width, leaderboard
+from harness.report.leaderboard import bar_width, leaderboard, status_of
 from harness.report.records import ANSWERED
 from harness.report.sections import ANSWER, QUESTIONS
 from harness.report.verdict.sentences import advice, n_compared, size_of
@@ -215,6 +215,7 @@ def _environment() -> Environment:
         sort_key=_sort_key,
         csv_link=_csv_link,
         bar=bar_width,
+        status=status_of,
     )
     return environment
 

@@ -11,17 +11,18 @@ from harness.display.text_format import type_name
 from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
-from harness.report.quantities import SCORED_OTHERWISE, count, part, population, quantity_of, share, values_in
+from harness.report.quantities import count, part, population, quantity_of, share, values_in
 from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
+from harness.report.verdict.types import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
 from harness.statistics.cost import PREFIX
 from harness.statistics.run_frame import NATURAL, OVERALL
 
 _MOST_NAMED = 4
 _OTHERWISE = (
-    "Scored otherwise: by another judge or version, with other parameters or weights than most; such a value is "
-    "compared with no other."
+    "Scored in another way: by another judge or version, with other parameters or weights than most; such a value "
+    "is compared with no other."
 )
 _REFUSED = (
     "A measure that says nothing of an abstention has a mean over other queries in every run: compare the rows "
@@ -64,7 +65,7 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
         rows += _on_alike_queries(group, found) if found else []
         if any(apart):
             left = [entry if other else None for entry, other in zip(own, apart, strict=True)]
-            rows.append((f"{printable(measure)}, scored otherwise", *left))
+            rows.append((f"{printable(measure)}, scored in another way", *left))
     notes = [_REFUSED] if refusals else []
     notes += [_OTHERWISE] if any(others.values()) else []
     return Table(f"measures-{_stem(name)}", title, header, tuple(rows), note=" ".join(notes), is_long=True)

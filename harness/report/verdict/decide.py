@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from harness.config import OWN_DOCUMENTS
 from harness.display import counted, printable, short_number
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
@@ -310,7 +311,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
         minutes=None if None in seconds else more * sum(one or 0.0 for one in seconds) / 60,
         usd=None if None in dollars else more * sum(one or 0.0 for one in dollars),
         available=max(0, there - len(compared.drawn.types)) if there else None,
-        are_own=isinstance(data, Mapping) and bool(data.get("path")),
+        are_own=isinstance(data, Mapping) and (bool(data.get("path")) or data.get("name") == OWN_DOCUMENTS),
     )
 
 

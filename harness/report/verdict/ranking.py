@@ -298,7 +298,7 @@ def _refuse_unknown(group: Group, rivals: Sequence[RunView], wanted: str) -> Non
         fix = instead_of(wanted, held, [view.manifest for view in group.views], group.known)
         raise ConfigError(f"no run over {group.title} has a value of '{printable(wanted)}'", fix)
     if wanted in group.known and group.known[wanted].failure_value is None:
-        what = f"'{printable(wanted)}' cannot rank: it describes contexts, and more is not better"
+        what = f"'{printable(wanted)}' cannot rank: it only describes, and more is not better"
         raise ConfigError(what, "choose a measure of answers or of evidence")
     if wanted in group.known and not group.known[wanted].counts_failures:
         what = f"'{printable(wanted)}' cannot rank: it leaves out failed queries, so that failing would win"

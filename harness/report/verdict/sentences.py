@@ -4,25 +4,45 @@ intervals, which are in the table and the statistics section.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from harness.display import counted, short_number
 from harness.report.labels import shortened
-from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
+from harness.report.verdict.types import (
+    OPEN,
+    RIVALS,
+    SCORED_OTHERWISE,
+    UNFINISHED,
+    Number,
+    Outcome,
+    Standing,
+    Verdict,
+)
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
 _CHEAPEST = {"usd": "costs the least", "tokens": "uses the fewest tokens", "latency_s": "is the fastest"}
 _LESS = {"usd": "costs less", "tokens": "uses fewer tokens", "latency_s": "is faster"}
+_COSTS: Mapping[str, Callable[[Standing], Number | None]] = {
+    "usd": lambda one: one.usd_per_1000,
+    "tokens": lambda one: one.tokens,
+    "latency_s": lambda one: one.seconds,
+}
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
 _OFTEN = 0.1
 """A run that fails on this share of queries is mentioned first."""
+_CLEARLY_LESS = 0.9
+"""A cost below this share of another one is said to be lower."""
+_NO_WAIT = 0.1
+"""Seconds of a question that nobody chooses a system by."""
+_FEW_NAMES = 2
 _GUESSES = "even with the right passages, answers are not shown to beat guessing"
+_SETTLED = {Outcome.CLEAR_WINNER, Outcome.CHEAPER, Outcome.EQUALLY_GOOD}
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
-def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
+def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outcomes
     """What to do, for outcomes with a ranking."""
     if verdict.recommended is None:
         return (
@@ -34,11 +54,11 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
+        case _ if verdict.outcome in _SETTLED and (other := _scored_apart(verdict)):
+            aside = f"{name(other.system)} ({scored(verdict, other)})"
+            return f"Use {best} for now ({score}): {aside} was {SCORED_OTHERWISE}."
         case Outcome.CLEAR_WINNER:
-            rivals = verdict.systems(*RIVALS)
-            is_left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
-            others = name(rivals[0]) if len(rivals) == 1 else f"every other {'ranked ' if is_left else ''}system"
-            return f"Use {best} ({score}): it is significantly better than {others}."
+            return _clear_winner(verdict)
         case Outcome.CHEAPER:
             cheap = "faster" if verdict.cost == "latency_s" else "cheaper"
             return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and {cheap}."
@@ -54,6 +74,16 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
             return f"{best}: {score}."
+
+
+def _clear_winner(verdict: Verdict) -> str:
+    best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    if hidden := _hidden_by_failures(verdict):
+        return f"Use {best} for now ({score}): {_failed_in(hidden[0])}."
+    rivals = verdict.systems(*RIVALS)
+    is_left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
+    others = name(rivals[0]) if len(rivals) == 1 else f"every other {'ranked ' if is_left else ''}system"
+    return f"Use {best} ({score}): it is significantly better than {others}."
 
 
 def _repair(verdict: Verdict) -> str:
@@ -73,7 +103,14 @@ def _not_above_baseline(verdict: Verdict) -> str:
         return _repair(verdict) or f"Use {best} for now ({score}): {n} cannot show that it is better than {lower}."
     floor = _standing_of(verdict, verdict.lower_baseline)
     shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
-    return f"No system is shown to be better than {lower}{shown}, which needs no documents."
+    advised = "No" if _leads(verdict, _recommended(verdict), floor) else "Use none yet: no"
+    return f"{advised} system is shown to beat {lower}{shown}, which needs no documents."
+
+
+def _leads(verdict: Verdict, one: Standing | None, other: Standing | None) -> bool:
+    """Whether the first has a better score than the other, which may be chance."""
+    gap = one.score.value - other.score.value if one and other and one.score and other.score else 0.0
+    return gap != 0 and (gap > 0) == verdict.higher_is_better
 
 
 def _unsettled(verdict: Verdict) -> str:
@@ -143,11 +180,19 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield from filter(None, [_difference(verdict)])
         return
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
-        best = _recommended(verdict)
-        yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
-        yield "A stronger model, another retriever or more questions may change that."
+        yield from _beside_baseline(verdict)
         return
-    yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
+    yield from filter(None, (_difference(verdict), _score_alike(verdict), _risk(verdict) or _costs(verdict)))
+    yield from filter(None, [_more(verdict)])
+
+
+def _beside_baseline(verdict: Verdict) -> Iterator[str]:
+    best, floor = _recommended(verdict), _standing_of(verdict, verdict.lower_baseline)
+    behind = ""
+    if best and best.score and floor and floor.score and _leads(verdict, floor, best):
+        behind = f", {amount(verdict, abs(floor.score.value - best.score.value))} behind"
+    yield f"The best system is {name(verdict.recommended or '')} with {scored(verdict, best)}{behind}."
+    yield "A stronger model, another retriever or more questions may change that."
 
 
 def _model(verdict: Verdict) -> str:
@@ -172,17 +217,36 @@ def _failing(verdict: Verdict) -> str:
             f"{100 * (other.failed or 0.0):.0f} %."
         )
     most = max(found, key=lambda one: one.failed or 0.0)
-    said = f"{name(most.system)} failed in {100 * (most.failed or 0.0):.0f} % of its answers, which count as wrong"
-    return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
+    again = "ask again and import the answers" if most.is_imported else "run again with --retry-failed"
+    if verdict.outcome == Outcome.CLEAR_WINNER and most in _hidden_by_failures(verdict):
+        which = " and ".join(name(one.system) for one in found) if len(found) <= _FEW_NAMES else "these systems"
+        return f"Failed answers count as wrong: fix {which}, then {again}."
+    return f"{_failed_in(most)}, which count as wrong: fix it, then {again}."
+
+
+def _failed_in(one: Standing) -> str:
+    return f"{name(one.system)} failed in {100 * (one.failed or 0.0):.0f} % of its answers"
+
+
+def _hidden_by_failures(verdict: Verdict) -> list[Standing]:
+    """Runs that often failed and that might lead if every failed answer had been right."""
+    own = _recommended(verdict)
+    if own is None or own.score is None or not verdict.is_share:
+        return []
+    found = [
+        one
+        for one in verdict.standings
+        if one.status in RIVALS and one.score and (one.failed or 0.0) >= _OFTEN
+        if one.score.value + (one.failed or 0.0) >= own.score.value
+    ]
+    return sorted(found, key=lambda one: -(one.failed or 0.0))
 
 
 def few_beside_baseline(verdict: Verdict) -> bool:
     """Whether the recommended run is better than the lower baseline, and the questions are too few to show it."""
     own, floor = _recommended(verdict), _standing_of(verdict, verdict.lower_baseline)
-    if verdict.outcome != Outcome.NOT_ABOVE_BASELINE or verdict.n_questions >= ENOUGH or not (own and own.score):
-        return False
-    low = floor.score.value if floor and floor.score else None
-    return low is not None and own.score.value != low and (own.score.value > low) == verdict.higher_is_better
+    is_few = verdict.outcome == Outcome.NOT_ABOVE_BASELINE and verdict.n_questions < ENOUGH
+    return is_few and _leads(verdict, own, floor)
 
 
 def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
@@ -220,7 +284,31 @@ def _difference(verdict: Verdict) -> str:
         whom = "which" if cheap.system == other.system and better else name(cheap.system)
         said += f"{',' if whom == 'which' else ';'} {whom} may be as good and "
         said += _CHEAPER[cheap.unit].format(f"{short_number(cheap.ratio)} times")
+    elif better and verdict.outcome in _UNSETTLED and _costs_least(verdict, own):
+        said += f" and {_CHEAPEST[verdict.cost]}"
     return f"{said}."
+
+
+def _costs_least(verdict: Verdict, own: Standing) -> bool:
+    """Whether it is by more than measuring errors the cheapest of the leading runs."""
+    leading = [own, *(one for one in _leading(verdict) if one is not own)]
+    known = [_COSTS[verdict.cost](one) for one in leading if verdict.cost and not one.why_unpriced]
+    costs = [cost for cost in known if cost is not None]
+    if len(costs) < len(leading) or costs[0].at_least:
+        return False
+    return all(costs[0].value < _CLEARLY_LESS * cost.value for cost in costs[1:])
+
+
+def _score_alike(verdict: Verdict) -> str:
+    again = "score all runs with one `rag-harness evaluate`"
+    return f"To compare them, {again}." if _scored_apart(verdict) else ""
+
+
+def _scored_apart(verdict: Verdict) -> Standing | None:
+    """The first run with a better score by another judge, version or parameters."""
+    own = _recommended(verdict)
+    apart = (one for one in verdict.standings if one.why == SCORED_OTHERWISE)
+    return next((one for one in apart if _leads(verdict, one, own)), None)
 
 
 def _what_decided(verdict: Verdict) -> str:
@@ -275,6 +363,8 @@ def _costs(verdict: Verdict) -> str:
         shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
+    if all(seconds.value < _NO_WAIT for _, seconds in timed):
+        return ""
     shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
     return f"A question takes {shown}." if timed and len(timed) == len(worth) else ""
 
@@ -291,7 +381,7 @@ def _more(verdict: Verdict) -> str:
         return stopped
     if more is None:
         return ""
-    said = f"About {counted(more.queries, 'more question')} would settle it"
+    said = f"About {counted(more.queries, 'more question')} may settle it"
     if more.available == 0:
         return f"{said}{': write more' if more.are_own else ', but the data set has no more'}."
     takes = [duration(more.minutes)] if more.minutes else []
@@ -343,6 +433,8 @@ def advice(verdict: Verdict) -> str:
     for_now = (
         is_few
         or verdict.outcome in _UNSETTLED
+        or (verdict.outcome == Outcome.CLEAR_WINNER and bool(_hidden_by_failures(verdict)))
+        or (verdict.outcome in _SETTLED and _scored_apart(verdict) is not None)
         or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
     )
     return f"use {best}{' for now' if for_now else ''}"

@@ -8,17 +8,18 @@ from dataclasses import replace
 from math import inf
 
 from harness.display import printable
+from harness.protocols import Measure
 from harness.report.comparison.compare import gap_of, paired
 from harness.report.quantities import self_reported_mark, why_apart
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, baseline_row, means_over
 from harness.report.verdict.ranking import Ranking, has_values
-from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
+from harness.report.verdict.types import SCORED_OTHERWISE, UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import RunView
 from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
-from harness.statistics.query_values import COSTS
-from harness.statistics.run_frame import Aggregate
+from harness.statistics.query_values import COSTS, QueryValues
+from harness.statistics.run_frame import Aggregate, Frame
 
 Rows = Mapping[RunView, Aggregate | None]
 """The mean of each run, see `shown_rows`."""
@@ -37,23 +38,32 @@ def _shown(ranking: Ranking, view: RunView) -> Aggregate | None:
     if view not in ranking.entrants or (known is None and ranking.measure not in COSTS):
         return own
     values = view.values[ranking.measure]
-    if compared is not None and compared.n_common:
-        # A mean of tokens has lower bounds in it, which are in no comparison.
-        if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
-            return own
-        ids, own_values = compared.query_ids, compared.values(ranking.entrants.index(view))
-    else:
+    if compared is None or not compared.n_common:
         # One run alone, or runs without a common query: over its own queries.
-        alone = paired(ranking.measure, [values], ranking.group.known)
-        ids = tuple(sorted(values.expected))
-        if len(values) == len(ids) or not alone.counts_missing:
-            return own
-        own_values = alone.at(0, ids)
-    kept = dict(zip(ids, own_values.tolist(), strict=True))
+        alone = rows_with_missing(view.frame, ranking.measure, values, ranking.group.known)
+        return next((row for row in alone if row.query_type == ranking.mix), own)
+    # A mean of tokens has lower bounds in it, which are in no comparison.
+    if len(values) == compared.n_common and not (ranking.measure in COSTS and own and own.n_imputed):
+        return own
+    own_values = compared.values(ranking.entrants.index(view)).tolist()
+    kept = dict(zip(compared.query_ids, own_values, strict=True))
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values]
     rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
     return next((row for row in rows if row.query_type == ranking.mix), own)
+
+
+def rows_with_missing(
+    frame: Frame, measure: str, values: QueryValues, known: Mapping[str, Measure]
+) -> tuple[Aggregate, ...]:
+    """The means of one run by query type, with the worst value for missing ones; empty if none is missing, or
+    nothing can replace it.
+    """
+    alone, ids = paired(measure, [values], known), tuple(sorted(values.expected))
+    if len(values) == len(ids) or not alone.counts_missing:
+        return ()
+    kept = dict(zip(ids, alone.at(0, ids).tolist(), strict=True))
+    return means_over(frame, measure, alone.ends, kept, frozenset(kept), set(ids).difference(values))
 
 
 def standings(
@@ -110,7 +120,7 @@ def _why_unranked(ranking: Ranking, view: RunView, choice: Choice | None) -> tup
         return "not ranked", UNFINISHED
     if choice is None or not has_values(view, ranking.measure):
         return "not ranked", "no score"
-    return "not ranked", view.why_not_ranked(ranking.measure) or "scored in another way"
+    return "not ranked", view.why_not_ranked(ranking.measure) or SCORED_OTHERWISE
 
 
 def _unplaced(ranking: Ranking, view: RunView, row: Aggregate | None, status: Status, why: str = "") -> Standing:

@@ -37,6 +37,8 @@ class Outcome(StrEnum):
 
 
 UNFINISHED = "unfinished"
+SCORED_OTHERWISE = "scored in another way"
+"""By another judge or version, or with other parameters, than the runs that are ranked."""
 Status = Literal["recommended", "as good", "tied", "worse here", "too few", "worse", "baseline", "not ranked"]
 """`worse here`: on these documents, maybe not on new ones. `too few`: over so few queries no difference can be
 significant, so it is not called tied."""

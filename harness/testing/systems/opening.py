@@ -63,6 +63,10 @@ class ChosenSystem(BaseModel):
         return Roles(own.index, with_roles(own, (one.roles for one in self.routed.values())).answer)
 
     @property
+    def generates(self) -> bool:
+        return "generator" in self.roles.answer or self.spec.own_models
+
+    @property
     def routed(self) -> dict[str, ChosenSystem]:
         """The systems to which it routes queries, by the key of the route."""
         return {

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 from command_line import CommandLine, CommandLineHere
-from paired_runs import ScoredRun, close_again, write_every_file, write_run
+from paired_runs import FAILED, ScoredRun, close_again, write_every_file, write_run
 from pydantic import RootModel
 
 from harness.api.config_building import prices_of_runs
@@ -54,6 +54,13 @@ def test_the_list_has_the_score_of_each_run_that_its_report_has(cli: CommandLine
     }
     assert [row["system"] for row in listed(cli, "--system", "kg")] == ["kg"]
     assert "0.750" in cli.call("runs", "list").stdout
+
+
+def test_the_list_counts_a_missing_score_as_wrong_as_the_report_does(cli: CommandLine) -> None:
+    run = write_run(cli.results, ScoredRun(scores={"accuracy": [1.0, 1.0, FAILED, FAILED]}))
+    (chapter,) = load_chapters([run], prices_of_runs([run]))
+    (shown,) = [one.score.value for one in chapter.findings.verdict.standings if one.score]
+    assert [row["value"] for row in listed(cli)] == [shown] == [0.5]
 
 
 @pytest.mark.parametrize("columns", [80, 120])

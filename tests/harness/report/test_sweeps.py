@@ -224,14 +224,14 @@ def test_unfinished_runs_and_those_of_another_judge_are_on_no_curve(make_run: Ma
     assert rows == [
         ["naive", "1"],
         ["naive", "3"],
-        ["naive (scored otherwise)", "5"],
+        ["naive (scored in another way)", "5"],
         ["naive (not finished)", "9"],
     ]
     (drawing,) = drawn(group, findings)
     found = {axes.get_title(): xs_and_ys(axes)[0] for axes in drawing.figure.axes}
     assert found["answers right"] == [1.0, 3.0]
     assert found["tokens a query"] == [1.0, 3.0, 5.0]
-    for left_out in ("naive top_k=5 (scored otherwise)", "naive top_k=9 (not finished)"):
+    for left_out in ("naive top_k=5 (scored in another way)", "naive top_k=9 (not finished)"):
         assert left_out in drawing.caption.partition("Left out: ")[2]
     assert "9:" not in drawing.alt
 

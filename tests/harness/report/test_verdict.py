@@ -378,8 +378,37 @@ def test_a_leader_that_often_fails_is_to_be_repaired_and_a_tied_run_used_until_t
 def test_the_failures_of_another_run_are_said_before_its_score(tmp_path: Path) -> None:
     failing = [*[IMPUTED] * 60, *right(100, 140)]
     found = verdict(tmp_path, *by_accuracy({"naive": 120, "kg": failing}))
-    assert found.sentences[0].startswith("kg ")
+    assert "kg" in found.sentences[0]
     assert "30 %" in found.sentences[0]
+
+
+def test_of_systems_that_beat_no_baseline_none_is_marked_as_the_choice(tmp_path: Path) -> None:
+    blind = ScoredRun(system="closed-book", scores={"accuracy": right(110)}, baseline=BLIND)
+    found = verdict(tmp_path, *by_accuracy({"naive": 95, "kg": 94}), blind)
+    assert (found.outcome, found.recommended) == (Outcome.NOT_ABOVE_BASELINE, "naive")
+    for is_brief in (True, False):
+        marks = {row[0]: row[1] for row in leaderboard(found, brief=is_brief).rows}
+        assert (marks["naive"], marks["closed-book"]) == ("", "baseline")
+
+
+def test_the_cheapest_of_tied_systems_is_said_to_be_so_and_no_other(tmp_path: Path) -> None:
+    for tokens, is_said in (((100, 900), True), ((900, 100), False)):
+        scores = zip(("naive", "kg"), APART, reversed(tokens), strict=True)
+        plans = [ScoredRun(system=name, scores={"accuracy": own}, input_tokens=n) for name, own, n in scores]
+        found = verdict(tmp_path / str(tokens[0]), *plans)
+        assert (found.outcome, found.recommended) == (Outcome.LEADING, "kg")
+        assert ("costs the least" in found.sentences[0]) is is_said
+
+
+@pytest.mark.parametrize(("failed", "hides_a_better_one"), [(100, True), (30, False)])
+def test_a_winner_over_a_run_that_failed_is_one_for_now_if_that_run_might_have_led(
+    tmp_path: Path, failed: int, hides_a_better_one: bool
+) -> None:
+    failing = [*[IMPUTED] * failed, *right(60, 200 - failed)]
+    found = verdict(tmp_path, *by_accuracy({"naive": 140, "kg": failing}))
+    assert found.outcome == Outcome.CLEAR_WINNER
+    assert ("for now" in found.headline) is hides_a_better_one
+    assert "kg" in found.sentences[0]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from harness.report.comparison.compare import ComparisonChoice
 from harness.report.figures.marks import runs_with
 from harness.report.measures import known_measures
 from harness.report.verdict.findings import compare_runs, find
+from harness.report.verdict.sentences import advice
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -99,7 +100,7 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
     two = chapter_of(naive, kg)
     assert two.findings.ranking.comparisons == ()
     for notes in (two.group.notes, compare_runs([naive, kg], load_prices()).notes):
-        assert any("ragas scored these runs in 2 ways" in note for note in notes)
+        assert any("ragas" in note and "--set" in note for note in notes)
     by_cost = compare_runs([naive, kg], load_prices(), ComparisonChoice(("usd",)))
     assert not any("ways" in note for note in by_cost.notes)
     found = find(group_of(naive, kg, *judged(tmp_path, {"gold": 35}, **one))).verdict
@@ -254,12 +255,19 @@ def test_scores_of_two_judges_share_no_row_figure_or_rank(tmp_path: Path) -> Non
     chapter = chapter_of(*runs, measure=JUDGED)
     assert chapter.findings.verdict.systems("not ranked") == ["community"]
     (by_type,) = [table for table in chapter.tables() if table.name == JUDGED]
-    assert list(rows_of(by_type)) == ["naive", "kg", "community (scored otherwise)"]
+    assert list(rows_of(by_type)) == ["naive", "kg", "community (scored in another way)"]
     assert [view.label for view in runs_with(chapter.group, [JUDGED])] == ["naive", "kg"]
     others = chapter_of(*runs, measure="latency_s").tables()
     rows = next(found for table in others if JUDGED in (found := rows_of(table)))
     assert [cell.startswith("0.") for cell in rows[JUDGED]] == [True, True, False]
-    assert [cell.startswith("0.") for cell in rows[f"{JUDGED}, scored otherwise"]] == [False, False, True]
+    assert [cell.startswith("0.") for cell in rows[f"{JUDGED}, scored in another way"]] == [False, False, True]
+
+
+def test_a_better_score_of_another_judge_is_mentioned_in_the_verdict(tmp_path: Path) -> None:
+    found = chapter_of(*runs_of(tmp_path), measure=JUDGED).findings.verdict
+    assert (found.recommended, found.systems("not ranked")) == ("naive", ["community"])
+    assert "community" in found.headline
+    assert advice(found) == "use naive for now"
 
 
 def test_a_comparison_ranks_the_runs_of_one_judge_and_names_the_others(tmp_path: Path) -> None:
