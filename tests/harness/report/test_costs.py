@@ -259,7 +259,7 @@ def test_tokens_that_a_pipeline_reports_itself_are_marked_and_no_verdict_calls_t
     told, undecided, naive, _ = unmetered.views
     assert any("tokens are as reported by the pipeline itself, dollars unknown" in note for note in told.notes)
     assert any("tokens are unknown, dollars unknown" in note for note in undecided.notes)
-    assert not any("metered here" in note for note in naive.notes)
+    assert not any("models of its own" in note for note in naive.notes)
     assert not any("No price" in note for view in unmetered.views for note in view.notes)
 
 
