@@ -235,9 +235,9 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     entrants = _scored_alike(group, [view for view in complete if not view.why_not_ranked(ranks_by)], ranks_by)
     found: tuple[MeasureComparison, ...] = ()
     if len(entrants) > 1:
-        # Costs that are 0 throughout say nothing.
-        spent = [name for name in SHOWN_COSTS if any(any(view.values.get(name, {}).values()) for view in entrants)]
-        costs = [name for name in spent if all(has_values(view, name) for view in entrants)]
+        costs = [name for name in SHOWN_COSTS if all(has_values(view, name) for view in entrants)]
+        # One that is 0 throughout says nothing.
+        costs = [name for name in costs if any(any(view.values[name].values()) for view in entrants)]
         names = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *costs]
         found = compare_by(entrants, names, group.known)
     return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), found, margin=margin)
