@@ -96,7 +96,8 @@ def beside_baselines(runs: Sequence[RunView], shared: SharedQueries) -> tuple[Sh
 def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
     """The sampling design of the queries of these runs. The mix of a part of the query types is of that part."""
     first = runs[0].frame
-    kept = {row.reference.query_type for run in runs for row in run.sample.values()}
+    samples = {id(run.sample): run.sample for run in runs}.values()
+    kept = {row.reference.query_type for sample in samples for row in sample.values()}
     clusters = {query_id: name for run in reversed(runs) for query_id, name in run.frame.clusters.items()}
     types = {query_id: name for run in runs for query_id, name in run.frame.query_types.items()}
     sampled = set(types.values())
