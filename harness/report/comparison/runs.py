@@ -131,8 +131,8 @@ def comparison_notes(
     places = {place for compared in apart for pair in compared.pairs for place in (pair.a, pair.b)}
     if names := [runs[place].label for place in sorted(places) if runs[place].is_baseline]:
         what = "is a baseline" if len(names) == 1 else "are baselines"
-        apart_from = "not ranked with the systems. Pairs with a baseline are corrected as a family of their own"
-        yield f"{', '.join(names)} {what}, {apart_from}."
+        corrected = "Pairs with a baseline are corrected as a family of their own."
+        yield f"{', '.join(names)} {what}, not ranked with the systems. {corrected}"
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
