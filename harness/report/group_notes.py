@@ -4,17 +4,15 @@ compared."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
+from harness.report.run_view import RunView, scored_by
 from harness.statistics.columnar_scores import SCORED
 from harness.statistics.sampling_design import ABOUT
 from harness.store import Manifest
-
-if TYPE_CHECKING:
-    from harness.report.view import RunView
 
 _BUSY = 20.0
 """Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
@@ -71,11 +69,6 @@ def apart_note(view: RunView, other: RunView) -> str:
         f"Other runs of this data set are in a chapter of their own: {' and '.join(why) or 'another digest'}. "
         "`rag-harness compare` compares them on the queries of both."
     )
-
-
-def scored_by(evaluation: EvaluationRecord) -> str:
-    """Identifies an evaluation; equal for two whose scores may be compared."""
-    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
 
 
 def _constant_notes(views: Sequence[RunView]) -> list[str]:

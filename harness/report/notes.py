@@ -5,23 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean
-from typing import TYPE_CHECKING
 
-from harness.core.errors import HarnessError
 from harness.core.languages import UNDERSTOOD, foreign_language
 from harness.core.records import OWN_MODELS, EvaluationRecord
 from harness.display import counted, printable
 from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_GENERATOR
-from harness.evaluators.score_preconditions import is_null
-from harness.registry import SYSTEMS
 from harness.report.records import RecordCounts
+from harness.report.run_view import RunView
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
 from harness.statistics.cost import called_roles, without_price
 from harness.statistics.prices import Prices
-from harness.store import Manifest, Records, SampleRow
-
-if TYPE_CHECKING:
-    from harness.report.view import RunView
+from harness.store import Manifest, Records
 
 _FAILED, _UNFINISHED = "Failed on ", "Unfinished, "
 _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
@@ -33,10 +27,6 @@ _MINOR = (
 )
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
-_FEWEST_SHOWN = 0.9
-"""Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
-the model is shown nothing.
-"""
 _MOST_QUESTIONS = 200
 """As many as are read to find the language of a run."""
 
@@ -300,23 +290,3 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -
                 f"{counted(len(read), 'score')} ({100 * mean(read):.0f} % on average over all): they say nothing "
                 "of the rest."
             )
-
-
-def sees_gold(manifest: Manifest) -> bool | None:
-    """Whether its system is given the reference evidence; None if that system is not installed."""
-    try:
-        return SYSTEMS.load(str(manifest.system.get("name"))).sees_gold
-    except HarnessError:
-        return None
-
-
-def lacks_evidence(rows: Iterable[SampleRow]) -> str:
-    """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
-    answerable = [row.reference for row in rows if not is_null(row.reference)]
-    shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
-    if shown >= _FEWEST_SHOWN * len(answerable):
-        return ""
-    return (
-        f"Of {counted(len(answerable), 'answerable query', 'answerable queries')} {shown:,} have evidence in "
-        "words: it was shown nothing for the others, so it is no ceiling here."
-    )

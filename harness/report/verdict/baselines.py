@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from harness.display import printable
 from harness.report.comparison.compare import paired
-from harness.report.notes import sees_gold
+from harness.report.run_view import sees_gold
 from harness.report.verdict.ranking import has_values
 from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
