@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 from harness.display.text_format import NOTHING, number, short_number
-from harness.display.types import Entry, NumberForm, Quantity, Rank, ValueGroup
+from harness.display.types import Entry, NumberForm, Quantity, ValueGroup
 
 LEAST_CHANCE = 0.001
 """Smaller p values are shown as below this."""
@@ -15,11 +15,9 @@ _DECIMALS: dict[NumberForm, int] = {"share": 3, "coefficient": 2, "%": 1}
 
 
 def format_value(entry: Entry) -> str:
-    """The complete text: `0.770 [0.707, 0.823] (n = 41 of 50)`, `1-3`, `2.1 / 3.0`; texts are unchanged."""
+    """The complete text: `0.770 [0.707, 0.823] (n = 41 of 50)`, `2.1 / 3.0`; texts are unchanged."""
     if isinstance(entry, Quantity):
         return f"{bare(entry)} {value_details(entry)}".rstrip()
-    if isinstance(entry, Rank):
-        return f"{entry.best}-{entry.worst}" if entry.is_tied else str(entry.best)
     if isinstance(entry, ValueGroup):
         return entry.between.join(map(format_value, entry.quantities))
     return NOTHING if entry is None else entry
@@ -40,7 +38,9 @@ def bare(quantity: Quantity) -> str:
 
 def value_details(quantity: Quantity) -> str:
     """What follows the value: interval, population, mark."""
-    return " ".join(filter(None, (interval(quantity), _population(quantity), quantity.mark)))
+    n, of = quantity.n, quantity.of
+    population = "" if n is None else f"(n = {n:,})" if of in {None, n} else f"(n = {n:,} of {of:,})"
+    return " ".join(filter(None, (interval(quantity), population, quantity.mark)))
 
 
 def interval(quantity: Quantity) -> str:
@@ -53,13 +53,6 @@ def interval(quantity: Quantity) -> str:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
-
-
-def _population(quantity: Quantity) -> str:
-    if quantity.n is None:
-        return ""
-    whole = quantity.of in {None, quantity.n}
-    return f"(n = {quantity.n:,})" if whole else f"(n = {quantity.n:,} of {quantity.of:,})"
 
 
 def _with_half_width(quantity: Quantity, shown: str) -> str:

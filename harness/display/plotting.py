@@ -134,11 +134,6 @@ def publish(drawing: Drawing, out: Path, formats: Sequence[str] = ()) -> Picture
     )
 
 
-def page_svg(figure: Figure, stem: str) -> str:
-    """The figure as an <svg> element for the page (`Picture.svg`). Call it inside `plotting()`."""
-    return _for_page(_svg(figure), stem)
-
-
 def _svg(figure: Figure) -> str:
     """The figure with its texts as text. It has no date or version, so that the same runs give the same bytes."""
     settle(figure)
@@ -153,18 +148,19 @@ def _for_page(svg: str, stem: str) -> str:
     svg = _NOT_FOR_A_PAGE.sub("", svg[svg.index("<svg") :])
     # matplotlib repeats ids such as figure_1 in every figure; keep only ids that are referenced, with a prefix.
     used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^)\"]+)", svg))
-    svg = re.sub(r' id="([^"]*)"', lambda found: _named(found[1], stem) if found[1] in used else "", svg)
+    svg = re.sub(r' id="([^"]*)"', lambda found: f' id="{stem}-{found[1]}"' if found[1] in used else "", svg)
     svg = re.sub(r"(url\(#|xlink:href=\"#)", rf"\g<1>{stem}-", svg)
     return re.sub(r"#[0-9a-f]{6}\b", lambda found: _THEME.get(found[0], found[0]), svg)
 
 
 def _with_titles(svg: str) -> str:
     """Turn the ids set by `tell` into SVG titles, which browsers show as tooltips."""
-    return re.sub(rf'<g id="{_TOLD}([0-9a-f]*)">', lambda found: f"<g><title>{_told(found[1])}</title>", svg)
 
+    def titled(found: re.Match[str]) -> str:
+        tip = printable(bytes.fromhex(found[1]).decode(), _LONGEST_TIP)
+        return f"<g><title>{html.escape(tip)}</title>"
 
-def _told(digits: str) -> str:
-    return html.escape(printable(bytes.fromhex(digits).decode(), _LONGEST_TIP))
+    return re.sub(rf'<g id="{_TOLD}([0-9a-f]*)">', titled, svg)
 
 
 def _smallest_letters(figure: Figure) -> float:
@@ -172,7 +168,3 @@ def _smallest_letters(figure: Figure) -> float:
 
     sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
     return float(min(sizes, default=_STYLE["font.size"]))
-
-
-def _named(name: str, stem: str) -> str:
-    return f' id="{stem}-{name}"'

@@ -37,18 +37,6 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Rank:
-    """The possible ranks of a run, from 1."""
-
-    best: int
-    worst: int
-
-    @property
-    def is_tied(self) -> bool:
-        return self.best != self.worst
-
-
-@dataclass(frozen=True)
 class ValueGroup:
     """Related numbers in one cell, such as a mean and a maximum."""
 
@@ -56,7 +44,7 @@ class ValueGroup:
     between: str = " / "
 
 
-Entry = str | Quantity | Rank | ValueGroup | None
+Entry = str | Quantity | ValueGroup | None
 """The content of a table cell: text or values; None: unknown."""
 
 

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.display import Content, Drawing, Picture, Section, Table, counted, file_name, format_value, printable
+from harness.display import Content, Drawing, Picture, Section, Table, file_name, format_value, printable
 from harness.display.plotting import WIDTH_IN, NewFigure
-from harness.display.text_format import type_name
+from harness.display.text_format import NOTHING, type_name
 from harness.report.labels import dataset_title
 from harness.report.published import Published
 from harness.report.sections import (
@@ -22,10 +22,11 @@ from harness.report.sections import (
     SECTIONS,
     Reported,
     SectionSpec,
+    distinct,
     measured_sections,
 )
 from harness.report.verdict.findings import Findings, find
-from harness.report.view import Group, load_groups
+from harness.report.view import Group, RunView, load_groups
 from harness.statistics.prices import Prices
 from harness.store import RunDir
 
@@ -39,16 +40,29 @@ class Chapter:
     """In the same order; one with nothing to show is left out."""
 
     @property
-    def description(self) -> str:
-        """`8 queries over 10 documents (corpus: full): inference 4, null 4. Digest 0123456789ab.`"""
-        view = self.group.widest
-        types = Counter(view.frame.query_types.values())
-        shown = ", ".join(f"{type_name(name)} {count:,}" for name, count in sorted(types.items()))
-        documents, corpus = (view.manifest.dataset.get(key) for key in ("n_documents", "corpus"))
-        searched = f" over {counted(documents, 'document')}" if isinstance(documents, int) else ""
-        kept = f" (corpus: {printable(str(corpus))})" if corpus else ""
-        queries = counted(len(view.frame.query_types), "query", "queries")
-        return f"{queries}{searched}{kept}: {shown}. Digest {printable(self.group.digest[:12])}."
+    def facts(self) -> dict[str, str]:
+        """Models, queries by type and documents; where the runs differ, every value."""
+        group, dataset = self.group, self.group.widest.manifest.dataset
+        types = Counter(group.widest.frame.query_types.values())
+        by_type = ", ".join(f"{count:,} {type_name(name)}" for name, count in sorted(types.items()))
+        found = {
+            "Generator": _alternatives(view.model("generator") for view in group.views),
+            "Embedder": _alternatives(view.model("embedder") for view in group.views),
+            "Queries": f"{sum(types.values()):,}{f' ({by_type})' if len(types) > 1 else ''}",
+        }
+        repeats = {view.frame.repeats for view in group.views}
+        if repeats != {1}:
+            found["Answers to each"] = _alternatives(map(str, sorted(repeats)))
+        documents, corpus = dataset.get("n_documents"), dataset.get("corpus")
+        if isinstance(documents, int):
+            kept = f" (corpus: {printable(str(corpus))})" if corpus else ""
+            found["Documents"] = f"{documents:,}{kept}"
+        return {**found, "Digest": printable(group.digest[:12]) or NOTHING}
+
+    @property
+    def recommended(self) -> RunView | None:
+        run_id = self.findings.verdict.recommended_run
+        return next((view for view in self.group.views if view.run.run_id == run_id), None)
 
     def tables(self) -> list[Table]:
         return [table for section in self.sections for table in section.content.tables]
@@ -111,17 +125,12 @@ def what_differs(chapters: Sequence[Chapter]) -> str:
     return ", ".join(found or ["different texts or references of the same questions"])
 
 
+def _alternatives(values: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(values))
+
+
 def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:
     return tuple(section for section in sections if not section.is_empty)
-
-
-def distinct(name: str, taken: set[str]) -> str:
-    """The name, with a number if it is taken: no file system tells upper from lower case everywhere."""
-    free, number = name, 2
-    while free.lower() in taken:
-        free, number = f"{name}-{number}", number + 1
-    taken.add(free.lower())
-    return free
 
 
 def sections_of(group: Group) -> tuple[list[SectionSpec], list[str]]:
@@ -130,8 +139,9 @@ def sections_of(group: Group) -> tuple[list[SectionSpec], list[str]]:
     ordered = [*BEFORE_MEASURES, *measured_sections(group), *AFTER_MEASURES]
     names = [spec.name for spec in ordered]
     end_of_measures = names.index(AFTER_MEASURES[0].name)
-    refused = [f"{spec.name}: {why}" for spec in plugged if (why := _why_refused(spec, names))]
-    for spec in reversed([spec for spec in plugged if not _why_refused(spec, names)]):
+    reasons = [_why_refused(spec, names) for spec in plugged]
+    refused = [f"{spec.name}: {why}" for spec, why in zip(plugged, reasons, strict=True) if why]
+    for spec in reversed([spec for spec, why in zip(plugged, reasons, strict=True) if not why]):
         place = names.index(spec.after) + 1 if spec.after in names else end_of_measures
         ordered.insert(place, _guarded(spec))
         names.insert(place, spec.name)
@@ -147,19 +157,20 @@ def _why_refused(spec: SectionSpec, names: Collection[str]) -> str:
 def _guarded(spec: SectionSpec) -> SectionSpec:
     """If a plug-in fails, its section shows the error; the rest of the report is not affected."""
 
+    def said(error: Exception) -> str:
+        return printable(f"{type(error).__name__}: {error}", 300)
+
     def notes(group: Group) -> Iterable[str]:
         try:
             return [printable(note, 400) for note in spec.notes(group)]
         except Exception as error:
-            said = printable(f"{type(error).__name__}: {error}", 300)
-            return [f"The notes of the plug-in '{spec.name}' could not be made ({said})."]
+            return [f"The notes of the plug-in '{spec.name}' could not be made ({said(error)})."]
 
     def content(reported: Reported) -> Content:
         try:
             return _checked(spec.content(reported))
         except Exception as error:
-            said = printable(f"{type(error).__name__}: {error}", 300)
-            return Content(items=[f"This section of a plug-in could not be made ({said})."])
+            return Content(items=[f"This section of a plug-in could not be made ({said(error)})."])
 
     def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
         try:
@@ -168,11 +179,10 @@ def _guarded(spec: SectionSpec) -> SectionSpec:
                 drawing.figure.draw_without_rendering()
             return drawings
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            said = printable(f"The figures of the plug-in '{spec.name}' could not be drawn ({why}).", 300)
+            why = f"The figures of the plug-in '{spec.name}' could not be drawn ({said(error)})."
             figure = new_figure(figsize=(WIDTH_IN, 0.6))
-            figure.text(0.01, 0.5, textwrap.fill(said, 130), va="center")
-            return [Drawing(spec.name, "Not drawn", said, said, figure)]
+            figure.text(0.01, 0.5, textwrap.fill(why, 130), va="center")
+            return [Drawing(spec.name, "Not drawn", why, why, figure)]
 
     return replace(spec, content=content, draw=draw, notes=notes)
 

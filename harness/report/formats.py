@@ -214,7 +214,8 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
             "",
         ]
     for chapter in chapters:
-        lines += [f"## {prose(chapter.group.title)}", "", prose(chapter.description), ""]
+        facts = "; ".join(f"{name}: {value}" for name, value in chapter.facts.items())
+        lines += [f"## {prose(chapter.group.title)}", "", prose(f"{facts}."), ""]
         for section in chapter.sections:
             lines += section_lines(section)
     return "\n".join([*lines, _FILES, *_measures(chapters)])

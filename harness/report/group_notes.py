@@ -3,44 +3,40 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.report.labels import differences, other_weights
-from harness.statistics.columnar_scores import SCORED, ScoreColumns
-from harness.statistics.run_frame import Frame
+from harness.report.run_view import RunView, scored_by
+from harness.statistics.columnar_scores import SCORED
 from harness.statistics.sampling_design import ABOUT
-from harness.store import Manifest, RunDir
+from harness.store import Manifest
 
 _BUSY = 20.0
 """Per cent of the machine's CPU in other hands, from which on seconds are said to be too high."""
 
 
-def document_notes(frame: Frame) -> list[str]:
-    """For queries that share documents: what the interval of a mean covers."""
-    if frame.n_clusters is None:
-        return []
-    about = [name for name in frame.clusters.values() if name.startswith(ABOUT)]
-    queries, documents = counted(len(about), "query", "queries"), counted(len({*about}), "document")
-    return [
-        "± holds for new queries on these documents. Differences are tested for new documents too, so their "
-        f"intervals may be wider: {queries} with evidence, mainly about {documents}."
-    ]
-
-
-def load_notes(foreign: Mapping[str, float | None]) -> list[str]:
-    """Runs whose machine did other work too. `foreign`: label -> `Resources.foreign_cpu` while answering."""
-    busy = [
-        f"{printable(label)} {load:.0f} %" for label, load in foreign.items() if load is not None and load >= _BUSY
-    ]
-    if not busy:
-        return []
-    return [
-        "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
-        f"{', '.join(busy)} on average."
-    ]
+def notes_between(views: Sequence[RunView], widest: RunView) -> Iterator[str]:
+    """Everything to know before these runs are compared; `widest`: the one with the most queries."""
+    yield from group_notes([view.manifest for view in views])
+    # What the interval of a mean covers.
+    if widest.frame.n_clusters is not None:
+        about = [name for name in widest.frame.clusters.values() if name.startswith(ABOUT)]
+        queries, documents = counted(len(about), "query", "queries"), counted(len({*about}), "document")
+        yield (
+            "± holds for new queries on these documents. Differences are tested for new documents too, so their "
+            f"intervals may be wider: {queries} with evidence, mainly about {documents}."
+        )
+    yield from judge_notes([view.evaluations for view in views])
+    yield from _constant_notes(views)
+    loads = [(printable(view.label), view.foreign_cpu or 0.0) for view in views]
+    if busy := [f"{label} {load:.0f} %" for label, load in loads if load >= _BUSY]:
+        yield (
+            "Other processes used much of the machine's CPU while queries were answered, so seconds are too high: "
+            f"{', '.join(busy)} on average."
+        )
 
 
 def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
@@ -57,10 +53,9 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
     ]
 
 
-def apart_note(run: RunDir, other: RunDir) -> str:
+def apart_note(view: RunView, other: RunView) -> str:
     """Why two runs of one data set are in different groups, and what compares the part that they share."""
-    own, others = (one.sample_by_id() for one in (run, other))
-    sets, other_sets = run.manifest().dataset, other.manifest().dataset
+    own, others, sets, other_sets = view.sample, other.sample, view.manifest.dataset, other.manifest.dataset
     shared = own.keys() & others.keys()
     why = []
     if own.keys() != others.keys():
@@ -76,18 +71,13 @@ def apart_note(run: RunDir, other: RunDir) -> str:
     )
 
 
-def scored_by(evaluation: EvaluationRecord) -> str:
-    """Identifies an evaluation; equal for two whose scores may be compared."""
-    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
-
-
-def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColumns]]) -> list[str]:
-    """Judges that gave every answer of a group the same value; `scored`: evaluations and scores of each run."""
+def _constant_notes(views: Sequence[RunView]) -> list[str]:
+    """Judges that gave every answer of a group the same value."""
     given: dict[tuple[str, str], list[float]] = {}
-    for evaluations, scores in scored:
-        asking = [one for one in evaluations if "judge" in one.models]
+    for view in views:
+        asking = [one for one in view.evaluations if "judge" in one.models]
         owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}
-        for name, column in scores.only(owners).by_measure.items():
+        for name, column in view.scores.only(owners).by_measure.items():
             values = column.values[column.states == SCORED].tolist()
             given.setdefault((owners[name], name), []).extend(values)
     constant: dict[tuple[str, int], list[str]] = {}
@@ -101,41 +91,39 @@ def constant_notes(scored: Iterable[tuple[Iterable[EvaluationRecord], ScoreColum
     ]
 
 
-def group_notes(manifests: Sequence[Manifest]) -> list[str]:
+def notes_on(views: Sequence[RunView]) -> list[str]:
+    """The notes that apply to every run once, those of a single run with its label."""
+    first, *others = views
+    shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
+    own = ((view.label, note) for view in views for note in view.notes if note not in shared)
+    return [*shared, *(f"{printable(label)}: {note}" for label, note in own)]
+
+
+def group_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """What differs between the runs of a group besides the system and its parameters."""
-    notes = []
-    differing = differences(_circumstances(manifests))
-    if differing:
-        notes.append(
-            f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
-        )
-    unnamed = [manifest for manifest in manifests if _model_is_unnamed(manifest)]
-    if unnamed and len(manifests) > 1:
-        notes.append(
+    if differing := differences(_circumstances(manifests)):
+        yield f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
+    if len(manifests) > 1 and any(map(_model_is_unnamed, manifests)):
+        yield (
             "Which model gave imported answers is not named (--model of `rag-harness import`): what "
             "differs between these runs may not be the system alone."
         )
-    weights = other_weights([manifest.identity for manifest in manifests])
-    if weights:
-        notes.append(
+    if weights := other_weights([manifest.identity for manifest in manifests]):
+        yield (
             f"The runs loaded other weights under one name ({', '.join(weights)}): "
             "what differs between them is not the system alone."
         )
     ran_here = [manifest for manifest in manifests if not manifest.is_imported]
     if 0 < len(ran_here) < len(manifests):
-        notes.append("Seconds of imported answers were measured elsewhere: do not compare them.")
-    machines = differences([{"machine": manifest.machine} for manifest in ran_here])
-    if machines:
+        yield "Seconds of imported answers were measured elsewhere: do not compare them."
+    if machines := differences([{"machine": manifest.machine} for manifest in ran_here]):
         shown = _listed(machines, "; ")
-        notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
-    paced = differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))])
-    if paced:
-        notes.append(f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds.")
-    commits = list(dict.fromkeys(manifest.git_commit or "unknown" for manifest in manifests))
+        yield f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM."
+    if paced := differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))]):
+        yield f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds."
+    commits = dict.fromkeys(printable(manifest.git_commit or "unknown", 20) for manifest in manifests)
     if len(commits) > 1:
-        shown = ", ".join(printable(commit, 20) for commit in commits)
-        notes.append(f"The runs were made at different commits of the harness ({shown}).")
-    return notes
+        yield f"The runs were made at different commits of the harness ({', '.join(commits)})."
 
 
 def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:

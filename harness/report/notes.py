@@ -6,23 +6,18 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean
 
-from harness.core.errors import HarnessError
 from harness.core.languages import UNDERSTOOD, foreign_language
 from harness.core.records import OWN_MODELS, EvaluationRecord
 from harness.display import counted, printable
 from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_GENERATOR
-from harness.evaluators.score_preconditions import is_null
-from harness.registry import SYSTEMS
 from harness.report.records import RecordCounts
+from harness.report.run_view import RunView
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
-from harness.statistics.cost import called_roles, fails_too_often, without_price
+from harness.statistics.cost import called_roles, without_price
 from harness.statistics.prices import Prices
-from harness.statistics.resource_usage import Resources
-from harness.statistics.run_frame import Frame
-from harness.store import Manifest, Records, RunDir, SampleRow
-from harness.store.run_lookup import is_being_written
+from harness.store import Manifest, Records
 
-UNFINISHED_NOTE = "Unfinished"
+_FAILED, _UNFINISHED = "Failed on ", "Unfinished, "
 _INDEX_BUILT, _INDEX_SECONDS = "The index was built", "Index seconds are"
 _DATA_SET, _UNUSED = "Data set: ", "Not applicable to any query: "
 _BASELINE, REPEATED = "Baseline: ", "Not repeated: "
@@ -32,10 +27,6 @@ _MINOR = (
 )
 _LONGEST_REASON, _LONGEST_NOTE = 160, 2000
 _MOST_MEASURES = 7
-_FEWEST_SHOWN = 0.9
-"""Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
-the model is shown nothing.
-"""
 _MOST_QUESTIONS = 200
 """As many as are read to find the language of a run."""
 
@@ -46,26 +37,22 @@ _FEWER_TOKENS = (
 
 
 def run_notes(
-    run: RunDir,
-    frame: Frame,
-    scores: ScoreColumns,
-    records: Records,
-    counts: RecordCounts,
-    prices: Prices,
-    resources: Resources | None,
+    view: RunView, scores: ScoreColumns, records: Records, counts: RecordCounts, prices: Prices
 ) -> list[str]:
-    """One sentence for each thing; empty for a run without any of them. `records`: those that count."""
-    manifest, damaged = run.manifest(), resources.n_damaged if resources else 0
+    """One sentence for each thing; empty for a run without any of them. `records`: those that count, and `scores`
+    theirs.
+    """
+    manifest, damaged = view.manifest, view.resources.n_damaged if view.resources else 0
     return [
         *(printable(note, _LONGEST_NOTE) for note in manifest.notes),
-        *_progress_notes(run, frame, counts),
-        *_score_notes(run, scores, records),
-        *language_notes(run, scores),
-        *_index_notes(run),
-        *_dialect_notes(run),
-        *_cost_notes(run, counts, prices),
+        *_progress_notes(view, counts),
+        *_score_notes(view, scores, records),
+        *_language_notes(view, scores),
+        *_index_notes(view),
+        *_dialect_notes(view),
+        *_cost_notes(view, counts, prices),
         *data_notes(manifest),
-        *share_notes(run.evaluations(), scores),
+        *share_notes(view.evaluations, scores),
         *_unused_notes(scores),
         *([f"{_BASELINE}{printable(manifest.baseline, _LONGEST_NOTE)}"] if manifest.baseline else []),
         *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
@@ -83,7 +70,15 @@ def data_notes(manifest: Manifest) -> list[str]:
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:
     """Those on the data set late, and those that weaken no number last."""
-    return sorted(notes, key=lambda note: (_INDEX_BUILT in note, weakens_nothing(note), _DATA_SET in note))
+    return sorted(
+        notes,
+        key=lambda note: (not is_serious(note), _INDEX_BUILT in note, weakens_nothing(note), _DATA_SET in note),
+    )
+
+
+def is_serious(note: str) -> bool:
+    """Whether a note, with or without a label before it, says that answers failed or are missing."""
+    return _FAILED in note or _UNFINISHED in note
 
 
 def weakens_nothing(note: str) -> bool:
@@ -91,26 +86,27 @@ def weakens_nothing(note: str) -> bool:
     return any(minor in note for minor in _MINOR)
 
 
-def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:
-    n_wanted = len(frame.query_types) * frame.repeats
-    missing = n_wanted - counts.n_asked
-    if missing:
-        what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED_NOTE}: {what}. {how_to_finish(is_being_written(run))}"
-    elif run.done() is None:
-        yield f"{UNFINISHED_NOTE}: every query is answered, but the run did not close (no done.json)."
-    reach = run.reach()
+def _progress_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
+    if view.n_errors:
+        of, cheap = counted(view.n_answered, "answer"), "Failing is cheap, so its costs are not compared."
+        said = f"{_FAILED}{view.n_errors:,} of {of}, which count as wrong ({counts.why_failed})."
+        yield f"{said} {cheap}" if view.fails_too_often else said
+    if missing := view.n_expected - view.n_answered:
+        what = f"{missing:,} of {counted(view.n_expected, 'answer')} {'is' if missing == 1 else 'are'} missing"
+        yield f"{_UNFINISHED}{what}. {how_to_finish(view.is_running)}"
+    elif not view.is_finished:
+        yield f"{_UNFINISHED}although every query is answered. {how_to_finish(view.is_running)}"
+    reach = view.run.reach()
     if reach and reach.query_ids:
-        of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")
+        of = counted(int(view.manifest.dataset.get("n_queries", 0)), "query", "queries")
         yield (
             f"Stopped after {len(reach.query_ids):,} of {of} ({printable(reach.why, _LONGEST_REASON)}); those "
             "are a random sample."
         )
-    race = run.race()
-    if race is not None:
+    if view.race is not None:
         yield (
-            f"It was in a race by {printable(race.measure)}, which stops by its results: other tests, intervals "
-            "and ranks are not valid for it."
+            f"It was in a race by {printable(view.race.measure)}, which stops by its results: other tests, "
+            "intervals and ranks are not valid for it."
         )
     if counts.n_retried:
         yield (
@@ -118,8 +114,8 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
         )
 
 
-def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterator[str]:
-    evaluate = f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
+def _score_notes(view: RunView, scores: ScoreColumns, records: Records) -> Iterator[str]:
+    evaluate = f"Run: rag-harness evaluate {printable(view.run.run_id, 200)}"
     if not scores.by_measure:
         yield f"Not evaluated: there are no scores. {evaluate}"
     if scores.any_missing_of(records):
@@ -155,11 +151,11 @@ def _shortened(measures: Sequence[str]) -> str:
     return ", ".join(printable(name) for name in shown)
 
 
-def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
-    generator = run.manifest().model("generator")
+def _language_notes(view: RunView, scores: ScoreColumns) -> Iterator[str]:
+    generator = view.manifest.model("generator")
     if generator.get("provider") == "none" or not scores.by_measure:
         return
-    rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
+    rows = itertools.islice(view.sample.values(), _MOST_QUESTIONS)
     if language := foreign_language(" ".join([row.query.text, *row.reference.answers]) for row in rows):
         yield (
             f"Most questions and answers seem to be in {language}. Abstentions, yes and no, and dates are read in "
@@ -167,10 +163,10 @@ def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
         )
 
 
-def _index_notes(run: RunDir) -> Iterator[str]:
-    index = run.index()
+def _index_notes(view: RunView) -> Iterator[str]:
+    index = view.index
     if index is None:
-        if not run.manifest().is_imported:
+        if not view.manifest.is_imported:
             yield "The index is not built yet."
         return
     if index.reused_from:
@@ -194,9 +190,9 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         yield f"Index: {printable(note, _LONGEST_NOTE)}"
 
 
-def _dialect_notes(run: RunDir) -> Iterator[str]:
-    models = run.manifest().models
-    for role, dialect in sorted(run.dialects().items()):
+def _dialect_notes(view: RunView) -> Iterator[str]:
+    models = view.manifest.models
+    for role, dialect in sorted(view.run.dialects().items()):
         if dialect.left_out:
             name = printable(str((models.get(role) or {}).get("model", "")))
             what = printable(", ".join(dialect.left_out), _LONGEST_REASON)
@@ -206,10 +202,9 @@ def _dialect_notes(run: RunDir) -> Iterator[str]:
             )
 
 
-def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[str]:
-    identity = run.manifest().identity
+def _cost_notes(view: RunView, counts: RecordCounts, prices: Prices) -> Iterator[str]:
+    identity, index = view.manifest.identity, view.index
     models = identity.get("models", {})
-    index = run.index()
     if counts.n_own:
         what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
         yield (
@@ -223,22 +218,17 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
-    yield from _token_notes(run, counts)
+    yield from _token_notes(view, counts)
     limit_s = identity.get("limits", {}).get("query_timeout_s")
     if counts.n_timeouts and limit_s:
         yield (
             f"{counted(counts.n_timeouts, 'query', 'queries')} timed out: latency and wall time count "
             f"{limit_s:g} s for each, so that quantiles among them are lower bounds (≥)."
         )
-    if fails_too_often(counts.n_failed, counts.n):
-        yield (
-            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries. Failing is cheap, so its costs are "
-            "not compared."
-        )
-    yield from _latency_notes(run, counts)
+    yield from _latency_notes(view, counts)
 
 
-def _latency_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+def _latency_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
     """Latencies that are missing, or that something else than the system makes shorter or longer."""
     for n, why in (
         (counts.n_replayed, "calls were replayed after an interruption"),
@@ -246,27 +236,27 @@ def _latency_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
     ):
         if n:
             yield f"{counted(n, 'latency', 'latencies')} left out: {why}."
-    if counts.n_unsplit and not run.manifest().is_imported:
+    if counts.n_unsplit and not view.manifest.is_imported:
         yield (
             f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time, because throttling was not "
             "recorded separately. Do not compare seconds with later runs."
         )
-    if spread := run.cluster_info():
+    if spread := view.run.cluster_info():
         yield (
             f"Answered on a cluster, by up to {counted(spread.n_workers, 'worker')} at once: latencies include "
             "the network and the load of the other workers, and CPU and RAM were not sampled. Do not compare "
             "seconds with runs on one machine."
         )
-    concurrency = run.manifest().identity.get("limits", {}).get("concurrency", 1)
+    concurrency = view.manifest.identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered at once: each latency includes the load of the others."
 
 
-def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+def _token_notes(view: RunView, counts: RecordCounts) -> Iterator[str]:
     """Tokens that were not counted, and parts of prompts that the server cut off."""
     if counts.n_unmetered:
         why = "the server did not count them or was cut off"
-        if run.manifest().is_imported:
+        if view.manifest.is_imported:
             why = "the imported file does not give them"
         what = "not all known, so that tokens and dollars are lower bounds" if counts.any_token else "unknown"
         yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."
@@ -300,23 +290,3 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoreColumns) -
                 f"{counted(len(read), 'score')} ({100 * mean(read):.0f} % on average over all): they say nothing "
                 "of the rest."
             )
-
-
-def sees_gold(manifest: Manifest) -> bool | None:
-    """Whether its system is given the reference evidence; None if that system is not installed."""
-    try:
-        return SYSTEMS.load(str(manifest.system.get("name"))).sees_gold
-    except HarnessError:
-        return None
-
-
-def lacks_evidence(rows: Iterable[SampleRow]) -> str:
-    """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
-    answerable = [row.reference for row in rows if not is_null(row.reference)]
-    shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
-    if shown >= _FEWEST_SHOWN * len(answerable):
-        return ""
-    return (
-        f"Of {counted(len(answerable), 'answerable query', 'answerable queries')} {shown:,} have evidence in "
-        "words: it was shown nothing for the others, so it is no ceiling here."
-    )

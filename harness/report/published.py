@@ -92,17 +92,14 @@ def read_published(name: str) -> Published:
         elif cells["item"] == "condition":
             conditions[cells["row"]] = cells["value"]
         else:
-            values.append(_value(cells, f"{path}, line {line}"))
+            said, settings = cells.pop("value"), cells.pop("parameters")
+            value = float(said) if _NUMBER.fullmatch(said) else math.nan
+            if not abs(value) < 1e15:
+                what = f"{path}, line {line}: {printable(said)!r} is no number"
+                raise ConfigError(what, "correct the column `value`")
+            parameters = dict(part.split("=", 1) for part in settings.split() if "=" in part)
+            values.append(PublishedValue(value=value, parameters=parameters, **cells))
     return Published(source, conditions, tuple(values))
-
-
-def _value(cells: Mapping[str, str], place: str) -> PublishedValue:
-    value = float(cells["value"]) if _NUMBER.fullmatch(cells["value"]) else math.nan
-    if not abs(value) < 1e15:
-        raise ConfigError(f"{place}: {printable(cells['value'])!r} is no number", "correct the column `value`")
-    parameters = dict(part.split("=", 1) for part in cells["parameters"].split() if "=" in part)
-    others = {name: cells[name] for name in _COLUMNS if name not in {"value", "parameters"}}
-    return PublishedValue(value=value, parameters=parameters, **others)
 
 
 def is_run_of(view: RunView, system: str, parameters: Mapping[str, str]) -> bool:

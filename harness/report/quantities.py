@@ -3,15 +3,17 @@ metered in full only looks cheap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from harness.core.records import OWN_MODELS, Usage
 from harness.display import Quantity, ValueGroup, printable
+from harness.report.verdict.types import SCORED_OTHERWISE
 from harness.report.view import RunView
 from harness.statistics.cost import MOST_FAILED, is_lower_bound
 from harness.statistics.run_frame import Aggregate
 
 AS_REPORTED = "as reported"
+BASELINE = "a baseline"
 FAILING = (
     f"A run that fails on over {100 * MOST_FAILED:g} % of its queries is called neither cheapest nor fastest."
 )
@@ -83,17 +85,24 @@ def self_reported_note(views: Iterable[RunView]) -> str:
     return f" As reported by the pipeline itself, not metered: {', '.join(names)}." if names else ""
 
 
-def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
-    """Why a run is not compared by a cost; empty if it is. `rows`: the means, which must not be lower bounds."""
-    left_after = view.left_race_after
+def why_apart(
+    view: RunView, otherwise: Collection[str] = (), *, cost: str = "", means: Iterable[Aggregate | None] = ()
+) -> str:
+    """Why a run is not compared with the others, as words in brackets behind its name; empty if it is.
+
+    `otherwise`: ids of the runs that were scored in another way. `cost`: the cost by which runs are compared; its
+    `means` must not be lower bounds.
+    """
+    left_after, abstained = view.left_race_after, view.abstains_on if cost else ""
     reasons = (
         ("not finished", not view.is_complete),
         (f"left the race after {left_after or 0:,} queries", left_after is not None),
-        ("fails too often", view.fails_too_often),
-        (f"abstained on {view.abstains_on}", view.abstains_on),
-        ("a baseline", view.is_baseline),
-        (f"counted {AS_REPORTED} by itself", self_reported_mark(view, measure)),
-        ("not counted in full", any(row is not None and is_lower_bound(row) for row in rows)),
+        ("fails too often", cost and view.fails_too_often),
+        (f"abstained on {abstained}", abstained),
+        (BASELINE, view.is_baseline),
+        (f"counted {AS_REPORTED} by itself", cost and self_reported_mark(view, cost)),
+        ("not counted in full", any(row is not None and is_lower_bound(row) for row in means)),
+        (SCORED_OTHERWISE, view.run.run_id in otherwise),
     )
     return next((why for why, is_so in reasons if is_so), "")
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import NamedTuple
 
 from harness.core.records import OWN_MODELS, REASONING, Prediction, RunRecord, Step
 from harness.display import printable
@@ -37,31 +36,26 @@ def samples_of(runs: Sequence[RunDir]) -> list[Sample]:
     return found
 
 
-class Brief(NamedTuple):
-    """What is kept of a record."""
-
-    place: int
-    """What `RunDir.records_at` finds it by."""
-    status: int
-    answer: str | None
-
-
-class Briefs(CompressedByKey[RecordKey, Brief]):
-    """Of the records that count. The methods decompress nothing, whereas each access to a `Brief` decompresses a
-    block if queries were asked in random order.
+class Briefs(CompressedByKey[RecordKey, str | None]):
+    """Of each record that counts the beginning of its answer, what became of its query, and its place in the file.
+    The methods decompress nothing, whereas each access to an answer decompresses a block if queries were asked in
+    random order.
     """
 
     def __init__(self) -> None:
-        super().__init__(Brief)
+        super().__init__(str | None)
         self._places, self._statuses, self._have_answers = array("q"), array("B"), array("B")
 
-    def put(self, key: RecordKey, record: Brief, *, counts: bool = True) -> None:
-        super().put(key, record, counts=counts)
-        self._places.append(record.place)
-        self._statuses.append(record.status)
-        self._have_answers.append(record.answer is not None)
+    def add(self, key: RecordKey, record: RunRecord, place: int, *, counts: bool) -> None:
+        answer = record.prediction.answer if record.prediction else None
+        shortened = answer if answer is None or len(answer) <= 400 else f"{answer[:399]}…"
+        self.put(key, shortened, counts=counts)
+        self._places.append(place)
+        self._statuses.append(_status(record))
+        self._have_answers.append(answer is not None)
 
     def place(self, key: RecordKey) -> int:
+        """What `RunDir.records_at` finds it by."""
         return self._places[self.numbers[key]]
 
     def status(self, key: RecordKey) -> int:
@@ -91,10 +85,7 @@ def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
             latest[key] = record.attempt
         kept = _without_texts(record.prediction)
         attempts.put(key, record.model_copy(update={"prediction": kept}), counts=counts)
-        answer = record.prediction.answer if record.prediction else None
-        if answer is not None and len(answer) > 400:
-            answer = answer[:399] + "…"
-        briefs.put(key, Brief(place, _status(record), answer), counts=counts)
+        briefs.add(key, record, place, counts=counts)
     return attempts, briefs
 
 
@@ -123,7 +114,6 @@ class RecordCounts:
     failures: Counter[str] = field(default_factory=Counter)
     first_failure: str = ""
     n_retried: int = 0
-    n_failed: int = 0
     n_timeouts: int = 0
     n_replayed: int = 0
     """Answered, with calls from an earlier attempt."""
@@ -154,23 +144,19 @@ class RecordCounts:
         """Of these, those of queries and repeats outside the frame included."""
         counts = cls()
         for (query_id, repeat), record in records.items():
-            if query_id in frame.query_types and 0 <= repeat < frame.repeats:
-                counts._add_asked(record)
-            counts._add(record)
+            counts._add(record, is_asked=query_id in frame.query_types and 0 <= repeat < frame.repeats)
         return counts
 
-    def _add_asked(self, record: RunRecord) -> None:
-        self.n_asked += 1
-        self.n_asked_failed += record.status != "ok"
-        if record.failure:
+    def _add(self, record: RunRecord, *, is_asked: bool) -> None:
+        if is_asked:
+            self.n_asked += 1
+            self.n_asked_failed += record.status != "ok"
+        if is_asked and record.failure:
             self.first_failure = self.first_failure if self.failures else record.failure.message
             self.failures[record.failure.kind] += 1
-
-    def _add(self, record: RunRecord) -> None:
         cost, trace = record.cost, record.prediction.trace if record.prediction else ()
         self.n += 1
         self.n_retried += record.attempt > 1
-        self.n_failed += record.status != "ok"
         self.n_timeouts += record.status == "timeout"
         self.n_reasoned += any(step.name == REASONING for step in trace)
         if record.status == "ok":

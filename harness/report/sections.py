@@ -115,7 +115,7 @@ def _notes(reported: Reported) -> Content:
 
 def _significance(reported: Reported) -> Content:
     lines = statistics_lines(reported.group, reported.findings)
-    return Content(items=lines, tables=statistics_tables(reported.findings))
+    return Content(items=list(lines), tables=statistics_tables(reported.findings))
 
 
 def _judges(reported: Reported) -> Content:
@@ -222,9 +222,7 @@ def measured_sections(group: Group) -> list[SectionSpec]:
     taken = {*ANCHORS, *(spec.name for spec in (*BEFORE_MEASURES, *AFTER_MEASURES))}
     found = []
     for title, owned in parts.items():
-        key, number = _key(title), 2
-        while key in taken:
-            key, number = f"{_key(title)}-measures{'' if number == 2 else f'-{number}'}", number + 1
+        key = _key(title) if _key(title) not in taken else distinct(f"{_key(title)}-measures", taken)
         taken.add(key)
         found.append(_section(group, key, title, owned, homes))
     return found
@@ -294,3 +292,12 @@ def _sorting(group: Group, names: Iterable[str]) -> list[Measure]:
 
 def _key(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "measures"
+
+
+def distinct(name: str, taken: set[str]) -> str:
+    """The name, with a number if it is taken: no file system tells upper from lower case everywhere."""
+    free, number = name, 2
+    while free.lower() in taken:
+        free, number = f"{name}-{number}", number + 1
+    taken.add(free.lower())
+    return free

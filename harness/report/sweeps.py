@@ -11,6 +11,7 @@ from harness.display.plotting import GREY, LIGHT, WIDTH_IN, NewFigure, tell
 from harness.report.figures.marks import RunStyle, alt_of, interval_of, n_of, style_of, tip_of
 from harness.report.labels import labels
 from harness.report.quantities import (
+    BASELINE,
     cost_quantity,
     count,
     listed_apart,
@@ -19,11 +20,10 @@ from harness.report.quantities import (
     quantity_of,
     self_reported_mark,
     share,
-    why_no_price,
+    why_apart,
 )
 from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.standings import BASELINE, why_not_ranked
 from harness.report.view import Group, RunView
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
@@ -112,13 +112,12 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
 
 def _point_row(group: Group, findings: Findings, name: str, value: float, view: RunView) -> tuple[Entry, ...]:
     row = findings.rows[view]
-    aside = why_not_ranked(view, group.scored_otherwise(findings.measure) if findings.measure else ())
+    aside = why_apart(view, group.scored_otherwise(findings.measure) if findings.measure else ())
     is_cost = row is not None and row.measure in COSTS
     mean = cost_quantity(row, interval=True) if is_cost else share(row)
     spent = ("tokens", "latency_s_p50", "usd")
     costs = [cost_quantity(view.row_beside(cost, row), mark=self_reported_mark(view, cost)) for cost in spent]
-    index = view.run.index()
-    built = None if index is None else "reused" if index.reused_from else "built"
+    built = None if view.index is None else "reused" if view.index.reused_from else "built"
     named = f"{name} ({aside})" if aside else name
     return (named, quantity_of(value), mean, population(row), *costs, index_seconds(view), built)
 
@@ -136,7 +135,7 @@ def _budget_table(
 ) -> Table | None:
     rows = {view: findings.row_of(view, cost) for view in views}
     spent = {view: row for view, row in rows.items() if row is not None and row.mean is not None}
-    left = {view: why for view, row in spent.items() if (why := why_no_price(view, cost, row))}
+    left = {view: why for view, row in spent.items() if (why := why_apart(view, cost=cost, means=[row]))}
     costs = {view: row.mean for view, row in spent.items() if view not in left and row.mean}
     steps = list(_frontier(findings, compared, sorted(costs, key=lambda view: costs[view])))
     if not steps:
@@ -204,21 +203,12 @@ def _panels(group: Group, findings: Findings) -> dict[str, str]:
     """Measure -> title: what ranks, the first main metric of another evaluator, and costs, if a run has some."""
     quality = []
     if findings.measure is not None:
-        compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()
-        others = (one.measure.name for one in compared if not one.measure.is_cost)
+        others = (one.measure.name for one in findings.ranking.comparisons if not one.measure.is_cost)
         owner = group.owner(findings.measure)
         quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
     scored = [name for name in quality if any(view.value(name) is not None for view in group.views)]
     costs = {cost: title for cost, title in _DRAWN_COSTS.items() if any(view.value(cost) for view in group.views)}
     return {name: group.display_name(name) for name in scored} | costs
-
-
-def _why_left_out(group: Group, view: RunView, measure: str) -> str:
-    """Why a run is on no curve of that measure; empty: it is on one."""
-    if view.left_race_after is not None:
-        return f"left the race after {view.left_race_after:,} queries"
-    why = why_not_ranked(view, group.scored_otherwise(measure))
-    return "" if why == BASELINE else why
 
 
 def _draw(
@@ -232,7 +222,8 @@ def _draw(
             curve[name] = []
             for value, view in points:
                 row = findings.row_of(view, measure)
-                if why := _why_left_out(group, view, measure):
+                # A baseline has its place on a curve.
+                if (why := why_apart(view, group.scored_otherwise(measure))) not in {"", BASELINE}:
                     left_out[view.label] = why
                 elif row is not None and row.mean is not None:
                     curve[name].append((value, row))

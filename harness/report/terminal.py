@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from harness.display import Entry, Quantity, Section, Table, counted, format_value, printable
+from harness.display import Entry, Quantity, Table, counted, format_value, printable
 from harness.report.chapter import Chapter, what_differs
 from harness.report.leaderboard import leaderboard
 from harness.report.notes import weakens_nothing
@@ -64,8 +64,13 @@ def render_terminal(
         console.print(plain(said, "yellow"))
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)
-    if then:
-        _print_next(chapters, console)
+    for chapter in chapters[:1] if then else ():
+        runs = {view.run.run_id: view.run for view in chapter.group.views}
+        ranked = [one for one in chapter.findings.verdict.standings if one.status in {"recommended", *RIVALS}]
+        names = [name_for(runs[one.run_id]) for one in ranked]
+        if names:
+            command = f"compare {' '.join(names[:2])}" if len(names) > 1 else f"show {names[0]}"
+            console.print(plain(f"next: rag-harness {command}"), soft_wrap=True)
 
 
 def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[str], *, full: bool) -> None:
@@ -80,7 +85,10 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[st
         if command:
             console.print(plain(command, style), soft_wrap=True)
     console.print()
-    table = _narrowed(leaderboard(verdict, brief=True), width)
+    table = leaderboard(verdict, brief=True)
+    # As many of the first columns as fit beside each other.
+    while len(table.header) > 1 and not fits(table, width):
+        table = replace(table, header=table.header[:-1], rows=tuple(row[:-1] for row in table.rows))
     left = len(table.rows) - _MOST_SYSTEMS
     shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
     if shown:
@@ -91,41 +99,20 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[st
     print_notes(notes, console, width, full=full, left_out=left_out, runs=runs)
 
 
-def _narrowed(table: Table, width: int) -> Table:
-    """As many of the first columns as fit beside each other."""
-    while len(table.header) > 1 and not fits(table, width):
-        table = replace(table, header=table.header[:-1], rows=tuple(row[:-1] for row in table.rows))
-    return table
-
-
-def _print_next(chapters: Sequence[Chapter], console: Console) -> None:
-    for chapter in chapters[:1]:
-        runs = {view.run.run_id: view.run for view in chapter.group.views}
-        ranked = {"recommended", *RIVALS}
-        names = [name_for(runs[one.run_id]) for one in chapter.findings.verdict.standings if one.status in ranked]
-        if names:
-            command = f"compare {' '.join(names[:2])}" if len(names) > 1 else f"show {names[0]}"
-            console.print(plain(f"next: rag-harness {command}"), soft_wrap=True)
-
-
 def _print_sections(chapter: Chapter, console: Console, width: int, keys: Sequence[str]) -> None:
-    for key in keys:
-        section = chapter.section(key)
-        if section is None or key in {ANSWER, NOTES}:
+    for section in filter(None, map(chapter.section, keys)):
+        if section.key in {ANSWER, NOTES}:
             continue
-        _print_words(section, console, width)
-        for table in section.content.tables:
+        content = section.content
+        said = [*content.paragraphs, *(f"- {item}" for item in content.items), *content.code]
+        if said:
+            console.print(plain(section.title, "bold"), width=width)
+            for text in said:
+                console.print(plain(text), width=width)
+            console.print()
+        for table in content.tables:
             if not table.is_detail:
                 print_table(_brief(table, width) if table.is_long else table, console, width)
-
-
-def _print_words(section: Section, console: Console, width: int) -> None:
-    content = section.content
-    said = [*content.paragraphs, *(f"- {item}" for item in content.items), *content.code]
-    for place, text in enumerate([section.title, *said] if said else []):
-        console.print(plain(text, "" if place else "bold"), width=width)
-    if said:
-        console.print()
 
 
 def _brief(table: Table, width: int) -> Table:
@@ -134,14 +121,14 @@ def _brief(table: Table, width: int) -> Table:
     rows = table.rows[:_MOST_ROWS] if left > 1 else table.rows
     notes = [f"{counted(left, 'more metric')}"] if left > 1 else []
     if not fits(table, width):
-        rows = tuple((name, *_means(entries)) for name, *entries in rows)
+        rows = tuple((name, *_without_intervals(entries)) for name, *entries in rows)
         notes.append("intervals")
     note = f"{' and '.join(notes)} in the report's files" if notes else table.note
     return replace(table, rows=rows, note=note)
 
 
-def _means(entries: Sequence[Entry]) -> list[Entry]:
-    """Without intervals, and without counts if all are the same and complete."""
+def _without_intervals(entries: Sequence[Entry]) -> list[Entry]:
+    """And without counts if all are the same and complete."""
     populations = {(one.n, one.of) for one in entries if isinstance(one, Quantity)}
     alike = len(populations) <= 1 and all(n == of for n, of in populations)
     means = [replace(one, low=None, high=None) if isinstance(one, Quantity) else one for one in entries]

@@ -13,12 +13,12 @@ import yaml
 from harness.config.load import set_value
 from harness.display import Picture, file_name, printable
 from harness.display.plotting import plotting, publish
-from harness.report.chapter import Chapter, distinct
+from harness.report.chapter import Chapter
 from harness.report.folder import report_folder
 from harness.report.formats import summary_csv, summary_markdown, table_csv, table_latex, table_markdown
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.sections import Reported
+from harness.report.sections import Reported, distinct
 from harness.report.tables.runs import changed_settings
 
 PAGE = "report.html"
@@ -73,8 +73,7 @@ def _winner_config(chapter: Chapter) -> str | None:
     """The text of winner.yaml: what differs from the defaults. None if no run is recommended, or if its answers
     were imported or its config is not valid here.
     """
-    verdict = chapter.findings.verdict
-    view = next((one for one in chapter.group.views if one.run.run_id == verdict.recommended_run), None)
+    view = chapter.recommended
     settings = None if view is None or view.manifest.is_imported else changed_settings(view.manifest)
     if view is None or settings is None:
         return None
@@ -83,7 +82,7 @@ def _winner_config(chapter: Chapter) -> str | None:
         # Its name may be that of all runs of its command, which one run alone cannot take.
         if key != "name":
             set_value(tree, key, value)
-    run_id, headline = printable(view.run.run_id, 200), printable(verdict.headline, 300)
+    run_id, headline = printable(view.run.run_id, 200), printable(chapter.findings.verdict.headline, 300)
     head = _HEAD.format(system=printable(view.label), headline=headline, run_id=run_id)
     return head + yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 

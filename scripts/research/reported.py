@@ -205,7 +205,6 @@ def _view(
         spent=MeasuredCost(len(sample)),
         n_answered=len(sample),
         n_errors=0,
-        why_failed="",
         unscored=frozenset(),
         briefs={},
         labelled={},

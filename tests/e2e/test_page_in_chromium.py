@@ -12,8 +12,8 @@ from explorer_runs import Answers, Asked, Said, explorer_of, records, score
 from page_chapters import HEADLINE, chapter, explorer, numbers, picture
 
 from harness.core.records import Context, Failure
-from harness.display import Content, Quantity, Section, Table
-from harness.display.plotting import GREY, PALETTE, page_svg, plotting
+from harness.display import Content, Drawing, Quantity, Section, Table
+from harness.display.plotting import GREY, PALETTE, plotting, publish
 from harness.report.formats import table_csv
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
@@ -94,7 +94,7 @@ def test_the_theme_is_the_systems_until_the_button_is_pressed(open_file: Open, r
     assert page.evaluate(shown) == light
 
 
-def every_mark() -> str:
+def every_mark(folder: Path) -> str:
     """A picture of every colour that a figure gives to runs, and of its words."""
     with plotting() as new_figure:
         figure = new_figure(figsize=(4.6, 1))
@@ -102,7 +102,7 @@ def every_mark() -> str:
         for place, colour in enumerate(PALETTE[:-1]):
             axes.plot([place], [0], "o", color=colour)
         axes.set_xlabel("words", color=GREY)
-        return page_svg(figure, "marks")
+        return publish(Drawing("marks", "Marks", "Marks.", "Marks.", figure), folder).svg
 
 
 def test_every_word_and_mark_has_contrast_in_both_themes(open_file: Open, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_every_word_and_mark_has_contrast_in_both_themes(open_file: Open, tmp_pa
     asked = [Asked(name, name) for name in kinds]
     runs = [Answers(system, records(said), [score(*one) for one in kinds.items()]) for system in ("kg", "naive")]
     one = chapter(tmp_path / "scored")
-    rows = Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("marks", every_mark()),))
+    rows = Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("marks", every_mark(tmp_path)),))
     one = replace(one, sections=(*one.sections, replace(rows, key="marks")))
     html = page_html([one], {0: explorer_of(tmp_path / "asked", asked, runs)})
     page = open_file(written(tmp_path, html), color_scheme="light")

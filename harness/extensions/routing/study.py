@@ -154,7 +154,7 @@ def _compared(runs: Sequence[RunView], choice: RouteChoice) -> tuple[list[RunVie
         for one in runs
         if one not in entrants
     ]
-    return entrants, compared, [*notes, *comparison_notes(entrants, again, again, [compared], [name])]
+    return entrants, compared, [*notes, *comparison_notes(entrants, again, [compared], [], [name])]
 
 
 def _costs(runs: Sequence[RunView], compared: MeasureComparison, choice: RouteChoice) -> Array | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,18 +11,15 @@ from harness.core.errors import ConfigError
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.runs import (
-    baseline_notes,
     beside_baselines,
     comparable_pairs,
     comparison_notes,
     drawn_queries,
     shared_queries,
-    unpaired_pairs,
 )
-from harness.report.labels import dataset_title
-from harness.report.measures import candidates_to_rank, instead_of, known_measures, margin_choice, ranking_choice
+from harness.report.measures import candidates_to_rank, instead_of
 from harness.report.notes import REPEATED
-from harness.report.view import RunView
+from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import Interval
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.query_values import COSTS, QueryValues
@@ -68,14 +65,12 @@ class Comparison:
         return self.runs[place].label
 
 
-def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
-    """Compare runs in memory, over the queries they hold. `ranked_by`: the metric that comes first, if known."""
-    against = None
+def compare_loaded(group: Group, choice: ComparisonChoice, ranked_by: str = "") -> Comparison:
+    """The runs of a group over the queries they hold. `ranked_by`: the metric that comes first, if known."""
+    runs, against = group.views, None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
-    shared, manifests = shared_queries(runs, against), [run.manifest for run in runs]
-    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
-    named = ranking_choice(manifests).name
+    shared, known, named = shared_queries(runs, against), group.known, group.ranking.name
     evidence = [one.name for one in known.values() if one.ranks_where_answers_cannot]
     in_order = candidates_to_rank(named, evidence, known)
     first = ranked_by or next((name for name in in_order if all(run.values.get(name) for run in runs)), named)
@@ -85,23 +80,21 @@ def compare_loaded(runs: Sequence[RunView], choice: ComparisonChoice, ranked_by:
         columns = [name for name, measure in known.items() if measure.column]
         main = [name for name in (first or next(iter(main), ""), named, *columns, *SHOWN_COSTS) if name in main]
     competing, with_baselines = beside_baselines(runs, shared)
-    apart = tuple(_compared(runs, with_baselines, chosen, wanted=False))
+    apart, competitors = (tuple(_compared(runs, pairs, chosen)) for pairs in (with_baselines, competing))
+    if choice.measures:
+        _refuse_incomparable(runs, chosen, competitors)
     held = {one.measure.name: one for one in apart}
-    measures = tuple(
-        _with_means_of(held.get(one.measure.name), one)
-        for one in _compared(runs, competing, chosen, wanted=bool(choice.measures))
-    )
-    notes = comparison_notes(runs, shared, competing, measures, [measure.name for measure in chosen])
-    beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
+    measures = tuple(_with_means_of(held.get(one.measure.name), one) for one in competitors)
+    notes = comparison_notes(runs, shared, measures, apart, [measure.name for measure in chosen])
     return Comparison(
-        title=dataset_title(runs[0].manifest),
+        title=group.dataset,
         query_type=printable(choice.query_type) if choice.query_type else None,
         against=against,
-        runs=tuple(runs),
+        runs=runs,
         shared=shared,
         measures=measures,
-        notes=(*beside, *notes, *repeated),
-        margin=margin_choice(manifests) if choice.margin is None else choice.margin,
+        notes=(*notes, *repeated),
+        margin=group.margin if choice.margin is None else choice.margin,
         main=tuple(dict.fromkeys(main)),
         apart=apart,
     )
@@ -121,21 +114,36 @@ def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison
     return replace(competing, means=tuple(means), balanced_means=tuple(balanced) if balanced else None)
 
 
+def compare_by(
+    runs: Sequence[RunView], names: Iterable[str], known: Mapping[str, Measure]
+) -> tuple[MeasureComparison, ...]:
+    """Every pair of runs by each of these metrics, of which all have values; without those by which no two may be
+    compared.
+    """
+    chosen = [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(names)]
+    return tuple(_compared(runs, shared_queries(runs, None), chosen))
+
+
 def _compared(
-    runs: Sequence[RunView], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
+    runs: Sequence[RunView], shared: SharedQueries, chosen: Sequence[PairedMeasure]
 ) -> Iterator[MeasureComparison]:
     """Each metric between the runs that may be compared by it, if there are at least two."""
     drawn = drawn_queries(runs)
     for measure in chosen:
-        comparable = comparable_pairs(runs, measure.name, shared)
-        if comparable:
+        if comparable := comparable_pairs(runs, measure.name, shared):
             yield compare_measure(measure, comparable, drawn)
-        elif wanted:
-            why, fix = "no two runs were scored in one way (version, parameters, models, weights)", _EVALUATE
-            unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
-            if measure.name in COSTS and unpriced:
-                why, fix = "; ".join(unpriced), "leave it out of --measures"
-            raise ConfigError(f"'{printable(measure.name)}': {why}", fix)
+
+
+def _refuse_incomparable(
+    runs: Sequence[RunView], wanted: Sequence[PairedMeasure], found: Sequence[MeasureComparison]
+) -> None:
+    compared = {one.measure.name for one in found}
+    for name in (one.name for one in wanted if one.name not in compared):
+        why, fix = "no two runs were scored in one way (version, parameters, models, weights)", _EVALUATE
+        unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
+        if name in COSTS and unpriced:
+            why, fix = "; ".join(unpriced), "leave it out of --measures"
+        raise ConfigError(f"'{printable(name)}': {why}", fix)
 
 
 def _select_measures(

@@ -252,7 +252,7 @@ def _brief(comparison: Comparison) -> Table:
             _difference(first, *gap_of(first, leads[place], base, is_won=is_won)) if place in leads else "",
             *(_value(one, one.means[place]) for one in others),
         )
-        for place in (*ranked, *(at for at in range(len(comparison.runs)) if at not in ranked))
+        for place in dict.fromkeys((*ranked, *range(len(comparison.runs))))
     )
     against = "the best" if comparison.against is None else printable(comparison.label(base), 40)
     header = ("system", "", _title(first), f"against {against}", *map(_title, others))

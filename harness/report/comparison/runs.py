@@ -8,15 +8,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from harness.core.errors import ConfigError, nearest
 from harness.display import counted, printable
 from harness.display.text_format import type_name
-from harness.report.group_notes import group_notes, judge_notes
+from harness.report.group_notes import group_notes, judge_notes, notes_on
 from harness.report.labels import dataset_name
 from harness.report.notes import most_harmful_first
-from harness.report.view import RunView, load_views, notes_on
+from harness.report.view import RunView, load_views
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
 from harness.statistics.prices import Prices
 from harness.statistics.query_values import COSTS
 from harness.statistics.sampling_design import SamplingDesign
 from harness.store import RunDir, rows_by_id
+
+_FINISH = "finish it: `rag-harness run` with the same config"
 
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[RunView]:
@@ -31,13 +33,14 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
             what = f"{first} is over {names[0]}, {other} over {name}: they cannot be compared"
             raise ConfigError(what, "name runs over one data set")
     views = load_views(unique, prices)
+    if query_type is None:
+        return list(views)
     samples = {id(view.sample): view.sample for view in views}
-    types = {row.reference.query_type for sample in samples.values() for row in sample.values()}
-    if query_type is not None:
-        known = [printable(name) for name in types]
-        types = types & {query_type} or {name for name in types if type_name(name) == query_type}
-        if not types:
-            raise ConfigError(f"no query has the type '{printable(query_type)}'", nearest(query_type, known))
+    known = {row.reference.query_type for sample in samples.values() for row in sample.values()}
+    types = known & {query_type} or {name for name in known if type_name(name) == query_type}
+    if not types:
+        what = f"no query has the type '{printable(query_type)}'"
+        raise ConfigError(what, nearest(query_type, [printable(name) for name in known]))
     chosen = {
         key: rows_by_id(row for row in sample.values() if row.reference.query_type in types)
         for key, sample in samples.items()
@@ -48,21 +51,19 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
 def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunView]:
     """Those that have answered every query. ConfigError: fewer than two have, or `against` has not."""
     finished = [one for one in runs if one.is_finished]
-    others = [one for one in runs if not one.is_finished]
-    fix = "finish it: `rag-harness run` with the same config"
-    for one in others:
-        if against is not None and one.run.path.resolve() == against.path.resolve():
-            what = f"{one.label}, the run to compare with, is unfinished, and only finished runs are compared"
-            raise ConfigError(what, fix)
-    if others and len(finished) < 2:
-        raise ConfigError(f"{others[0].label} is unfinished, and a comparison takes two finished runs", fix)
+    for one in runs:
+        is_against = against is not None and one.run.path.resolve() == against.path.resolve()
+        if not one.is_finished and (is_against or len(finished) < 2):
+            which = ", the run to compare with," if is_against else ""
+            what = f"{one.label}{which} is unfinished, and a comparison takes two finished runs"
+            raise ConfigError(what, _FINISH)
     return finished
 
 
 def refuse_unusable(view: RunView) -> None:
     """ConfigError: the run is unfinished or was in a race, so that no hypothesis can be tested with it."""
     if not view.is_complete:
-        raise ConfigError(f"{view.run.run_id} is unfinished", "finish it: `rag-harness run` with the same config")
+        raise ConfigError(f"{view.run.run_id} is unfinished", _FINISH)
     if view.race is not None:
         what = f"{view.run.run_id} was in a race, which stops by its results: no other test of it is valid"
         raise ConfigError(what, "run its config again without the race")
@@ -95,7 +96,8 @@ def beside_baselines(runs: Sequence[RunView], shared: SharedQueries) -> tuple[Sh
 def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
     """The sampling design of the queries of these runs. The mix of a part of the query types is of that part."""
     first = runs[0].frame
-    kept = {row.reference.query_type for run in runs for row in run.sample.values()}
+    samples = {id(run.sample): run.sample for run in runs}.values()
+    kept = {row.reference.query_type for sample in samples for row in sample.values()}
     clusters = {query_id: name for run in reversed(runs) for query_id, name in run.frame.clusters.items()}
     types = {query_id: name for run in runs for query_id, name in run.frame.query_types.items()}
     sampled = set(types.values())
@@ -118,30 +120,29 @@ def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQuerie
 def comparison_notes(
     runs: Sequence[RunView],
     shared: SharedQueries,
-    competing: SharedQueries,
     measures: Sequence[MeasureComparison],
+    apart: Sequence[MeasureComparison],
     chosen: Collection[str],
 ) -> Iterator[str]:
-    """On all runs, then pairs, then runs. `competing`: pairs without a baseline; `chosen`: wanted metrics."""
+    """On baselines, then all runs, then metrics, then single runs. `apart`: pairs with a baseline; `chosen`: the
+    metrics that were wanted.
+    """
+    competing, _ = beside_baselines(runs, shared)
+    places = {place for compared in apart for pair in compared.pairs for place in (pair.a, pair.b)}
+    if names := [runs[place].label for place in sorted(places) if runs[place].is_baseline]:
+        what = "is a baseline" if len(names) == 1 else "are baselines"
+        corrected = "Pairs with a baseline are corrected as a family of their own."
+        yield f"{', '.join(names)} {what}, not ranked with the systems. {corrected}"
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
     if COSTS.keys() & {*chosen}:
         yield from (f"{run.label} {run.why_unpriced}." for run in runs if run.why_unpriced)
-    yield from _unpaired_notes(runs, competing, measures)
-    yield from unpaired_pairs(runs, competing, measures)
+    for compared in (*apart, *measures):
+        if not compared.pairs:
+            yield f"{printable(compared.measure.name)}: no query has a value in every run that is compared by it."
+    yield from _left_out(runs, competing, measures)
     yield from most_harmful_first(notes_on(runs))
-
-
-def baseline_notes(runs: Sequence[RunView], apart: SharedQueries) -> Iterator[str]:
-    places = sorted({place for pair in apart for place in pair})
-    names = [runs[place].label for place in places if runs[place].is_baseline]
-    if names:
-        what = "is a baseline" if len(names) == 1 else "are baselines"
-        yield (
-            f"{', '.join(names)} {what}, not ranked with the systems. Pairs with a baseline are corrected as a "
-            "family of their own."
-        )
 
 
 def _sample_notes(runs: Sequence[RunView], shared: SharedQueries) -> Iterator[str]:
@@ -158,32 +159,19 @@ def _sample_notes(runs: Sequence[RunView], shared: SharedQueries) -> Iterator[st
         )
 
 
-def _unpaired_notes(
-    runs: Sequence[RunView], shared: SharedQueries, measures: Sequence[MeasureComparison]
+def _left_out(
+    runs: Sequence[RunView], competing: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
-    competitors = {place for pair in shared for place in pair}
+    """The runs that are not compared by a metric of which they have values."""
+    competitors = {place for pair in competing for place in pair}
     for compared in measures:
-        named = printable(compared.measure.name)
-        for run in runs:
-            values = run.values.get(compared.measure.name)
+        measure, ways = compared.measure.name, [run.way(compared.measure.name) for run in runs]
+        chosen = {ways[place] for pair in compared.pairs for place in (pair.a, pair.b)}
+        for place, run in enumerate(runs):
+            values, why = run.values.get(measure), ""
             if values is not None and not values.is_covered:
-                held = f"{len(values):,} of {counted(len(values.expected), 'query', 'queries')}"
-                yield f"{named}: {run.label} has a value on {held} only, and is not compared."
-        comparable = comparable_pairs(runs, compared.measure.name, shared)
-        ways = [run.way(compared.measure.name) for run in runs]
-        chosen = {ways[place] for pair in comparable for place in pair}
-        for place, (run, way) in enumerate(zip(runs, ways, strict=True)):
-            is_other = chosen and way not in chosen and place in competitors
-            if is_other and compared.measure.name in run.values:
-                yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
-
-
-def unpaired_pairs(
-    runs: Sequence[RunView], shared: SharedQueries, measures: Sequence[MeasureComparison]
-) -> Iterator[str]:
-    """Pairs that might be compared by a measure, and share no query with a value."""
-    for compared in measures:
-        name = printable(compared.measure.name)
-        comparable = comparable_pairs(runs, compared.measure.name, shared)
-        for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
-            yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."
+                why = f"has a value on {len(values):,} of {counted(len(values.expected), 'query', 'queries')} only"
+            elif values is not None and chosen and place in competitors and ways[place] not in chosen:
+                why = "was scored in another way than those compared"
+            if why:
+                yield f"{printable(measure)}: {run.label} {why}, and is not compared."

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from harness.core.records import RaceRecord
-from harness.display import Entry, Quantity, Rank, Table, ValueGroup, counted, file_name, printable, short_number
+from harness.display import Entry, Quantity, Table, ValueGroup, counted, file_name, printable, short_number
 from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
@@ -18,6 +18,7 @@ from harness.report.verdict.findings import Findings
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.recommendation import ranked_places
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "sign-flip permutation test"}
@@ -85,15 +86,18 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
         yield replace(table, name=f"apart-{table.name}", title=f"{table.title} (with a baseline)")
 
 
+def rank(best: int, worst: int) -> Entry:
+    """The possible ranks of a run, from 1: `2`, or `1-3`."""
+    return count(best) if best == worst else ValueGroup((count(best), count(worst)), "-")
+
+
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
     """The best mean first if the metric has a direction."""
-    places, way = list(range(len(names))), compared.measure.higher_is_better
-    if way is not None:
-        sign = -1 if way else 1
-        places.sort(key=lambda at: (compared.means[at] is None, sign * (compared.means[at] or 0.0)))
+    has_direction = compared.measure.higher_is_better is not None
+    places = dict.fromkeys([*(ranked_places(compared) if has_direction else ()), *range(len(names))])
     ranks = compared.ranks or (None,) * len(names)
     rows = tuple(
-        (names[at], Rank(*own) if (own := ranks[at]) else None, mean(compared, compared.means[at]))
+        (names[at], rank(*own) if (own := ranks[at]) else None, mean(compared, compared.means[at]))
         for at in places
     )
     title = f"{printable(compared.measure.name)}: ranks"
@@ -165,19 +169,16 @@ def _name(kind: str, compared: MeasureComparison) -> str:
 
 def statistics_tables(findings: Findings) -> list[Table]:
     """The best run against each other one, a matrix by the metric that ranks, and every pair by each measure."""
-    found = [_leads_table(findings.ranking)]
-    comparison = findings.ranking.comparison
-    if comparison is not None:
-        names = [printable(one.label) for one in comparison.runs]
-        if findings.ranking.ranked is not None:
-            found.append(matrix_table(names, findings.ranking.order, findings.ranking.ranked))
-        for compared in comparison.measures:
-            if compared.pairs:
-                # By the other measures nothing was decided, and each is a family of its own.
-                is_first = compared.measure.name == findings.measure
-                table = pair_table(names, compared)
-                besides = " (the metric that ranks)" if is_first else BESIDES
-                found.append(replace(table, title=f"{table.title}{besides}"))
+    ranking = findings.ranking
+    names, found = [printable(view.label) for view in ranking.entrants], [_leads_table(ranking)]
+    if ranking.ranked is not None:
+        found.append(matrix_table(names, ranking.order, ranking.ranked))
+    for compared in ranking.comparisons:
+        if compared.pairs:
+            # By the other measures nothing was decided, and each is a family of its own.
+            besides = " (the metric that ranks)" if compared.measure.name == ranking.measure else BESIDES
+            table = pair_table(names, compared)
+            found.append(replace(table, title=f"{table.title}{besides}"))
     return [table for table in found if table]
 
 
@@ -204,29 +205,37 @@ def _leads_table(ranking: Ranking) -> Table | None:
     return Table("leads", f"{best} against the others: {printable(ranking.display_name)}", header, rows, note=note)
 
 
-def statistics_lines(group: Group, findings: Findings) -> list[str]:
-    """Metric, mix of query types, power, baselines, earlier looks and races; empty where nothing was compared."""
-    ranking = findings.ranking
-    if ranking.ranked is None or not ranking.ranked.pairs:
-        return []
-    compared = ranking.ranked
-    queries = counted(compared.n_common, "query", "queries")
-    metric = f"Ranked by {ranking.display_name}{ranking.reason}. {TESTS[compared.test]}, paired over {queries}."
-    lines, race = [metric, *_headroom(findings)], ranking.race
-    if race is not None:
-        return [*lines, *_race_lines(group, race)]
-    return [*lines, *_mix(ranking, compared), *_power(ranking, compared), *_looks(ranking)]
-
-
-def _headroom(findings: Findings) -> Iterator[str]:
-    found = findings.baselines
-    if found.headroom is None or found.lower is None or found.upper is None:
+def statistics_lines(group: Group, findings: Findings) -> Iterator[str]:
+    """Metric, baselines, mix of query types, power, earlier looks and races; none where nothing was compared."""
+    ranking, compared, found = findings.ranking, findings.ranking.ranked, findings.baselines
+    if compared is None or not compared.pairs:
         return
-    shown = "significant" if found.headroom.is_shown_here else "not significant, so answers cannot rank systems"
-    yield (
-        f"Upper baseline {shortened(found.upper.label)} less lower baseline {shortened(found.lower.label)}: "
-        f"{short_number(found.headroom.difference)} ({shown})."
-    )
+    queries = counted(compared.n_common, "query", "queries")
+    yield f"Ranked by {ranking.display_name}{ranking.reason}. {TESTS[compared.test]}, paired over {queries}."
+    if found.headroom is not None and found.lower is not None and found.upper is not None:
+        shown = (
+            "significant" if found.headroom.is_shown_here else "not significant, so answers cannot rank systems"
+        )
+        yield (
+            f"Upper baseline {shortened(found.upper.label)} less lower baseline {shortened(found.lower.label)}: "
+            f"{short_number(found.headroom.difference)} ({shown})."
+        )
+    if ranking.race is not None:
+        yield from _race_lines(group, ranking.race)
+        return
+    yield from _mix(ranking, compared)
+    detectable = [pair.detectable for pair in compared.pairs if ranking.order[0] in (pair.a, pair.b)]
+    known = [one for one in detectable if one is not None]
+    if known and len(known) == len(detectable):
+        largest = f"{short_number(100 * max(known))} points" if ranking.is_share else short_number(max(known))
+        what = f"a true difference of {largest} in {ranking.display_name}"
+        yield f"Power: {queries} find {what} four times out of five; a smaller one may be missed."
+    if (p := ranking.anytime_p) is not None:
+        sizes = ", ".join(f"{size:,}" for size in sorted(ranking.earlier_looks))
+        yield (
+            f"These systems were compared before on {sizes} of these queries. A test that allows any number of "
+            f"looks gives p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} for the best against the next."
+        )
 
 
 def _mix(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
@@ -251,29 +260,6 @@ def _mix(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
     if changed:
         pairs = counted(len(changed), "pair")
         yield f"For {pairs} it depends on that mix whether the difference is significant."
-
-
-def _power(ranking: Ranking, compared: MeasureComparison) -> Iterator[str]:
-    best = ranking.order[0]
-    found = [pair.detectable for pair in compared.pairs if best in (pair.a, pair.b)]
-    known = [one for one in found if one is not None]
-    if known and len(known) == len(found):
-        largest = max(known)
-        shown = f"{short_number(100 * largest)} points" if ranking.is_share else short_number(largest)
-        queries = counted(compared.n_common, "query", "queries")
-        what = f"a true difference of {shown} in {ranking.display_name}"
-        yield f"Power: {queries} find {what} four times out of five; a smaller one may be missed."
-
-
-def _looks(ranking: Ranking) -> Iterator[str]:
-    p = ranking.anytime_p
-    if p is not None:
-        sizes = ", ".join(f"{size:,}" for size in sorted(ranking.earlier_looks))
-        shown = "< 0.001" if p < 0.001 else f"= {p:.3f}"
-        yield (
-            f"These systems were compared before on {sizes} of these queries. A test that allows any number of "
-            f"looks gives p {shown} for the best against the next."
-        )
 
 
 def _race_lines(group: Group, race: RaceRecord) -> Iterator[str]:

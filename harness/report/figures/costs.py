@@ -122,15 +122,10 @@ def _limits(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
-    highest = 0.0
-    for height, view in enumerate(views):
-        row = view.row("throttled_s")
-        if row is None or row.mean is None:
-            _print_nothing(axes, height)
-            continue
-        marks.dot(axes, row, height, marks.style_of(view.position))
-        highest = max(highest, row.mean, row.ci_high or 0.0)
-    _leave_room(axes, highest, 0.29, letters=1)
+    rows = [view.row("throttled_s") for view in views]
+    marks.dot_rows(axes, zip(rows, views, strict=True))
+    ends = [end for row in rows if row for end in (row.mean, row.ci_high) if end is not None]
+    _leave_room(axes, max(ends, default=0.0), 0.29, letters=1)
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)
 
 

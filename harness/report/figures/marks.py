@@ -255,13 +255,9 @@ class Scale:
 
     def text(self, row: Aggregate | None, *, interval: bool = False) -> str:
         """A mean as it is printed: `77.0`, or `77.0 [70.7, 82.3]`."""
-        if row is None:
-            return NOTHING
         unit: NumberForm = "%" if self.is_share else "share" if self.is_unit else ""
-        shown = Quantity(row.mean, row.ci_low, row.ci_high, unit=unit)
-        if interval:
-            return format_value(shown)
-        return bare(shown) if self.is_share else number(row.mean)
+        shown = Quantity(row.mean, row.ci_low, row.ci_high, unit=unit) if row else Quantity(None)
+        return format_value(shown) if interval else bare(shown)
 
     def short(self, row: Aggregate) -> str:
         """A mean as few letters: `75`, `66.7`, `0.532`."""

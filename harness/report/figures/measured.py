@@ -28,99 +28,92 @@ _VALUE = "value (95 % CI)"
 _UNIT = (0.0, 1.0)
 _NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
 
-Placed = Sequence[tuple[Measure, Panel]]
 Curves = Mapping[str, Sequence[tuple[float, str]]]
 """Title -> the place on the axis and the measure of each point, ascending."""
 Limits = tuple[float, float]
 
 
-class _Subplot(NamedTuple):
-    title: str
-    measure: str
-    row: str
-    """Heading of the row of panels that it belongs to; empty: none."""
+class _Placed(NamedTuple):
+    """A metric, and the panel in which it is drawn."""
+
+    measure: Measure
+    panel: Panel
+
+    @property
+    def name(self) -> str:
+        return self.measure.name
 
     @property
     def headings(self) -> list[str]:
-        return [self.row, self.title] if self.row else [self.title]
-
-    @property
-    def named(self) -> str:
-        return ": ".join(self.headings)
+        """The row of panels that it belongs to, if any, and its title."""
+        named = [self.panel.row, self.panel.title or self.measure.display_name]
+        return [printable(text) for text in named if text]
 
 
 def draw_measured(group: Group, names: Sequence[str], new_figure: NewFigure) -> list[Drawing]:
     """The figures of these measures, in the order in which they are first named."""
-    wanted: dict[PanelFigure, list[tuple[Measure, Panel]]] = {}
+    wanted: dict[PanelFigure, list[_Placed]] = {}
     for measure in (group.known[name] for name in names if name in group.known):
         if measure.panel:
-            wanted.setdefault(measure.panel.figure, []).append((measure, measure.panel))
+            wanted.setdefault(measure.panel.figure, []).append(_Placed(measure, measure.panel))
     drawn = (_draw(group, figure, placed, new_figure) for figure, placed in wanted.items())
     return [drawing for drawing in drawn if drawing]
 
 
-def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigure) -> Drawing | None:
-    for measure, _ in placed:
-        if measure.labels:
-            return _draw_kinds(group, figure, measure, new_figure)
-    runs = marks.runs_with(group, [measure.name for measure, _ in placed])
+def _draw(group: Group, figure: PanelFigure, placed: Sequence[_Placed], new_figure: NewFigure) -> Drawing | None:
+    for one in placed:
+        if one.measure.labels:
+            return _draw_kinds(group, figure, one.measure, new_figure)
+    runs = marks.runs_with(group, [one.name for one in placed])
     # A metric without values would be an empty panel, or an end of a curve without a point.
-    placed = [one for one in placed if any(view.value(one[0].name) is not None for view in runs)]
-    every = _subplots(runs, placed)
+    placed = [one for one in placed if any(view.value(one.name) is not None for view in runs)]
+    every = _panels_of(runs, placed)
     if not every:
         return None
-    curved = [(measure, panel) for measure, panel in placed if panel.curve]
-    curves = _curves(curved)
+    curves = _curves(placed)
     if 1 < len(runs) <= 6 and any(len(points) > 1 for points in curves.values()):
         drawn = _draw_curves(new_figure, runs, curves, printable(figure.along))
-        shown, subplots = curved, _subplots(runs, curved)
+        panels = _panels_of(runs, [one for one in placed if one.panel.curve])
         rows = [view.row(points[-1][1]) for points in curves.values() for view in runs]
         how = f"Marker: mean; upright line: 95 % interval; {marks.queries_of(runs, rows)}."
     else:
-        subplots = every
-        headings = list(dict.fromkeys(subplot.row for subplot in every))
-        if len(runs) > 5:
-            subplots = [subplot for subplot in every if subplot.row in headings[:2]]
-        shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
-        lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
-        limits = _limits_of(runs, subplots, zoomed=figure.zoomed)
-        drawn = _draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
-        rows = [view.row(subplot.measure) for view in runs for subplot in subplots]
+        headings = list(dict.fromkeys(one.panel.row for one in every))
+        panels = [one for one in every if len(runs) <= 5 or one.panel.row in headings[:2]]
+        beside = max(sum(one.panel.row == row for one in panels) for row in headings) if panels[0].panel.row else 0
+        drawn = _draw_panels(new_figure, runs, panels, _limits_of(runs, panels, zoomed=figure.zoomed), beside)
+        rows = [view.row(one.name) for view in runs for one in panels]
         how = f"Dot: mean; line: 95 % interval; {marks.queries_of(runs, rows)}."
         how += " “a of b”: only a of b scores have a value." if any(row and row.n_failed for row in rows) else ""
         how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
-        how += "" if len(subplots) == len(every) else " The other scores are in the table."
-    ways = {measure.higher_is_better for measure, _ in shown}
+        how += "" if len(panels) == len(every) else " The other scores are in the table."
+    ways = {one.measure.higher_is_better for one in panels}
     better = "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
     caption = f"{figure.says}; {better}. {how}"
-    alt = marks.alt_of(marks.extremes(subplot.named, runs, subplot.measure) for subplot in subplots)
+    alt = marks.alt_of(marks.extremes(": ".join(one.headings), runs, one.name) for one in panels)
     return Drawing(figure.stem, figure.title, caption, alt, drawn)
 
 
-def _subplots(runs: Sequence[RunView], placed: Placed) -> list[_Subplot]:
+def _panels_of(runs: Sequence[RunView], placed: Sequence[_Placed]) -> list[_Placed]:
     """Row by row; of one run all points of a curve, of several the farthest."""
     kept = [
-        (measure, panel)
-        for measure, panel in placed
-        if not panel.repeats or any(view.value(measure.name) != view.value(panel.repeats) for view in runs)
+        one
+        for one in placed
+        if not one.panel.repeats or any(view.value(one.name) != view.value(one.panel.repeats) for view in runs)
     ]
     if len(runs) > 1:
-        ends = {(panel.row, panel.curve): panel.at for _, panel in sorted(kept, key=lambda one: one[1].at)}
-        kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
-    rows = list(dict.fromkeys(panel.row for _, panel in kept))
-    return [
-        _Subplot(printable(panel.title or measure.display_name), measure.name, printable(row))
-        for row in rows
-        for measure, panel in kept
-        if panel.row == row
-    ]
+        by_place = sorted(kept, key=lambda one: one.panel.at)
+        ends = {(one.panel.row, one.panel.curve): one.panel.at for one in by_place}
+        kept = [one for one in kept if not one.panel.curve or one.panel.at == ends[one.panel.row, one.panel.curve]]
+    rows = list(dict.fromkeys(one.panel.row for one in kept))
+    return sorted(kept, key=lambda one: rows.index(one.panel.row))
 
 
-def _curves(placed: Placed) -> Curves:
+def _curves(placed: Sequence[_Placed]) -> Curves:
     found: dict[str, dict[float, str]] = {}
     for measure, panel in placed:
-        title = f"{panel.curve} ({panel.row})" if panel.row else panel.curve
-        found.setdefault(printable(title), {})[panel.at] = measure.name
+        if panel.curve:
+            title = f"{panel.curve} ({panel.row})" if panel.row else panel.curve
+            found.setdefault(printable(title), {})[panel.at] = measure.name
     return {title: sorted(points.items()) for title, points in found.items()}
 
 
@@ -230,11 +223,17 @@ def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
 
 
 def _draw_panels(
-    new_figure: NewFigure, runs: Sequence[RunView], panels: Sequence[_Subplot], limits: Limits, beside: int
+    new_figure: NewFigure, runs: Sequence[RunView], panels: Sequence[_Placed], limits: Limits, beside: int
 ) -> Figure:
     """One run: a row for each measure; several: a panel for each, `beside` each other (0: as suits them)."""
     if len(runs) == 1:
-        return _one_run(new_figure, runs[0], panels, limits)
+        rows = [textwrap.fill(": ".join(panel.headings), 40) for panel in panels]
+        figure, (axes,) = marks.row_figure(new_figure, rows, besides_in=0.85, width_in=HALF_IN)
+        _counted_rows(axes, [(runs[0].row(panel.name), runs[0]) for panel in panels])
+        axes.set_title(marks.wrapped(marks.name_of(runs[0]), 48), fontsize=8)
+        axes.set_xlabel(_VALUE)
+        _dress(axes, len(panels), limits)
+        return figure
     names = marks.names_of(runs)
     columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
     line_in = 0.62 + marks.row_height(names) * len(runs)
@@ -246,9 +245,9 @@ def _draw_panels(
     return figure
 
 
-def _limits_of(runs: Sequence[RunView], panels: Sequence[_Subplot], *, zoomed: bool) -> Limits:
+def _limits_of(runs: Sequence[RunView], panels: Sequence[_Placed], *, zoomed: bool) -> Limits:
     """`zoomed`: only where there are intervals; otherwise from 0, and to 1 if all lie there."""
-    rows = [row for view in runs for panel in panels if (row := view.row(panel.measure))]
+    rows = [row for view in runs for panel in panels if (row := view.row(panel.name))]
     ends = [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
     if zoomed:
         room = 0.05 * max(max(ends) - min(ends), 0.05)
@@ -260,9 +259,9 @@ def _limits_of(runs: Sequence[RunView], panels: Sequence[_Subplot], *, zoomed: b
     return low - room, high + room
 
 
-def _panel(axes: Axes, runs: Sequence[RunView], panel: _Subplot, limits: Limits, letters: int) -> None:
+def _panel(axes: Axes, runs: Sequence[RunView], panel: _Placed, limits: Limits, letters: int) -> None:
     """n is in the title unless it is shown for each row."""
-    rows = [view.row(panel.measure) for view in runs]
+    rows = [view.row(panel.name) for view in runs]
     of_run = list(zip(rows, runs, strict=True))
     title = "\n".join(textwrap.fill(line, letters) for line in panel.headings)
     if _same_n(rows):
@@ -283,16 +282,6 @@ def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, RunView]]) 
     axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
 
 
-def _one_run(new_figure: NewFigure, view: RunView, panels: Sequence[_Subplot], limits: Limits) -> Figure:
-    names = [textwrap.fill(panel.named, 40) for panel in panels]
-    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
-    _counted_rows(axes, [(view.row(panel.measure), view) for panel in panels])
-    axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
-    axes.set_xlabel(_VALUE)
-    _dress(axes, len(panels), limits)
-    return figure
-
-
 def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     if limits == _UNIT:
         marks.unit_ticks(axes, "x")
@@ -302,9 +291,9 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     marks.dress_rows(axes, n_rows, grid="both", below=0.5)
 
 
-def _fitting(runs: Sequence[RunView], panels: Sequence[_Subplot], beside: int, longest: int) -> tuple[int, int]:
+def _fitting(runs: Sequence[RunView], panels: Sequence[_Placed], beside: int, longest: int) -> tuple[int, int]:
     """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
-    counted = any(not _same_n([view.row(panel.measure) for view in runs]) for panel in panels)
+    counted = any(not _same_n([view.row(panel.name) for view in runs]) for panel in panels)
     suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
     columns = beside or suiting
     while True:

@@ -15,8 +15,7 @@ from harness.display.number_format import bare
 from harness.display.plotting import GREY, LIGHT, NewFigure, settle, tell
 from harness.report.figures import marks
 from harness.report.figures.marks import Scale
-from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_no_price
-from harness.report.verdict.types import SCORED_OTHERWISE
+from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_apart
 from harness.report.view import Group, RunView
 from harness.statistics.cost import is_lower_bound
 from harness.statistics.query_values import COSTS
@@ -135,9 +134,8 @@ def _draw(
     _dress(axes, points, scale, price)
     others = group.scored_otherwise(scale.measure)
     reasons = {
-        point.view: why_no_price(point.view, price.measure, spent[point.view])
-        or (SCORED_OTHERWISE if point.view.run.run_id in others else "")
-        for point in points
+        view: why_apart(view, others, cost=price.measure, means=[spent[view]])
+        for view in (point.view for point in points)
     }
     apart = {view: why for view, why in reasons.items() if why}
     best = frontier([point for point in points if point.view not in apart], lower_is_better=lower)

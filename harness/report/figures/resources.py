@@ -108,7 +108,7 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     _shade_phases(cpu, ram, whole, unit_s, length_s)
     figure.legend(*cpu.get_legend_handles_labels(), loc="outside upper right", ncols=4, handlelength=1.8)
     figure.suptitle(wrapped(name_of(view), 100), x=0.01, ha="left", fontsize=9)
-    in_turns = view.manifest.config.get("schedule") == "interleaved" or view.run.race() is not None
+    in_turns = view.manifest.config.get("schedule") == "interleaved" or view.race is not None
     said = [tint for phase, (_, tint) in _PHASES.items() if any(one.phase == phase for one in whole)]
     if len(sessions) > 1:
         paused = "paused while other runs took their turn, or until the command was given again"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from harness.display import Drawing, file_name, format_value, printable
 from harness.display.plotting import GREY, HALF_IN, PALETTE, NewFigure
 from harness.display.text_format import number, type_name
-from harness.report.comparison.compare import Comparison
 from harness.report.figures import marks
 from harness.report.figures.marks import Scale
 from harness.report.quantities import population, values_in
@@ -102,23 +101,31 @@ def _by_type(
 
 def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """A row for each pair, a panel for each main measure. Of too many pairs, those with the best run."""
-    comparison = findings.ranking.comparison
-    measures = [one for one in comparison.measures if one.pairs][:4] if comparison else []
-    if comparison is None or not measures:
+    ranking = findings.ranking
+    measures, labels = (
+        [one for one in ranking.comparisons if one.pairs][:4],
+        [one.label for one in ranking.entrants],
+    )
+    if not measures:
         return []
-    against, first = "", None
-    if len(_pairs_of(measures)) > 28:
-        first = findings.ranking.order[0]
-        measures = [_with(compared, first) for compared in measures]
-        against = f" Of {len(comparison.shared):,} pairs, those with {comparison.label(first)}; the table has all."
+    against, first, n_pairs = "", None, len(_pairs_of(measures))
+    if n_pairs > 28:
+        first = ranking.order[0]
+        # With that run first; the pairs stay corrected for all pairs.
+        turned = [
+            [pair if pair.a == first else pair.turned for pair in one.pairs if first in (pair.a, pair.b)]
+            for one in measures
+        ]
+        measures = [replace(one, pairs=tuple(pairs)) for one, pairs in zip(measures, turned, strict=True)]
+        against = f" Of {n_pairs:,} pairs, those with {labels[first]}; the table has all."
     counts = sorted(pair.n for compared in measures for pair in compared.pairs)
     n = f"n = {counts[0]:,}" if counts[0] == counts[-1] else f"n = {counts[0]:,} to {counts[-1]:,}"
     caption = (
         f"Difference of the means of two runs, A \N{MINUS SIGN} B, over the queries of both ({n}), "
         f"with its 95 % CI. {_colours(measures)}.{against}"
     )
-    drawn = _forest(new_figure, comparison, measures, first)
-    return [Drawing("significance", "Differences between runs", caption, _alt(comparison, measures), drawn)]
+    drawn = _forest(new_figure, labels, measures, first)
+    return [Drawing("significance", "Differences between runs", caption, _alt(labels, measures), drawn)]
 
 
 def _colours(measures: Sequence[MeasureComparison]) -> str:
@@ -131,20 +138,14 @@ def _colours(measures: Sequence[MeasureComparison]) -> str:
     return f"{told[0].upper()}{told[1:]}{tie}"
 
 
-def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
-    """The pairs of that run, with it first; they stay corrected for all pairs."""
-    pairs = [pair if pair.a == place else pair.turned for pair in compared.pairs if place in (pair.a, pair.b)]
-    return replace(compared, pairs=tuple(pairs))
-
-
-def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
+def _alt(labels: Sequence[str], measures: Sequence[MeasureComparison]) -> str:
     counted, named = [], []
     for compared in measures:
         apart = [pair for pair in compared.pairs if compared.verdict(pair) != "tie"]
         name = printable(compared.measure.name, 40)
         counted.append(f"{name}: {len(apart):,} of {len(compared.pairs):,} pairs differ beyond chance.")
         for pair in apart:
-            names = f"{comparison.label(pair.a)} minus {comparison.label(pair.b)}"
+            names = f"{labels[pair.a]} minus {labels[pair.b]}"
             named.append(f"{name}, {names}: {number(pair.difference)}.")
     return marks.alt_of([*counted, *named])
 
@@ -155,11 +156,11 @@ def _pairs_of(measures: Sequence[MeasureComparison]) -> list[PairPlaces]:
 
 
 def _forest(
-    new_figure: NewFigure, comparison: Comparison, measures: Sequence[MeasureComparison], first: int | None = None
+    new_figure: NewFigure, labels: Sequence[str], measures: Sequence[MeasureComparison], first: int | None = None
 ) -> Figure:
     """A panel for each of `measures`, a row for each of their pairs; `first`: the A of every pair, named once."""
     places = _pairs_of(measures)
-    names = [_pair_name("" if a == first else comparison.label(a), comparison.label(b)) for a, b in places]
+    names = [_pair_name("" if a == first else labels[a], labels[b]) for a, b in places]
     ratios = [1.0] * len(measures)
     figure, panels = marks.row_figure(new_figure, names, besides_in=1.1, row_in=0.27, ratios=ratios, below=0.5)
     for axes, compared in zip(panels, measures, strict=True):
@@ -168,7 +169,7 @@ def _forest(
         "difference of means with its CI (at least 95 %); filled: more than chance (Holm)", fontsize=8
     )
     if first is not None:
-        figure.suptitle(marks.wrapped(f"A: {comparison.label(first)}", 100), x=0.01, ha="left", fontsize=8)
+        figure.suptitle(marks.wrapped(f"A: {labels[first]}", 100), x=0.01, ha="left", fontsize=8)
     return figure
 
 

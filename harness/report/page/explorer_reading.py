@@ -82,7 +82,7 @@ class RunReader:
             "id": self._view.run.run_id,
             "baseline": self._view.is_baseline,
             "status": [reduce(or_, map(briefs.status, own), 0) for own in keys],
-            "answers": [next(said).answer if key else None for key in answered],
+            "answers": [next(said) if key else None for key in answered],
             "kinds": [self._bits(measure, labels) for measure, labels in kinds.items()],
         }
 

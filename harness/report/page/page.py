@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,7 +20,6 @@ from harness.display import (
     Entry,
     Picture,
     Quantity,
-    Rank,
     Section,
     Table,
     ValueGroup,
@@ -29,7 +27,7 @@ from harness.display import (
     format_value,
     value_details,
 )
-from harness.display.text_format import NOTHING, counted, printable, type_name
+from harness.display.text_format import counted, printable
 from harness.report.formats import table_csv
 from harness.report.leaderboard import bar_width, leaderboard, status_of
 from harness.report.records import ANSWERED
@@ -62,7 +60,6 @@ class _Part:
     prefix: str
     """Of every anchor in it; empty if there is one chapter."""
     board: Table
-    facts: list[tuple[str, str]]
     size: str
     hero: Picture | None
     answer: Section
@@ -73,9 +70,7 @@ class _Part:
     @property
     def recommended_system(self) -> object:
         """The recommended system with its parameters; None without one."""
-        run_id = self.chapter.findings.verdict.recommended_run
-        found = (view for view in self.chapter.group.views if view.run.run_id == run_id)
-        return next((view.manifest.identity.get("system") for view in found), None)
+        return self.chapter.recommended.manifest.system if self.chapter.recommended else None
 
     @property
     def any_failed(self) -> bool:
@@ -83,13 +78,6 @@ class _Part:
         scores = [one.score for one in self.chapter.findings.verdict.standings]
         below = any(score is None or score.value != 1 for score in scores)
         return below or any(view.n_errors or any(view.labelled.values()) for view in self.chapter.group.views)
-
-    @property
-    def recommended(self) -> str:
-        """Position of the recommended run in the explorer; empty without one."""
-        ids = [view.run.run_id for view in self.chapter.group.views]
-        found = self.chapter.findings.verdict.recommended_run
-        return str(ids.index(found)) if found in ids else ""
 
 
 def page_html(chapters: Sequence[Chapter], explorers: Mapping[int, Explorer]) -> str:
@@ -159,7 +147,6 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
         chapter=chapter,
         prefix=prefix,
         board=leaderboard(verdict, brief=True),
-        facts=facts(group),
         size=f"{counted(len(group.views), 'run')}, {size_of(verdict)}",
         hero=answer.pictures[0] if answer.pictures else None,
         answer=replace(answer, content=replace(answer.content, paragraphs=beyond), pictures=answer.pictures[1:]),
@@ -244,35 +231,10 @@ def _widths(picture: Picture) -> str:
 def _sort_key(entry: Entry) -> str:
     """The number to sort by; empty for words and unknown values."""
     first = entry.quantities[0] if isinstance(entry, ValueGroup) and entry.quantities else entry
-    value = first.best if isinstance(first, Rank) else first.value if isinstance(first, Quantity) else None
+    value = first.value if isinstance(first, Quantity) else None
     return f"{value:.6g}" if value is not None and isfinite(value) else ""
 
 
 def _csv_link(table: Table) -> str:
     """The table as CSV within the page, so that the page alone is enough."""
     return f"data:text/csv;base64,{base64.b64encode(table_csv(table).encode(errors='replace')).decode()}"
-
-
-def facts(group: Group) -> list[tuple[str, str]]:
-    """Models, queries by type and documents of a group; where its runs differ, every value."""
-    dataset = group.widest.manifest.dataset
-    types = Counter(group.widest.frame.query_types.values())
-    by_type = ", ".join(f"{count:,} {type_name(name)}" for name, count in sorted(types.items()))
-    found = [
-        ("Generator", _alternatives(view.model("generator") for view in group.views)),
-        ("Embedder", _alternatives(view.model("embedder") for view in group.views)),
-        ("Queries", f"{sum(types.values()):,}{f' ({by_type})' if len(types) > 1 else ''}"),
-    ]
-    repeats = {view.frame.repeats for view in group.views}
-    if repeats != {1}:
-        found.append(("Answers to each", _alternatives(map(str, sorted(repeats)))))
-    documents = dataset.get("n_documents")
-    if isinstance(documents, int):
-        corpus = dataset.get("corpus")
-        found.append(("Documents", f"{documents:,}{f' (corpus: {printable(str(corpus))})' if corpus else ''}"))
-    found.append(("Digest", printable(group.digest[:12]) or NOTHING))
-    return found
-
-
-def _alternatives(values: Iterable[str]) -> str:
-    return " or ".join(dict.fromkeys(values))

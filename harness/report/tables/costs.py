@@ -22,7 +22,7 @@ from harness.report.quantities import (
     self_reported_mark,
     share,
     values_in,
-    why_no_price,
+    why_apart,
 )
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
@@ -153,7 +153,7 @@ def _shared(query: Quantity | None, index: Quantity | None, n: int) -> Quantity 
 
 def index_table(group: Group) -> Table | None:
     """Contents of the index, and the time and memory it took to build; None if no run has one."""
-    if all(view.run.index() is None for view in group.views):
+    if all(view.index is None for view in group.views):
         return None
     header: tuple[str, ...] = ("system", "seconds", "documents", "chunks", "failed chunks", "nodes", "edges")
     header += ("communities", "size, GB", "peak memory, GB")
@@ -183,7 +183,7 @@ def ledger_table(group: Group) -> Table | None:
     header += ("calls another run paid", "texts embedded", "from another run")
     rows = []
     for view in group.views:
-        index = view.run.index()
+        index = view.index
         if index is None:
             continue
         built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, 200)
@@ -251,13 +251,11 @@ class _Costs(NamedTuple):
 
 
 def _costs_of(view: RunView, measure: str) -> _Costs:
-    natural, index = view.row(measure, NATURAL), view.row(f"index_{measure}")
-    query = natural if natural is not None and natural.mean is not None else view.row(measure)
-    line = None
+    query, index, line = view.row_in(NATURAL, measure), view.row(f"index_{measure}"), None
     if view.is_complete and query and query.mean is not None and index and index.mean is not None:
         line = CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
     at_least = any(row is not None and is_lower_bound(row) for row in (query, index))
-    return _Costs(view, line, at_least, why_no_price(view, measure, query, index))
+    return _Costs(view, line, at_least, why_apart(view, cost=measure, means=(query, index)))
 
 
 def break_even_tables(group: Group, findings: Findings) -> list[Table]:

@@ -95,13 +95,10 @@ def changed_settings(manifest: Manifest) -> dict[str, Any] | None:
         config = BenchConfig.model_validate(manifest.config)
     except ValidationError:
         return None
-    defaults = dict(_leaves(BenchConfig().model_dump(mode="json")))
-    return {
-        key: value
-        for key, value in _leaves(_of_its_system(config, manifest).model_dump(mode="json"))
-        if key in {"systems", "dataset.name"}
-        or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value))
-    }
+    kept = _of_its_system(config, manifest).model_dump(mode="json", exclude_defaults=True)
+    changed: dict[str, Any] = {"systems": [*config.systems], "dataset": {}, **kept}
+    changed["dataset"] = {"name": config.dataset.name, **changed["dataset"]}
+    return {key: value for key, value in _leaves(changed) if not key.startswith(_WATCHING)}
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

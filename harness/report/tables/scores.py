@@ -16,7 +16,6 @@ from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.types import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
-from harness.statistics.correlation import Coefficient
 from harness.statistics.cost import PREFIX
 from harness.statistics.run_frame import NATURAL, OVERALL
 
@@ -169,24 +168,21 @@ def _covered(view: RunView, evaluator: str) -> Iterator[tuple[Entry, ...]]:
 def twin_table(group: Group) -> Table | None:
     """Correlation of a metric with the cheaper one that stands in for it; None if no run has both."""
     header = ("system", "measure", "stands in for", "queries", "Spearman", "Kendall", "Pearson")
-    rows = tuple(
+    rows: list[tuple[Entry, ...]] = [
         (
             printable(view.label),
             printable(one.twin),
             printable(one.measure),
             count(one.correlation.n),
-            *map(_coefficient, (one.correlation.spearman, one.correlation.kendall, one.correlation.pearson)),
+            *(
+                Quantity(found.value, *found.interval, unit="coefficient")
+                for found in (one.correlation.spearman, one.correlation.kendall, one.correlation.pearson)
+            ),
         )
         for view in group.views
         for one in view.twins
-    )
-    return Table("twins", "Metrics and their stand-ins", header, rows) if rows else None
-
-
-def _coefficient(found: Coefficient) -> Quantity | None:
-    if found.value is None:
-        return None
-    return Quantity(found.value, found.interval.low, found.interval.high, unit="coefficient")
+    ]
+    return Table("twins", "Metrics and their stand-ins", header, tuple(rows)) if rows else None
 
 
 def _stem(name: str) -> str:

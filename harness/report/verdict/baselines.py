@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from harness.display import printable
 from harness.report.comparison.compare import paired
-from harness.report.notes import sees_gold
-from harness.report.verdict.ranking import has_values, why_not_comparable
+from harness.report.run_view import sees_gold
+from harness.report.verdict.ranking import has_values
 from harness.report.verdict.types import ModelLimit
 from harness.report.view import Group, RunView
 from harness.statistics.aggregate import aggregate_scores
@@ -63,10 +63,14 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[RunView]) -> Bas
         view
         for view in group.views
         if view.is_baseline and not view.fails_too_often and has_values(view, measure)
-        if not why_not_comparable(view, measure) and view.way(measure) == entrants[0].way(measure)
+        if not view.why_not_ranked(measure) and view.way(measure) == entrants[0].way(measure)
     ]
-    blind = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) is False]
-    seeing = [_of_run(view, measure) for view in runs if sees_gold(view.manifest) and not view.why_no_ceiling]
+    found = {
+        view: Baseline(view.label, view.values[measure], tuple(row for row in view.rows if row.measure == measure))
+        for view in runs
+    }
+    blind = [own for view, own in found.items() if sees_gold(view.manifest) is False]
+    seeing = [own for view, own in found.items() if sees_gold(view.manifest) and not view.why_no_ceiling]
     lower = _best(group, measure, [*([constant] if constant else []), *blind])
     upper = _best(group, measure, seeing)
     headroom = _lead(group, measure, upper.values, lower.values) if lower and upper else None
@@ -140,11 +144,6 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     values = QueryValues.of(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, 26)}'"
     return Baseline(label, values, means_over(view.frame, measure, known.ends, values, applies))
-
-
-def _of_run(view: RunView, measure: str) -> Baseline:
-    rows = tuple(row for row in view.rows if row.measure == measure)
-    return Baseline(view.label, view.values[measure], rows)
 
 
 def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline | None:

@@ -11,11 +11,11 @@ from harness.config import OWN_DOCUMENTS
 from harness.display import counted, printable, short_number
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
-from harness.report.notes import UNFINISHED_NOTE, how_to_finish
+from harness.report.notes import how_to_finish, is_serious
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
 from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line, standings
+from harness.report.verdict.standings import Rows, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Standing, Verdict
 from harness.report.view import Group, RunView
@@ -36,18 +36,31 @@ _OFTEN_LABELLED = 0.1
 _CHEAPER = 0.9
 
 
-def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
-    """With at least one entrant. `lines`: the leaderboard; `bounded`: the metric of `baselines`."""
+def decide(ranking: Ranking, baselines: Baselines, rows: Rows) -> Verdict:
+    """The verdict on a group; `rows`: the mean of each run, as in the leaderboard."""
     group, compared = ranking.group, ranking.ranked
-    if said := _all_failed(group):
-        return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
+    outcome, said = _why_nothing_ranks(ranking)
+    verdict = Verdict(
+        dataset=group.title,
+        digest=printable(group.digest),
+        n_queries=len(group.widest.frame.query_types),
+        n_questions=len(group.widest.frame.query_types) - len(group.widest.frame.repeated),
+        outcome=outcome,
+        headline=said,
+        sentences=(),
+    )
+    if said:
+        caveats = (*_weaknesses(group), *_other_notes(group))
+        return replace(verdict, standings=standings(ranking, rows), caveats=caveats)
     choice = _choice(ranking, baselines)
     view = ranking.entrants[choice.place] if choice.recommends else None
-    shown = tuple(standings(group, lines, ranking, choice))
-    lower = baselines.lower if bounded == ranking.measure else None
+    # Baselines are of the metric that should rank.
+    bounded, own = ranking.instead_of or ranking.measure, Baselines() if ranking.instead_of else baselines
+    shown = standings(ranking, rows, choice, own.constant)
     applies = frozenset[str]().union(*(one.values[ranking.measure].expected for one in ranking.entrants))
     verdict = replace(
-        without_ranking(group, choice.outcome, ""),
+        verdict,
+        outcome=choice.outcome,
         metric=ranking.measure,
         metric_title=ranking.display_name,
         is_share=ranking.is_share,
@@ -58,7 +71,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
             is_null(row.reference) and one not in applies for one, row in group.widest.sample.items()
         ),
         margin=ranking.margin,
-        lower_baseline=lower.label if lower else "",
+        lower_baseline=own.lower.label if own.lower else "",
         recommended=view.label if view else None,
         recommended_run=view.run.run_id if view else None,
         probability=_probability(ranking, choice),
@@ -77,35 +90,28 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
 
 
-def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
-    return Verdict(
-        dataset=group.title,
-        digest=printable(group.digest),
-        n_queries=len(group.widest.frame.query_types),
-        n_questions=len(group.widest.frame.query_types) - len(group.widest.frame.repeated),
-        outcome=outcome,
-        headline=said,
-        sentences=(),
-        standings=tuple(standings(group, [line for line in lines if line.view])),
-        caveats=(*weaknesses(group), *_other_notes(group)),
-    )
-
-
-def _all_failed(group: Group) -> str:
-    if all(view.n_answered and view.n_errors == view.n_answered for view in group.views):
-        failed = sum(view.n_errors for view in group.views)
-        return f"No system answered a query: all {counted(failed, 'answer')} failed."
-    return ""
-
-
-def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
-    views = group.views
-    if said := _all_failed(group):
-        return Outcome.NOTHING_ANSWERED, said
+def _why_nothing_ranks(ranking: Ranking) -> tuple[Outcome, str]:  # noqa: PLR0911 - a table of reasons
+    """The outcome for runs of which none can be chosen, and why; an empty text: some can be ranked."""
+    views = ranking.group.views
+    competing = [view for view in views if not view.is_baseline] or [*views]
+    pending = [view for view in competing if not view.is_complete]
+    if ranking.measure and not ranking.entrants:
+        if len(pending) < len(competing):
+            return Outcome.NOT_SCORED, f"No finished run has enough values of {ranking.display_name}."
+        done, whole = sum(view.n_answered for view in pending), sum(view.n_expected for view in pending)
+        finish = how_to_finish(all(view.is_running for view in pending))
+        said = f"No run is finished: {done:,} of {counted(whole, 'answer')} are there. {finish}"
+        return Outcome.NOT_SCORED, said
+    if ranking.measure and ranking.ranked is None and len(ranking.entrants) > 1:
+        return Outcome.NOT_SCORED, f"No query has a value of {ranking.display_name} in two runs."
+    if all(view.n_answered and view.n_errors == view.n_answered for view in views):
+        failed = counted(sum(view.n_errors for view in views), "answer")
+        return Outcome.NOTHING_ANSWERED, f"No system answered a query: all {failed} failed."
+    if ranking.measure:
+        return Outcome.NOT_SCORED, ""
     if not any(view.n_answered for view in views):
         return Outcome.NOTHING_ANSWERED, "No query was answered yet."
-    competing = [view for view in views if not view.is_baseline] or [*views]
-    if all(is_only_described(group, view) for view in competing):
+    if all(is_only_described(ranking.group, view) for view in competing):
         return Outcome.NOT_SCORED, f"No metric can rank these runs: {_without_gold(competing)}."
     if any(is_scored(view) for view in competing):
         return Outcome.NOT_SCORED, "No metric can rank these runs: which values are good is not known here."
@@ -115,37 +121,12 @@ def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
     return Outcome.NOT_SCORED, f"Not evaluated yet. Run: rag-harness evaluate {names}"
 
 
-def why_no_entrant(ranking: Ranking) -> str:
-    views = [view for view in ranking.group.views if not view.is_baseline] or [*ranking.group.views]
-    pending = [view for view in views if not view.is_complete]
-    if len(pending) < len(views):
-        return f"No finished run has enough values of {ranking.display_name}."
-    done, whole = sum(view.n_answered for view in pending), sum(view.n_expected for view in pending)
-    is_running = all(view.is_running for view in pending)
-    return f"No run is finished: {done:,} of {counted(whole, 'answer')} are there. {how_to_finish(is_running)}"
-
-
-def weaknesses(group: Group) -> Iterator[str]:
-    for view in group.views:
-        if view.n_errors:
-            yield (
-                f"{shortened(view.label)} failed on {view.n_errors:,} of {counted(view.n_answered, 'answer')}, "
-                f"which count as wrong ({view.why_failed})."
-            )
-    for view in group.views:
-        if not view.is_complete:
-            left = view.n_expected - view.n_answered
-            missing = f"{left:,} of {counted(view.n_expected, 'answer')} missing" if left > 0 else "not closed"
-            advice = how_to_finish(view.is_running)
-            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. {advice}"
+def _weaknesses(group: Group) -> Iterator[str]:
+    yield from filter(is_serious, group.note_lines)
     for view in group.views:
         if view.why_no_ceiling:
             yield f"{shortened(view.label)}: {view.why_no_ceiling}"
-    yield from _labelled(group)
-
-
-def _labelled(group: Group) -> Iterator[str]:
-    """For each category with a note the run with the most answers in it, if that is a tenth of its answers."""
+    # For each category with a note the run with the most answers in it, if that is a tenth of its answers.
     for measure in group.known.values():
         for label in (one for one in measure.labels if one.note):
             n, view = max(((one.n_labelled(measure, label), one) for one in group.views), key=lambda each: each[0])
@@ -346,7 +327,7 @@ def _needed(compared: MeasureComparison, best: int, lead: Lead, difference: floa
 
 def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
     group, compared = ranking.group, ranking.ranked
-    yield from weaknesses(group)
+    yield from _weaknesses(group)
     if compared is not None:
         for standing in verdict.standings:
             if standing.n_missing:
@@ -373,7 +354,6 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 
 def _shared_wording(verdict: Verdict) -> Iterator[str]:
     constant = next((one.score for one in verdict.standings if not one.run_id and one.score), None)
-    # Above that a word metric says little about facts.
     if constant and not verdict.is_share and constant.value > _MOSTLY_WORDING:
         yield (
             f"The best constant answer has {verdict.metric_title} {short_number(constant.value)}: answers to "
@@ -382,8 +362,8 @@ def _shared_wording(verdict: Verdict) -> Iterator[str]:
 
 
 def _other_notes(group: Group) -> list[str]:
-    """The notes of the group, without those that repeat `weaknesses`."""
-    return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
+    """The notes of the group, without those that repeat `_weaknesses`."""
+    return [note for note in group.note_lines if not is_serious(note)]
 
 
 def _without_gold(views: Sequence[RunView]) -> str:

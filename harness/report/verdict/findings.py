@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.errors import ConfigError
 from harness.report.comparison.compare import Comparison, ComparisonChoice, compare_loaded
 from harness.report.comparison.runs import finished_runs, load_compared
-from harness.report.measures import known_measures, margin_choice, ranking_choice
-from harness.report.verdict.baselines import Baseline, Baselines, baseline_row, baselines_of
-from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
+from harness.report.verdict.baselines import Baselines, baselines_of
+from harness.report.verdict.decide import decide
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import Line, shown_rows, why_not_ranked
-from harness.report.verdict.types import Outcome, Verdict
+from harness.report.verdict.standings import Rows, shown_rows
+from harness.report.verdict.types import Verdict
 from harness.report.view import Group, RunView
 from harness.statistics.prices import Prices
 from harness.statistics.run_frame import NATURAL, Aggregate
@@ -30,8 +29,7 @@ class Findings:
     """Without entrants if no run has a score that ranks."""
     baselines: Baselines
     """Of the metric that should rank; another one than `measure` if it cannot."""
-    rows: Mapping[RunView, Aggregate | None]
-    """The mean of each run of the group, see `shown_rows`."""
+    rows: Rows
 
     @property
     def measure(self) -> str | None:
@@ -67,21 +65,9 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     """The result of a group, ranked by `measure` (None: see `rank_runs`), with a margin in points (None: from the
     configs). Reads only the views, and earlier runs beside them for repeated looks.
     """
-    first = rank_runs(group, measure, group.margin if margin is None else margin)
-    baselines = baselines_of(group, first.measure, first.entrants) if first.measure else Baselines()
-    ranking = _able_to_rank(first, baselines) if measure is None else first
+    ranking, baselines = _ranked(group, measure, margin)
     rows = shown_rows(ranking)
-    lines = _lines(ranking, rows, baselines.constant if ranking.measure == first.measure else None)
-    if not ranking.measure:
-        verdict = without_ranking(group, *why_nothing_ranks(group), lines)
-    elif not ranking.entrants:
-        verdict = without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
-    elif ranking.ranked is None and len(ranking.entrants) > 1:
-        said = f"No query has a value of {ranking.display_name} in two runs."
-        verdict = without_ranking(group, Outcome.NOT_SCORED, said, lines)
-    else:
-        verdict = verdict_of(ranking, baselines, lines, first.measure)
-    return Findings(verdict, ranking, baselines, rows)
+    return Findings(decide(ranking, baselines, rows), ranking, baselines, rows)
 
 
 def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: ComparisonChoice | None = None) -> Comparison:
@@ -99,44 +85,33 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: ComparisonChoic
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
         names = " ".join(name_for(one.run) for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    first = "" if choice.measures or choice.query_type else _evidence_that_ranks(finished)
-    found = compare_loaded(finished, choice, first)
+    group = Group.of(finished)
+    first = "" if choice.measures or choice.query_type else _evidence_that_ranks(group)
+    found = compare_loaded(group, choice, first)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def _evidence_that_ranks(views: Sequence[RunView]) -> str:
+def _evidence_that_ranks(group: Group) -> str:
     """The retrieval metric that ranks, because baselines show that answers cannot; empty elsewhere."""
+    views = group.views
     groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
     if len(groups) > 1 or not any(one.is_baseline for one in views):
         return ""
-    manifests = [one.manifest for one in views]
-    known = known_measures(evaluation for view in views for evaluation in view.evaluations)
-    found = find(Group("", "", tuple(views), (), known, ranking_choice(manifests), margin_choice(manifests)))
-    return found.measure or "" if found.verdict.is_by_evidence else ""
+    ranking, _ = _ranked(group)
+    return ranking.measure if ranking.instead_of else ""
 
 
-def _lines(ranking: Ranking, rows: Mapping[RunView, Aggregate | None], constant: Baseline | None) -> list[Line]:
-    """The leaderboard: ranked runs, the best first; runs that could not be ranked, baselines, unfinished runs."""
-    ranked = [ranking.entrants[place] for place in ranking.order]
-    left = [view for view in ranking.group.views if view not in ranked]
-    views = [*ranked, *sorted(left, key=lambda view: (not view.is_complete, view.is_baseline))]
-    found = [Line(view.label, view, rows[view]) for view in views]
-    if constant is not None:
-        row = baseline_row(constant, ranking.mix)
-        others = ranking.group.scored_otherwise(ranking.measure)
-        n_above = next((at for at, view in enumerate(views) if why_not_ranked(view, others)), len(found))
-        found.insert(n_above, Line(constant.label, None, row))
-    return found
-
-
-def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
-    """The ranking by evidence found if answers cannot rank and the same runs have it."""
-    if not baselines.cannot_rank:
-        return first
-    for measure in ranking_evidence(first.entrants, first.group.known):
-        other = rank_runs(first.group, measure.name, first.margin)
+def _ranked(group: Group, measure: str | None = None, margin: float | None = None) -> tuple[Ranking, Baselines]:
+    """The ranking, and the baselines of the metric that should rank. By evidence found if no metric was asked
+    for, answers cannot rank and the same runs have it.
+    """
+    first = rank_runs(group, measure, group.margin if margin is None else margin)
+    baselines = baselines_of(group, first.measure, first.entrants) if first.measure else Baselines()
+    can_rank = measure is not None or not baselines.cannot_rank
+    for evidence in () if can_rank else ranking_evidence(first.entrants, group.known):
+        other = rank_runs(group, evidence.name, first.margin)
         if other.entrants == first.entrants:
             reason = f", because {first.display_name} cannot rank here"
-            return replace(other, reason=reason, instead_of=first.measure)
-    return first
+            return replace(other, reason=reason, instead_of=first.measure), baselines
+    return first, baselines

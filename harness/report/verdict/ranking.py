@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
-from harness.report.comparison.compare import SHOWN_COSTS, Comparison, ComparisonChoice, compare_loaded
+from harness.report.comparison.compare import SHOWN_COSTS, compare_by
 from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, instead_of, is_merit
-from harness.report.quantities import why_no_price
+from harness.report.quantities import why_apart
 from harness.report.view import Group, RunView
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.query_values import COSTS
@@ -38,8 +38,8 @@ class Ranking:
     """Why by that metric; follows its name."""
     entrants: tuple[RunView, ...] = ()
     """The ranked runs, as in the group; empty if no complete run has a value. A `place` is an index into them."""
-    comparison: Comparison | None = None
-    """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
+    comparisons: tuple[MeasureComparison, ...] = ()
+    """Of the entrants, in their order, by the main metrics and costs; empty for fewer than two."""
     instead_of: str = ""
     """The metric that should rank and cannot, see `Baselines.cannot_rank`."""
     margin: float = DEFAULT_MARGIN
@@ -62,8 +62,7 @@ class Ranking:
         return any(self.measure in one.binary for one in self.group.evaluations)
 
     def by(self, measure: str) -> MeasureComparison | None:
-        measures = self.comparison.measures if self.comparison else ()
-        return next((one for one in measures if one.measure.name == measure and one.pairs), None)
+        return next((one for one in self.comparisons if one.measure.name == measure and one.pairs), None)
 
     @property
     def ranked(self) -> MeasureComparison | None:
@@ -100,7 +99,9 @@ class Ranking:
         def merit(place: int) -> tuple[float, float, float, int]:
             paid = costs[place] if costs else None
             paid = inf if paid is None else paid if digits is None else round(paid, digits)
-            return sign * (compared.means[place] or 0.0), -right[place], paid, self.entrants[place].index_bytes
+            index = self.entrants[place].index
+            size = index.bytes_on_disk if index else 0
+            return sign * (compared.means[place] or 0.0), -right[place], paid, size
 
         return sorted(ranked_places(compared), key=merit)
 
@@ -127,22 +128,20 @@ class Ranking:
         return bool(self.leads) and all(lead.is_shown for lead in self.leads)
 
     @cached_property
-    def beaten(self) -> frozenset[int]:
-        """Runs that are significantly worse; if the best has not won, with Holm's correction for new documents."""
-        if self.is_won:
-            return frozenset(lead.place for lead in self.leads)
-        shown = (lead.place for lead in self.leads if lead.is_shown and lead.place not in self.worse_here)
-        return frozenset(place for place in shown if self.pair_with_best(place).significant)
-
-    @cached_property
-    def worse_here(self) -> frozenset[int]:
-        """Runs that are significantly worse than the best, with Holm's correction, on these documents only."""
-        if self.is_won:
-            return frozenset()
-        pairs = {lead.place: self.pair_with_best(lead.place) for lead in self.leads if lead.is_shown_here}
-        return frozenset(
-            place for place, pair in pairs.items() if pair.significant and pair.population == "documents"
-        )
+    def shown_worse(self) -> dict[int, Literal["worse", "worse here"]]:
+        """Runs that are significantly worse than the best, or on these documents only (`worse here`); with Holm's
+        correction if the best has not won.
+        """
+        found: dict[int, Literal["worse", "worse here"]] = {}
+        for lead in self.leads:
+            pair = self.pair_with_best(lead.place)
+            if self.is_won:
+                found[lead.place] = "worse"
+            elif pair.significant and pair.population == "documents" and lead.is_shown_here:
+                found[lead.place] = "worse here"
+            elif pair.significant and lead.is_shown:
+                found[lead.place] = "worse"
+        return found
 
     def pair_with_best(self, place: int) -> ComparedPair:
         """The comparison of a ranked run with the best one."""
@@ -152,12 +151,12 @@ class Ranking:
 
     @property
     def open_leads(self) -> list[Lead]:
-        """The leads over runs that are not beaten."""
-        return [lead for lead in self.leads if lead.place not in self.beaten]
+        """The leads over runs that are not significantly worse, or only here."""
+        return [lead for lead in self.leads if self.shown_worse.get(lead.place) != "worse"]
 
     @property
     def leading(self) -> list[int]:
-        """The best run and those that are not beaten; empty without entrants."""
+        """The best run and those of `open_leads`; empty without entrants."""
         return [*self.order[:1], *(lead.place for lead in self.open_leads)]
 
     @cached_property
@@ -175,14 +174,13 @@ class Ranking:
     def _costs(self) -> list[tuple[str, list[float | None]]]:
         """For each kind of cost its means. Tokens of different models cost different amounts."""
         same_model = len({view.model("generator") for view in self.entrants}) < 2
-        found = []
-        for cost in SHOWN_COSTS:
-            if cost == "tokens" and not same_model:
-                continue
-            rows = [(view, self._row(view, cost)) for view in self.entrants]
-            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in rows]
-            found.append((cost, means))
-        return found
+        kinds = [cost for cost in SHOWN_COSTS if cost != "tokens" or same_model]
+        return [(cost, [self._price(view, cost) for view in self.entrants]) for cost in kinds]
+
+    def _price(self, view: RunView, cost: str) -> float | None:
+        """The mean of a cost; None: unknown or not comparable."""
+        row = self._row(view, cost)
+        return None if row is None or why_apart(view, cost=cost, means=[row]) else row.mean
 
     def _row(self, view: RunView, measure: str) -> Aggregate | None:
         """In the mix of query types of the comparison if it has that, else over all queries."""
@@ -234,12 +232,15 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     else:
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
-    entrants = _with_one_way([view for view in complete if not why_not_comparable(view, ranks_by)], ranks_by)
-    comparison = None
+    entrants = _scored_alike(group, [view for view in complete if not view.why_not_ranked(ranks_by)], ranks_by)
+    found: tuple[MeasureComparison, ...] = ()
     if len(entrants) > 1:
-        measures = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *_shown_costs(entrants)]
-        comparison = compare_loaded(entrants, ComparisonChoice(tuple(measures)))
-    return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
+        costs = [name for name in SHOWN_COSTS if all(has_values(view, name) for view in entrants)]
+        # One that is 0 throughout says nothing.
+        costs = [name for name in costs if any(any(view.values[name].values()) for view in entrants)]
+        names = [ranks_by, *_main_measures(entrants, ranks_by, group.known), *costs]
+        found = compare_by(entrants, names, group.known)
+    return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), found, margin=margin)
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
@@ -255,42 +256,16 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
     """The leaderboard's columns and the first metric of each other evaluator, if every run has it."""
-    chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
+    held = {name: measure for name, measure in known.items() if all(has_values(view, name) for view in views)}
+    chosen = [name for name, measure in held.items() if measure.column]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}
-    evidence = [measure.name for measure in ranking_evidence(views, known)]
-    for name in (*evidence, *(name for name, measure in known.items() if is_merit(measure))):
-        if owners.get(name) not in done and name in owners and _fits(views, name):
+    evidence = [name for name, measure in held.items() if measure.ranks_where_answers_cannot]
+    for name in (*evidence, *(name for name, measure in held.items() if is_merit(measure))):
+        if name in owners and owners[name] not in done:
             chosen.append(name)
             done.add(owners[name])
     return chosen
-
-
-def _shown_costs(views: Sequence[RunView]) -> list[str]:
-    """Costs that every run has and that are not 0 throughout; at least two runs must be comparable by them."""
-    return [
-        name
-        for name in SHOWN_COSTS
-        if _fits(views, name)
-        and sum(not why_not_comparable(view, name) for view in views) > 1
-        and any(any(view.values[name].values()) for view in views)
-    ]
-
-
-def _fits(views: Sequence[RunView], measure: str) -> bool:
-    ways = [view.way(measure) for view in views]
-    return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
-
-
-def why_not_comparable(view: RunView, measure: str) -> str:
-    """Why a run with values of a metric is not ranked, as words to follow its name; empty if it is."""
-    after = view.left_race_after
-    if not view.is_complete or after is not None:
-        return "is not finished" if after is None else f"left the race after {after:,} queries"
-    if measure in view.unscored:
-        name = printable(view.run.run_id, 200)
-        return f"was scored before every answer was there: run `rag-harness evaluate {name}`"
-    return view.why_not_compared(measure)
 
 
 def has_values(view: RunView, measure: str) -> bool:
@@ -340,7 +315,7 @@ def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
     held = {
         name: found
         for name in candidates_to_rank(first, evidence, known)
-        if (found := _with_one_way(scored, name))
+        if (found := _scored_alike(group, scored, name))
     }
     fitting = [
         name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
@@ -348,13 +323,10 @@ def _own_measure(group: Group, views: Sequence[RunView]) -> str | None:
     return next(iter(fitting or held), None)
 
 
-def _with_one_way(views: Sequence[RunView], measure: str) -> list[RunView]:
-    """The largest group of these runs that was scored in the same way."""
-    ways: dict[str, list[RunView]] = {}
-    for view in views:
-        if has_values(view, measure):
-            ways.setdefault(view.way(measure), []).append(view)
-    return max(ways.values(), key=len, default=[])
+def _scored_alike(group: Group, views: Sequence[RunView], measure: str) -> list[RunView]:
+    """Those of these runs that have values of a metric and were scored by it as most are."""
+    others = group.scored_otherwise(measure)
+    return [view for view in views if has_values(view, measure) and view.run.run_id not in others]
 
 
 def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, int]]:

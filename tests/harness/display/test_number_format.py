@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.display import NOTHING, Entry, Quantity, Rank, Table, ValueGroup, bare, format_value, value_details
+from harness.display import NOTHING, Entry, Quantity, Table, ValueGroup, bare, format_value, value_details
 from harness.display.types import NumberForm
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -59,8 +59,7 @@ def test_zero_has_no_sign(unit: NumberForm) -> None:
 @pytest.mark.parametrize(
     ("entry", "text"),
     [
-        (Rank(1, 3), "1-3"),
-        (Rank(2, 2), "2"),
+        (ValueGroup((Quantity(1, unit="count"), Quantity(3, unit="count")), "-"), "1-3"),
         (ValueGroup((Quantity(2.1), Quantity(3.0))), "2.10 / 3"),
         (ValueGroup((Quantity(2.1), Quantity(None)), " of "), f"2.10 of {NOTHING}"),
         ("<b>", "<b>"),
@@ -74,7 +73,11 @@ def test_other_entries_stand_as_they_are(entry: Entry, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("entries", "are_words"),
-    [((Quantity(1.0), "never"), True), (("", Quantity(1.0)), False), ((None, Rank(1, 2)), False)],
+    [
+        ((Quantity(1.0), "never"), True),
+        (("", Quantity(1.0)), False),
+        ((None, ValueGroup((Quantity(1.0),))), False),
+    ],
 )
 def test_a_column_holds_words_if_any_row_has_some(entries: tuple[Entry, Entry], are_words: bool) -> None:
     table = Table("t", "T", ("system", "x"), tuple(("kg", entry) for entry in entries))

@@ -86,17 +86,6 @@ def test_a_pair_reads_the_same_from_both_sides_and_in_the_table_of_pairs(tmp_pat
     assert (format_value(row["better/equal/worse"]), format_value(p)) == ("0/10/20", "<0.001")
 
 
-def test_the_table_of_latencies_counts_those_left_out(tmp_path: Path) -> None:
-    values: dict[str, Sequence[Value]] = {"naive": [1.0] * 10, "kg": [1.0] * 10}
-    chapter = chapter_of(*scored(tmp_path, values, replayed=3, latency_s=(1.0, 2.0)))
-    (first, _) = rows_of(table_of(chapter, "latency"))
-    assert (first["n"], first["left out"]) == (count(7), count(3))
-    assert first["throttled, %"] == Quantity(0.0)
-    median = first["p50, s"]
-    assert isinstance(median, Quantity)
-    assert median.value == 2.0
-
-
 def test_tokens_of_a_phase_add_up_and_judges_stay_apart(make_run: MakeRun) -> None:
     run = make_run(types=SMALL, sessions=(), usage=Usage(calls=2, input_tokens=100, output_tokens=10))
     cost = Cost(wall_s=1.0, usage={"judge": Usage(calls=9, input_tokens=900, output_tokens=90)})

@@ -220,10 +220,9 @@ def test_of_several_attempts_the_highest_counts_wherever_its_line_stands(
     for key, one in counting.items():
         assert (answers[key].attempt, answers[key].status) == (one.attempt, one.status)
         assert run.records_at([briefs.place(key)]) == [one]
-        assert briefs[key].place == briefs.place(key)
         answer = one.prediction.answer if one.prediction else None
         assert briefs.has_answer(key) == (answer is not None)
-        assert (briefs[key].answer or "")[:100] == (answer or "")[:100]
+        assert (briefs[key] or "")[:100] == (answer or "")[:100]
         if key[0].startswith("other"):
             assert briefs.status(key) == (ANSWERED if one.status == "ok" else ERROR)
     assert briefs.status(("nobody", 0)) == MISSING

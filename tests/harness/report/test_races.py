@@ -11,7 +11,9 @@ from report_groups import group_of, right
 
 from harness.core.errors import ConfigError
 from harness.core.records import RaceDrop, RaceGap, RaceRecord
+from harness.display.plotting import NewFigure
 from harness.report.comparison.tables import statistics_lines
+from harness.report.figures.pareto import draw_pareto
 from harness.report.verdict.findings import Findings, compare_runs, find
 from harness.report.verdict.types import Outcome
 from harness.report.view import Group
@@ -69,6 +71,13 @@ def test_a_race_with_several_left_recommends_the_cheapest_of_them(tmp_path: Path
     assert not any("four times out of five" in line for line in statistics_lines(group, found))
     assert (found.verdict.at_most_worse, found.verdict.probability) == (None, None)
     assert [one.behind for one in found.verdict.standings] == [None, None]
+
+
+@pytest.mark.slow
+def test_an_eliminated_system_is_on_no_frontier(tmp_path: Path, new_figure: NewFigure) -> None:
+    group, _ = raced(runs(tmp_path, "abc"), "bc", "a")
+    tokens_used, *_ = draw_pareto(group, "accuracy", new_figure)
+    assert "Outside the frontier: a (left the race after 12 queries)." in tokens_used.caption
 
 
 @pytest.mark.parametrize("ended", ["queries", "budget", "broken"])

@@ -153,9 +153,9 @@ def tokens(**used: int) -> dict[str, Usage]:
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        ({"types": MANY, "missing": 3}, "naive is unfinished (3 of 20 answers missing) and not ranked."),
+        ({"types": MANY, "missing": 3}, "naive: Unfinished, 3 of 20 answers are missing. Run it again to resume."),
         ({"types": MANY, "missing": 3}, "| naive (not finished) | 17 of 20 |"),
-        ({"types": MANY, "failing": 20}, "naive failed on 20 of 20 answers, which count as wrong (ValueError 20;"),
+        ({"types": MANY, "failing": 20}, "naive: Failed on 20 of 20 answers, which count as wrong (ValueError 20"),
         ({"types": MANY, "failing": 20}, "| naive | 20 | 20 | 0.000 [0.000, 0.161] |"),
         ({"missing": 3, "indexed": False, "evaluated": False}, "The index is not built yet."),
         ({"evaluated": False}, "Not evaluated: there are no scores. Run: rag-harness evaluate {run_id}"),
@@ -173,7 +173,7 @@ def tokens(**used: int) -> dict[str, Usage]:
         (tokens(input_tokens=9, cut_calls=1), "3 of 3 queries"),
         (tokens(input_tokens=512, cut_prompts=1), "less than half of the tokens that were sent"),
         (tokens(output_tokens=50, reasoning_tokens=40), "120 of 150 output tokens are reasoning"),
-        ({"repeats": 2}, "3 queries over 609 documents"),
+        ({"repeats": 2}, "Answers to each: 2; Documents: 609 (corpus: full)"),
         ({"repeats": 2}, "| naive | 6 | 0 |"),
     ],
 )

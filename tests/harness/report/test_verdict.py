@@ -363,7 +363,7 @@ def test_a_run_that_fails_often_is_not_called_cheaper(make_run: MakeRun) -> None
     found = find(group_of(*runs)).verdict
     assert found.outcome != Outcome.CHEAPER
     assert found.cheaper is None
-    assert found.caveats[0].startswith("naive failed on 4")
+    assert found.caveats[0].startswith("naive: Failed on 4")
     assert next(one.failed for one in found.standings if one.system == "naive") == pytest.approx(0.2)
 
 
