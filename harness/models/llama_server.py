@@ -22,12 +22,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from harness.config import GeneratorConfig
+from harness.config.load import checked_options
 from harness.core.bounded_files import open_plain, open_to_append
 from harness.core.current_process import usable_cores
-from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
+from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import keep_made
 from harness.models.huggingface_hub_files import QWEN_CODER
@@ -150,15 +151,7 @@ class LocalServer:
 
 
 def local_options(config: GeneratorConfig) -> LocalOptions:
-    try:
-        return LocalOptions.model_validate(config.options)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        key = ".".join(map(str, detail["loc"]))
-        raise ConfigError(
-            f"models.{config.role}.options.{key}: {detail['msg']}",
-            f"options are: {', '.join(LocalOptions.model_fields)}",
-        ) from error
+    return checked_options(config, LocalOptions)
 
 
 def weights_digest(config: GeneratorConfig) -> str:

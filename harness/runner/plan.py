@@ -16,7 +16,7 @@ from harness.core.records import OWN_MODELS, AnswerStyle, Phase
 from harness.core.sanitize import path_part
 from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
-from harness.models.cross_encoders import entailment_identity, reranker_files, reranker_identity
+from harness.models.cross_encoders import InferenceModel, RerankingModel
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 from harness.models.weights import missing_bytes
@@ -274,9 +274,9 @@ def models_of(
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     """Reranker and entailment model of the answers: name -> digest."""
     reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
-    weights = {"reranker": reranker_identity(reranker)} if reranker else {}
+    weights = {"reranker": RerankingModel(reranker).identity()} if reranker else {}
     if entailment and entailment != BY_GENERATOR:
-        weights["entailment"] = entailment_identity(entailment)
+        weights["entailment"] = InferenceModel(entailment).identity()
     return weights
 
 
@@ -342,5 +342,5 @@ def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
             sizes[model.label] = missing_bytes(provider_of(model).weights(model))
         for one in cell.systems:
             name = one.spec.own_reranker(one.answer_params) or ""
-            sizes[name] = missing_bytes(reranker_files(name))
+            sizes[name] = missing_bytes(RerankingModel(name).files)
     return {name: size for name, size in sizes.items() if size}

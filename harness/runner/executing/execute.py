@@ -11,7 +11,7 @@ from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.page_and_section import has_places
 from harness.core.records import RaceRecord
-from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
+from harness.models.cross_encoders import InferenceModel, RerankingModel
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.protocols import BY_GENERATOR, Role
@@ -178,7 +178,7 @@ def fetch_models(configuration: Configuration, results: Path, reporter: Reporter
     models = models_left(configuration, results)
     fetch_weights(reporter, *models.values())
     for one in configuration.systems:
-        fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
+        fetch_files(reporter, RerankingModel(one.spec.own_reranker(one.answer_params) or "").files)
     return models
 
 
@@ -211,9 +211,9 @@ def check_needs(configuration: Configuration, results: Path) -> None:
         if one.spec.preflight:
             one.spec.preflight(one.index_params, one.answer_params)
         if reranker := one.spec.own_reranker(one.answer_params):
-            check_reranker(reranker)
+            RerankingModel(reranker).check()
         if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
-            check_entailment(str(entailment))
+            InferenceModel(str(entailment)).check()
     for model in models_left(configuration, results).values():
         check_reachable(model)
 

@@ -12,7 +12,7 @@ from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.core.sanitize import keep_made
 from harness.llm_utils.answer_contract import answer_messages, generate
 from harness.llm_utils.logprob_entailment import LogprobEntailment
-from harness.models.cross_encoders import open_entailment, open_reranker
+from harness.models.cross_encoders import InferenceModel, RerankingModel
 from harness.models.metering import current_meter, stage
 from harness.models.model_proxy_server import ModelProxyServer
 from harness.protocols import (
@@ -71,7 +71,7 @@ class WorkerRuntime:
     def reranker(self) -> Reranker:
         if self.reranks_with is None:
             raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
-        return open_reranker(self.reranks_with)
+        return RerankingModel(self.reranks_with).load()
 
     @cached_property
     def entailment(self) -> Entailment:
@@ -79,7 +79,7 @@ class WorkerRuntime:
         if self.entails_by is None:
             raise RuntimeError("the system's spec names no entailment model: see SystemSpec.entailment")
         if self.entails_by != BY_GENERATOR:
-            return open_entailment(self.entails_by)
+            return InferenceModel(self.entails_by).load()
         chat = self.chat
         if not isinstance(chat, LogprobModel):
             raise RuntimeError("the generator returns no token probabilities")
