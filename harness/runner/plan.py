@@ -159,7 +159,7 @@ def _system(name: str) -> SystemSpec:
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     answer_params = _configured(spec, "answer", config)
-    index_params = spec.settled(_configured(spec, "index", config), answer_params)
+    index_params = spec.settle(_configured(spec, "index", config), answer_params)
     routes = spec.own_routes(answer_params)
     for route in routes:
         refuse_unroutable(_system(route.system))
@@ -196,7 +196,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
-    weights = {**spec.own_weights(index_params), **_weights_of_answers(spec, answer_params)}
+    weights = {**spec.weights(index_params), **_weights_of_answers(spec, answer_params)}
     for one in routed:
         weights |= one.identity.get("weights", {})
     if weights:
@@ -237,7 +237,7 @@ def index_id_of(
     routed: Sequence[Configuration] = (),
 ) -> str:
     """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
-    models, weights = identity["models"], spec.own_weights(params)
+    models, weights = identity["models"], dict(spec.weights(params))
     return short_digest(
         {
             "kind": spec.stored_index_kind,
@@ -273,7 +273,7 @@ def models_of(
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     """Reranker and entailment model of the answers: name -> digest."""
-    reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
+    reranker, entailment = spec.reranker(params), spec.entailment(params)
     weights = {"reranker": RerankingModel(reranker).identity()} if reranker else {}
     if entailment and entailment != BY_GENERATOR:
         weights["entailment"] = InferenceModel(entailment).identity()
@@ -341,6 +341,6 @@ def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
         for model in models_left(cell, results).values():
             sizes[model.label] = missing_bytes(provider_of(model).weights(model))
         for one in cell.systems:
-            name = one.spec.own_reranker(one.answer_params) or ""
+            name = one.spec.reranker(one.answer_params) or ""
             sizes[name] = missing_bytes(RerankingModel(name).files)
     return {name: size for name, size in sizes.items() if size}

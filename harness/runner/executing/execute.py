@@ -178,7 +178,7 @@ def fetch_models(configuration: Configuration, results: Path, reporter: Reporter
     models = models_left(configuration, results)
     fetch_weights(reporter, *models.values())
     for one in configuration.systems:
-        fetch_files(reporter, RerankingModel(one.spec.own_reranker(one.answer_params) or "").files)
+        fetch_files(reporter, RerankingModel(one.spec.reranker(one.answer_params) or "").files)
     return models
 
 
@@ -210,9 +210,9 @@ def check_needs(configuration: Configuration, results: Path) -> None:
     for one in configuration.systems:
         if one.spec.preflight:
             one.spec.preflight(one.index_params, one.answer_params)
-        if reranker := one.spec.own_reranker(one.answer_params):
+        if reranker := one.spec.reranker(one.answer_params):
             RerankingModel(reranker).check()
-        if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
+        if (entailment := one.spec.entailment(one.answer_params)) not in {None, BY_GENERATOR}:
             InferenceModel(str(entailment)).check()
     for model in models_left(configuration, results).values():
         check_reachable(model)

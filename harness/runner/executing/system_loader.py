@@ -151,8 +151,8 @@ def open_system(
             answer_style=job.answer_style,
             gold=gold or {},
             tell=progress,
-            reranks_with=spec.own_reranker(answer_params) if answers else None,
-            entails_by=spec.own_entailment(answer_params) if answers else None,
+            reranks_with=spec.reranker(answer_params) if answers else None,
+            entails_by=spec.entailment(answer_params) if answers else None,
         )
         with ExitStack() as opened:
             runtime.routed_systems = {
@@ -172,8 +172,8 @@ def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> Abs
         runtime,
         index_dir=IndexDir(Path(results), routed.index_id).store,
         gold={},
-        reranks_with=spec.own_reranker(answer_params),
-        entails_by=spec.own_entailment(answer_params),
+        reranks_with=spec.reranker(answer_params),
+        entails_by=spec.entailment(answer_params),
     )
     return closing(spec.build(spec.index_params.model_validate(routed.index_params), answer_params, own))
 

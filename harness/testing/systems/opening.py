@@ -103,8 +103,8 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
         vectors=build_embedder(embedder, call_context, cached) if "embedder" in named else Unnamed("embedder"),
         answer_style=how.style,
         gold=_demo_gold() if chosen.spec.sees_gold else {},
-        reranks_with=chosen.spec.own_reranker(chosen.params[1]) if how.phase == "answer" else None,
-        entails_by=chosen.spec.own_entailment(chosen.params[1]) if how.phase == "answer" else None,
+        reranks_with=chosen.spec.reranker(chosen.params[1]) if how.phase == "answer" else None,
+        entails_by=chosen.spec.entailment(chosen.params[1]) if how.phase == "answer" else None,
     )
     with ExitStack() as held:
         held.enter_context(closing(journal))
@@ -124,8 +124,8 @@ def _open_routed(
     own = replace(
         runtime,
         index_dir=_routed_folder(folder, key) / "store",
-        reranks_with=chosen.spec.own_reranker(chosen.params[1]),
-        entails_by=chosen.spec.own_entailment(chosen.params[1]),
+        reranks_with=chosen.spec.reranker(chosen.params[1]),
+        entails_by=chosen.spec.entailment(chosen.params[1]),
     )
     return closing(chosen.spec.build(*chosen.params, own))
 
