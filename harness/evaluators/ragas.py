@@ -53,9 +53,10 @@ characters of the contexts, and its response relevancy was 0 if any (now: if all
 the verdict "evasive answer".
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -63,7 +64,6 @@ from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.ragas_metrics import ON_REQUEST, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
@@ -78,9 +78,22 @@ from harness.protocols import (
 )
 
 if TYPE_CHECKING:
-    from harness.evaluators.ragas_metrics.metrics import Ragas
+    from harness.evaluators.ragas_adapter import Ragas
 
 RAGAS_VERSION = "0.4.3"
+RagasMetric = Literal[
+    "context_precision_no_reference",
+    "context_precision",
+    "context_recall",
+    "faithfulness",
+    "factual_correctness",
+    "answer_correctness",
+    "coverage",
+    "response_relevancy",
+    "context_relevance",
+]
+_ON_REQUEST: frozenset[RagasMetric] = frozenset({"answer_correctness", "coverage"})
+"""Metrics that are judged only if a config names them; the others are the default."""
 _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
 
 
@@ -131,7 +144,7 @@ _NAMES = {measure: name for name, measure in _MEASURES.items()}
 
 class RagasParams(Params):
     metrics: tuple[RagasMetric, ...] = Field(
-        tuple(name for name in get_args(RagasMetric) if name not in ON_REQUEST), min_length=1
+        tuple(name for name in get_args(RagasMetric) if name not in _ON_REQUEST), min_length=1
     )
     strictness: int = Field(1, ge=1, le=10)
     """Questions generated for response relevancy, one call each; at temperature 0 they are all the same."""
@@ -139,6 +152,26 @@ class RagasParams(Params):
     """Enforce the JSON schema of each prompt. False: as in `ragas.evaluate()`."""
     context_characters: ContextCharacters = LONGEST
     """Size of a window of contexts: longer contexts are judged window by window."""
+
+
+@dataclass(frozen=True)
+class RagasRow:
+    """One answered query in ragas' terms."""
+
+    question: str
+    answer: str
+    contexts: tuple[str, ...]
+    """In rank order, for a verdict on each."""
+    reference: str
+    windows: tuple[str, ...] = ()
+    """The contexts for a joint verdict, in windows that the judge can read. Empty: all in one, as in ragas."""
+    ranks: tuple[int, ...] = ()
+    """The rank of each item in `contexts`, which may be part of a context. Empty: each is a whole context."""
+
+    @property
+    def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
+        """The windows of contexts for a joint verdict."""
+        return tuple((window,) for window in self.windows) or (self.contexts,)
 
 
 class RagasEvaluator(JudgedEvaluator):
@@ -161,7 +194,7 @@ class RagasEvaluator(JudgedEvaluator):
     @cached_property
     def _ragas(self) -> "Ragas":
         """Imports ragas, which takes seconds."""
-        from harness.evaluators.ragas_metrics.metrics import Ragas
+        from harness.evaluators.ragas_adapter import Ragas
 
         embeds = {"response_relevancy", "answer_correctness"} & set(self._params.metrics)
         embedder = self._runtime.embedder if embeds else None

@@ -19,8 +19,7 @@ import benching  # noqa: F401 - makes `common` importable
 from common import command_line
 from model_server import served
 
-from harness.evaluators.ragas import RagasParams
-from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
+from harness.evaluators.ragas import RagasMetric, RagasParams, RagasRow
 
 
 def main() -> None:

@@ -10,9 +10,17 @@ from pydantic import AfterValidator, Field
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.rag_eval.criteria import METRICS, GradeName, Material, material, spoken
-from harness.evaluators.rag_eval.forms import Graded, ask_form, ask_grades
 from harness.evaluators.rag_eval.grades import HIGHEST
+from harness.evaluators.rag_eval.prompts import (
+    METRICS,
+    Graded,
+    GradeName,
+    Material,
+    ask_form,
+    ask_grades,
+    material,
+    spoken,
+)
 from harness.llm_utils.concurrency import Once
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import (
@@ -99,7 +107,7 @@ class RagEvalParams(Params):
     """Weights of query relevance, factual accuracy, coverage, coherence, fluency."""
     calls: Literal["one", "parallel", "published"] = "one"
     """The five grades of an answer in one call, or in five; `published`: five calls in the form that the paper
-    prints (`harness.evaluators.rag_eval.forms`).
+    prints (`harness.evaluators.rag_eval.prompts`).
     """
     context_characters: ContextCharacters = LONGEST
     """Size of a window of contexts: longer contexts are graded window by window."""

@@ -7,8 +7,7 @@ from scoring import BareEvaluation, passages, score_one
 from harness.core.errors import MissingDependency
 from harness.core.records import Prediction
 from harness.evaluators import ragas as ragas_evaluator
-from harness.evaluators.ragas import SPEC, RagasParams
-from harness.evaluators.ragas_metrics import RagasMetric
+from harness.evaluators.ragas import SPEC, RagasMetric, RagasParams
 
 ABSTAINS = ("not_applicable", None, "the answer abstains")
 
