@@ -24,7 +24,7 @@ from harness.core.current_process import usable_cores
 from harness.core.errors import HarnessError, ModelUnavailable, need
 from harness.core.hashing import digest, folder_digest
 from harness.models.huggingface_hub_files import RERANKERS, WeightFile, hub_revision
-from harness.models.providers.minilm import need_onnx
+from harness.models.providers.minilm import need_onnx, onnx_model
 from harness.models.weights import fetch
 
 if TYPE_CHECKING:
@@ -170,15 +170,8 @@ class _OnnxModel:
 
     def __init__(self, named: CrossEncoder, model: Path, tokenizer: Path) -> None:
         need_onnx()
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = usable_cores()
-        options.log_severity_level = 3
         try:
-            self._tokenizer = Tokenizer.from_file(str(tokenizer))
-            self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+            self._session, self._tokenizer = onnx_model(model, tokenizer, usable_cores())
             self._tokenizer.enable_truncation(_MAX_TOKENS)
             self._tokenizer.no_padding()
             self._inputs = {each.name for each in self._session.get_inputs()}

@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from harness.models.fake_faults import (
     FAULTS,
@@ -31,6 +31,7 @@ from harness.models.fake_faults import (
     is_answered,
     refusal_of,
 )
+from harness.protocols import Params
 
 _NAME = re.compile(r"[A-Z]\w+(?: [A-Z]\w+)?")
 _ITEMS = 3
@@ -76,15 +77,13 @@ EMBEDDING_DIM = 64
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-class FakeScript(BaseModel):
+class FakeScript(Params):
     """The behaviour of the fake: `models.generator.options`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reply: str | None = None
     """The answer to every request; None: a word of the prompt, chosen by its hash, or JSON if a schema is
     given."""
-    replies: dict[str, str] = {}
+    replies: dict[str, str] = Field({})
     """Regular expression -> reply; the first one that matches the prompt is used."""
     latency_s: float = Field(0.0, ge=0)
     slots: int | None = Field(None, ge=1)
@@ -99,7 +98,7 @@ class FakeScript(BaseModel):
     """Only prompts that match this regular expression."""
     fault_times: int | None = None
     """Each faulty request fails this many times, then succeeds; None: always."""
-    faults: dict[str, float] = {}
+    faults: dict[str, float] = Field({})
     """Several faults with their probabilities, drawn for each request: a fixed function of the request, the number
     of its earlier occurrences, and `seed`. Replaces `fault`."""
     retry_after_s: float | None = None

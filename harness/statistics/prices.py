@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from harness.config.load import explain
 from harness.config.shipped_files import shipped_configs
@@ -18,16 +18,15 @@ from harness.config.yaml_limits import MOST_BYTES, parse_yaml
 from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError
 from harness.core.records import Usage
+from harness.protocols import Params
 
 ANY_MODEL = "*"
 NO_CALL = "none"
 """The provider of a role without a model."""
 
 
-class Price(BaseModel):
+class Price(Params):
     """One entry: US dollars per million tokens, with date and source."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     provider: str
     model: str
@@ -52,9 +51,7 @@ class Price(BaseModel):
         return spent / 1_000_000
 
 
-class _PriceFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _PriceFile(Params):
     prices: tuple[Price, ...]
 
 
