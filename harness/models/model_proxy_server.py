@@ -241,17 +241,11 @@ class ModelProxyServer:
             rows = [await embedder.embed_query(text) for text in texts]
         else:
             rows = list(await embedder.embed_documents(texts))
-        as_bytes = request.get("encoding_format") == "base64"
-        data = [
-            {
-                "object": "embedding",
-                "index": place,
-                "embedding": base64.b64encode(row.tobytes()).decode() if as_bytes else row.tolist(),
-            }
-            for place, row in enumerate(rows)
-        ]
-        usage = {"prompt_tokens": 0, "total_tokens": 0}
-        return {"object": "list", "model": EMBEDDER, "data": data, "usage": usage}
+        reply = embeddings_reply(rows, input_tokens=0) | {"model": EMBEDDER}
+        if request.get("encoding_format") == "base64":
+            for row, entry in zip(rows, reply["data"], strict=True):
+                entry["embedding"] = base64.b64encode(row.tobytes()).decode()
+        return reply
 
 
 class _Server(ThreadingHTTPServer):
