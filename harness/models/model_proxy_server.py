@@ -241,7 +241,7 @@ class ModelProxyServer:
             rows = [await embedder.embed_query(text) for text in texts]
         else:
             rows = list(await embedder.embed_documents(texts))
-        reply = embeddings_reply(rows, input_tokens=0) | {"model": EMBEDDER}
+        reply = embeddings_reply([row.tolist() for row in rows], input_tokens=0) | {"model": EMBEDDER}
         if request.get("encoding_format") == "base64":
             for row, entry in zip(rows, reply["data"], strict=True):
                 entry["embedding"] = base64.b64encode(row.tobytes()).decode()
