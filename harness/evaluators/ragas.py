@@ -53,10 +53,9 @@ characters of the contexts, and its response relevancy was 0 if any (now: if all
 the verdict "evasive answer".
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import Field
 
@@ -64,6 +63,7 @@ from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
@@ -81,17 +81,6 @@ if TYPE_CHECKING:
     from harness.evaluators.ragas_adapter import Ragas
 
 RAGAS_VERSION = "0.4.3"
-RagasMetric = Literal[
-    "context_precision_no_reference",
-    "context_precision",
-    "context_recall",
-    "faithfulness",
-    "factual_correctness",
-    "answer_correctness",
-    "coverage",
-    "response_relevancy",
-    "context_relevance",
-]
 _ON_REQUEST: frozenset[RagasMetric] = frozenset({"answer_correctness", "coverage"})
 """Metrics that are judged only if a config names them; the others are the default."""
 _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
@@ -152,26 +141,6 @@ class RagasParams(Params):
     """Enforce the JSON schema of each prompt. False: as in `ragas.evaluate()`."""
     context_characters: ContextCharacters = LONGEST
     """Size of a window of contexts: longer contexts are judged window by window."""
-
-
-@dataclass(frozen=True)
-class RagasRow:
-    """One answered query in ragas' terms."""
-
-    question: str
-    answer: str
-    contexts: tuple[str, ...]
-    """In rank order, for a verdict on each."""
-    reference: str
-    windows: tuple[str, ...] = ()
-    """The contexts for a joint verdict, in windows that the judge can read. Empty: all in one, as in ragas."""
-    ranks: tuple[int, ...] = ()
-    """The rank of each item in `contexts`, which may be part of a context. Empty: each is a whole context."""
-
-    @property
-    def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
-        """The windows of contexts for a joint verdict."""
-        return tuple((window,) for window in self.windows) or (self.contexts,)
 
 
 class RagasEvaluator(JudgedEvaluator):

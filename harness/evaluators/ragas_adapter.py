@@ -37,7 +37,7 @@ from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 from ragas.run_config import RunConfig
 
-from harness.evaluators.ragas import RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 from harness.evaluators.scores import bounded
 from harness.protocols import ChatModel, Embedder, Message
 

@@ -31,7 +31,7 @@ from harness.models.fake_faults import (
     is_answered,
     refusal_of,
 )
-from harness.models.model_proxy_server import chat_reply, embeddings_reply
+from harness.models.openai_replies import chat_reply, embeddings_reply
 from harness.protocols import Params
 
 _NAME = re.compile(r"[A-Z]\w+(?: [A-Z]\w+)?")

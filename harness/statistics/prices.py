@@ -13,19 +13,19 @@ import yaml
 from pydantic import Field, ValidationError
 
 from harness.config.load import explain
+from harness.config.schema import ConfigSection
 from harness.config.shipped_files import shipped_configs
 from harness.config.yaml_limits import MOST_BYTES, parse_yaml
 from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError
 from harness.core.records import Usage
-from harness.protocols import Params
 
 ANY_MODEL = "*"
 NO_CALL = "none"
 """The provider of a role without a model."""
 
 
-class Price(Params):
+class Price(ConfigSection):
     """One entry: US dollars per million tokens, with date and source."""
 
     provider: str
@@ -51,7 +51,7 @@ class Price(Params):
         return spent / 1_000_000
 
 
-class _PriceFile(Params):
+class _PriceFile(ConfigSection):
     prices: tuple[Price, ...]
 
 

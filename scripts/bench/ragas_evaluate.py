@@ -19,7 +19,8 @@ import benching  # noqa: F401 - makes `common` importable
 from common import command_line
 from model_server import served
 
-from harness.evaluators.ragas import RagasMetric, RagasParams, RagasRow
+from harness.evaluators.ragas import RagasParams
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 
 
 def main() -> None:

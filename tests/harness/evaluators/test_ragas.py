@@ -7,7 +7,8 @@ from scoring import BareEvaluation, passages, score_one
 from harness.core.errors import MissingDependency
 from harness.core.records import Prediction
 from harness.evaluators import ragas as ragas_evaluator
-from harness.evaluators.ragas import SPEC, RagasMetric, RagasParams
+from harness.evaluators.ragas import SPEC, RagasParams
+from harness.evaluators.ragas_rows import RagasMetric
 
 ABSTAINS = ("not_applicable", None, "the answer abstains")
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from judges import ScriptedJudge, WordEmbedder
 
-from harness.evaluators.ragas import RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 from harness.models.fake_model import example_of
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,8 @@ from judges import Reply, ScriptedJudge, WordEmbedder, input_of
 from scoring import BareEvaluation, passages, score_one
 
 from harness.core.records import Prediction, Score
-from harness.evaluators.ragas import SPEC, RagasMetric, RagasParams, RagasRow
+from harness.evaluators.ragas import SPEC, RagasParams
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 
 pytestmark = pytest.mark.slow
 
