@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from math import prod
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from harness.config.schema import BenchConfig
+from harness.config.schema import BenchConfig, ModelConfig
 from harness.config.shipped_files import config_path
 from harness.config.yaml_limits import MOST_BYTES, check_values, parse_yaml
 from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError, nearest
 
+M = TypeVar("M", bound=BaseModel)
 Tree = dict[str, Any]
 _MOST_CELLS = 10_000
 _MAY_HOLD_KEYS = frozenset({"base_url", "api_key_env", "extra", "request", "headers", "url_parameters"})
@@ -179,6 +180,14 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     given = "" if _MAY_HOLD_KEYS.intersection(path) else f", not {str(detail['input'])[:80]!r}"
     where = f"{key}: " if key else ""
     return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
+
+
+def checked_options(config: ModelConfig, kind: type[M]) -> M:
+    """The options of a model's provider as the type that it gives them; ConfigError for the first mistake."""
+    try:
+        return kind.model_validate(config.options)
+    except ValidationError as error:
+        raise ConfigError(*explain(error, kind, prefix=f"models.{config.role}.options")) from error
 
 
 def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:

@@ -267,6 +267,21 @@ class Cost(Record):
     """
 
     @property
+    def total(self) -> Usage:
+        """Of all roles."""
+        return sum(self.usage.values(), Usage())
+
+    @property
+    def called_roles(self) -> set[str]:
+        """The roles whose model was called, as far as known."""
+        return {role for role, usage in self.usage.items() if usage.is_used}
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it was made without results of an earlier attempt or build."""
+        return not (self.replayed_calls or self.cached_texts)
+
+    @property
     def shared_usage(self) -> list[tuple[str, dict[str, Usage]]]:
         """Usage that an earlier run paid: (run, usage by role)."""
         return [*self.replayed_from.items(), *self.cached_usage.items()]

@@ -2,7 +2,7 @@
 
 RAG-Eval (Akindele et al. 2025, table 3) applies G-Eval to retrieved text as the source and the answer as its
 summary; the query is not read. Each metric has one call with a criterion and evaluation steps
-(`harness.evaluators.rag_eval.forms`): coherence, consistency, fluency and relevance, whole numbers from 1 to 5.
+(`harness.evaluators.rag_eval.prompts`): coherence, consistency, fluency and relevance, whole numbers from 1 to 5.
 
     score = sum of s * p(s) over s = 1 .. 5,    value = score / 5
 
@@ -24,9 +24,8 @@ from typing import Any, Literal, get_args
 from harness.core.errors import NoLogprobs
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.rag_eval.criteria import Criterion, material
-from harness.evaluators.rag_eval.forms import ask_score, form_messages
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
+from harness.evaluators.rag_eval.prompts import Criterion, ask_score, form_messages, material
 from harness.llm_utils.answer_contract import Tag
 from harness.protocols import (
     EvaluationRuntime,

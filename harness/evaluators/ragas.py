@@ -63,7 +63,7 @@ from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.ragas_metrics import ON_REQUEST, RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
@@ -78,9 +78,11 @@ from harness.protocols import (
 )
 
 if TYPE_CHECKING:
-    from harness.evaluators.ragas_metrics.metrics import Ragas
+    from harness.evaluators.ragas_adapter import Ragas
 
 RAGAS_VERSION = "0.4.3"
+_ON_REQUEST: frozenset[RagasMetric] = frozenset({"answer_correctness", "coverage"})
+"""Metrics that are judged only if a config names them; the others are the default."""
 _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
 
 
@@ -131,7 +133,7 @@ _NAMES = {measure: name for name, measure in _MEASURES.items()}
 
 class RagasParams(Params):
     metrics: tuple[RagasMetric, ...] = Field(
-        tuple(name for name in get_args(RagasMetric) if name not in ON_REQUEST), min_length=1
+        tuple(name for name in get_args(RagasMetric) if name not in _ON_REQUEST), min_length=1
     )
     strictness: int = Field(1, ge=1, le=10)
     """Questions generated for response relevancy, one call each; at temperature 0 they are all the same."""
@@ -161,7 +163,7 @@ class RagasEvaluator(JudgedEvaluator):
     @cached_property
     def _ragas(self) -> "Ragas":
         """Imports ragas, which takes seconds."""
-        from harness.evaluators.ragas_metrics.metrics import Ragas
+        from harness.evaluators.ragas_adapter import Ragas
 
         embeds = {"response_relevancy", "answer_correctness"} & set(self._params.metrics)
         embedder = self._runtime.embedder if embeds else None

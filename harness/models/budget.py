@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.core.errors import BudgetExhausted, HarnessError
-from harness.core.records import Usage
+from harness.core.records import Record, Usage
 from harness.store import Journal
 
 _MARGIN = 1.25
@@ -34,9 +32,7 @@ RolePrices = Mapping[str, ModelPrice]
 """Role -> price, of the models that have one."""
 
 
-class Amount(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class Amount(Record):
     usd: float = 0.0
     tokens: int = 0
 
@@ -44,10 +40,8 @@ class Amount(BaseModel):
         return Amount(usd=self.usd + other.usd, tokens=self.tokens + other.tokens)
 
 
-class Allowance(BaseModel):
+class Allowance(Record):
     """The rest of a budget; None: no limit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     usd: float | None = None
     tokens: int | None = None

@@ -91,18 +91,9 @@ def open_transport(
     config: ModelConfig, call_context: CallContext, server: "ServerAccess | None" = None
 ) -> MeteredTransport:
     """The metered transport of a role, above one that adapts requests to the server."""
-    url, provider = _url(config, server), provider_of(config)
-    endpoint = Endpoint(
-        role=config.role,
-        base_url=url,
-        max_retries=config.max_retries,
-        limiter=call_context.limiters.of(config, url),
-        fix=provider.fix,
-        reasoning_tokens=config.reasoning_tokens if isinstance(config, GeneratorConfig) else 0,
-        max_retry_after_s=config.max_retry_after_s,
-        max_throttled_s=config.max_throttled_s,
-    )
-    inner = provider.transport(config)
+    url = _url(config, server)
+    endpoint = Endpoint(config, url, call_context.limiters.of(config, url))
+    inner = provider_of(config).transport(config)
     # Local models accept all parameters.
     if isinstance(config, GeneratorConfig) and (config.base_url or config.sent_as or config.reasoning_tokens):
         inner = AdaptingTransport(inner, _spoken(config, call_context, url))
@@ -113,11 +104,9 @@ def _spoken(config: GeneratorConfig, call_context: CallContext, url: str) -> Mod
     # A parameter may be accepted only with others, such as a temperature with a certain reasoning effort.
     role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
     return ModelDialect(
+        config,
         server=f"{config.model} at {url}{beside}",
-        role=role,
         dialects=call_context.dialects if config.base_url else Dialects(),
-        reasoning_tokens=config.reasoning_tokens,
-        of_config=Dialect(sent_as=config.sent_as),
         of_run=call_context.begun_in.get(role, Dialect()),
         say=call_context.say,
         noted=lambda dialect: call_context.noted(role, dialect),
@@ -155,7 +144,7 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     """The text of a chat completion, its reasoning apart. Raises ValueError, with the server's own words, if there
     is no answer: it was filtered or refused, or a tool was called; `CutOff` if max_tokens ended it first.
     """
-    choice = _part(_part(reply, "choices"), 0)
+    choice = _part(reply, "choices", 0)
     message, ending = _part(choice, "message"), ending_of(choice)
     content = _part(message, "content")
     found = separate_reasoning(_text(content) or "", is_cut=ending == "cut")
@@ -173,7 +162,7 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     if found.answer.strip():
         return Separated(reasoning, found.answer)
     if ending == "cut" or not found.is_complete:
-        hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
+        hidden = _part(reply, "usage", "completion_tokens_details", "reasoning_tokens")
         spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
         raise CutOff(
             f"the model spent all of max_tokens ({max_tokens + config.reasoning_tokens:,}{spent}) before the "
@@ -263,8 +252,7 @@ class OpenAIChat:
         request["tools"] = [{"type": "function", "function": tool._asdict()} for tool in tools]
         request["tool_choice"] = "required"
         reply = await self._reply(request)
-        message = _part(_part(_part(reply, "choices"), 0), "message")
-        function = _part(_part(_part(message, "tool_calls"), 0), "function")
+        function = _part(reply, "choices", 0, "message", "tool_calls", 0, "function")
         name, names = _part(function, "name"), [tool.name for tool in tools]
         if name not in names:
             raise ValueError(f"the reply calls none of the tools {', '.join(names)}")
@@ -350,10 +338,14 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _part(value: Any, key: str | int) -> Any:
-    if isinstance(value, dict):
-        return value.get(key)
-    return value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
+def _part(value: Any, *path: str | int) -> Any:
+    """The part of a reply at these keys and places; None if it is not there."""
+    for key in path:
+        if isinstance(value, dict):
+            value = value.get(key)
+        else:
+            value = value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
+    return value
 
 
 async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> Any:

@@ -5,8 +5,8 @@ and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-tran
 included by name: `ms-marco-minilm-l12`, and `late-interaction`, which reads the two texts apart. An inference
 model is any sequence classifier whose `id2label` names entailment, such as the MNLI models of the hub.
 
-The functions that open or check a model raise HarnessError, one line, if it cannot be used: no package, no such
-model, or one of another kind.
+Checking and loading a model raises HarnessError, one line, if it cannot be used: no package, no such model, or one
+of another kind.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,13 +25,12 @@ from harness.core.errors import HarnessError, ModelUnavailable, need
 from harness.core.hashing import digest, folder_digest
 from harness.models.huggingface_hub_files import LATE_INTERACTION, RERANKERS, WeightFile, hub_revision
 from harness.models.late_interaction import LateInteraction
-from harness.models.providers.minilm import need_onnx
+from harness.models.providers.minilm import need_onnx, onnx_model
 from harness.models.weights import fetch
+from harness.protocols import Reranker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from harness.protocols import Entailment, Reranker
 
     Rows = NDArray[np.float32]
 
@@ -45,76 +43,50 @@ _MAX_TOKENS = 512
 """For both texts together; the rest of a longer pair is cut off."""
 
 
-def check_reranker(name: str) -> None:
-    """Quick: of a model that needs torch only the files are checked."""
-    if name in RERANKERS:
-        need_onnx()
-    elif (named := _reranker(name)).export:
-        open_reranker(name)
-    else:
-        named.check_files()
+class CrossEncoder:
+    """A model by name; nothing of it is read before `check` or `load`."""
 
-
-def reranker_identity(name: str) -> str:
-    """The digest of its bytes, or the commit of a model on the hub; ModelUnavailable if neither exists."""
-    return digest([file.sha256 for file in RERANKERS[name]]) if name in RERANKERS else _reranker(name).identity()
-
-
-def reranker_files(name: str) -> Sequence[WeightFile]:
-    return RERANKERS.get(name, ())
-
-
-def open_reranker(name: str) -> Reranker:
-    if name == LATE_INTERACTION:
-        return LateInteraction()
-    named = _reranker(name)
-    if name in RERANKERS:
-        model, tokenizer = map(fetch, RERANKERS[name])
-        return _Reranker(_OnnxModel(named, model, tokenizer))
-    return _Reranker(named.open())
-
-
-def check_entailment(name: str) -> None:
-    if (named := _inference(name)).export:
-        open_entailment(name)
-    else:
-        named.check_files()
-
-
-def entailment_identity(name: str) -> str:
-    return _inference(name).identity()
-
-
-def open_entailment(name: str) -> Entailment:
-    return _Inference(_inference(name))
-
-
-@dataclass(frozen=True)
-class _Named:
-    """A model by name, with the fix for the user if it cannot be used."""
-
-    name: str
-    """A folder, or a name on the hub."""
-    kind: str
-    fix: str
-    n_outputs: int | None = None
+    kind: ClassVar[str]
+    fix: ClassVar[str]
+    """What the user can do if it cannot be used."""
+    n_outputs: ClassVar[int | None] = None
     """Expected for a pair of texts; None: any number."""
+    _model: _OnnxModel | _TorchModel
+
+    def __init__(self, name: str, files: Sequence[WeightFile] = ()) -> None:
+        """`name`: a folder, or a name on the hub; `files`: model and tokenizer that are fetched from elsewhere."""
+        self.name, self.files = name, files
+        self.is_folder = Path(name).is_dir()
+        self.full_name = name if "/" in name or self.is_folder else f"{_HUB_OWNER}/{name}"
+
+    def check(self) -> None:
+        """Quick: of a model that needs torch only the files are checked."""
+        if self.files:
+            need_onnx()
+        elif self._export:
+            self.load()
+        else:
+            self._check_files()
+
+    def identity(self) -> str:
+        """The digest of its bytes, or the commit of a model on the hub; ModelUnavailable if neither exists."""
+        if self.files:
+            return digest([file.sha256 for file in self.files])
+        return folder_digest(Path(self.name)) if self.is_folder else self.revision
+
+    def load(self) -> Self:
+        """The same object, ready for use. Takes seconds."""
+        paths = tuple(map(fetch, self.files)) or self._export
+        self._model = _OnnxModel(self, *paths) if paths else _TorchModel(self)
+        return self
 
     @property
-    def is_folder(self) -> bool:
-        return Path(self.name).is_dir()
-
-    @property
-    def export(self) -> tuple[Path, Path] | None:
+    def _export(self) -> tuple[Path, Path] | None:
         """The ONNX export in the folder and its tokenizer, if both exist."""
         folder = Path(self.name)
         tokenizer = folder / "tokenizer.json"
         model = next((folder / name for name in _ONNX if (folder / name).is_file()), None)
         return (model, tokenizer) if model and tokenizer.is_file() else None
-
-    @property
-    def full_name(self) -> str:
-        return self.name if "/" in self.name or self.is_folder else f"{_HUB_OWNER}/{self.name}"
 
     @property
     def revision(self) -> str:
@@ -123,13 +95,7 @@ class _Named:
             raise ModelUnavailable(f"there is no folder {self.name}", self.fix)
         return hub_revision(self.full_name)
 
-    def identity(self) -> str:
-        return folder_digest(Path(self.name)) if self.is_folder else self.revision
-
-    def open(self) -> _OnnxModel | _TorchModel:
-        return _OnnxModel(self, *self.export) if self.export else _TorchModel(self)
-
-    def check_files(self) -> None:
+    def _check_files(self) -> None:
         """Check a model that needs torch, without loading it."""
         if not self.is_folder:
             _need_torch()
@@ -154,30 +120,65 @@ class _Named:
             raise ModelUnavailable(what, self.fix)
 
 
-def _reranker(name: str) -> _Named:
+class RerankingModel(CrossEncoder):
+    """See `harness.protocols.Reranker`."""
+
+    kind = "a cross-encoder"
     fix = f"name {' or '.join(RERANKERS)}, a folder that holds a cross-encoder, or one on the hub with its owner"
-    return _Named(name, "a cross-encoder", fix, n_outputs=1)
+    n_outputs = 1
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, RERANKERS.get(name, ()))
+
+    async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
+        if not passages:
+            return []
+        rows = await self._model.read([(question, passage) for passage in passages])
+        scores = [float(row[0]) for row in rows]
+        if not all(map(math.isfinite, scores)):
+            raise ValueError("the reranker returned a score that is not a number")
+        return scores
 
 
-def _inference(name: str) -> _Named:
+def open_reranker(name: str) -> Reranker:
+    """Takes seconds."""
+    return LateInteraction() if name == LATE_INTERACTION else RerankingModel(name).load()
+
+
+class InferenceModel(CrossEncoder):
+    """See `harness.protocols.Entailment`."""
+
     kind = "a model of natural language inference"
-    return _Named(name, kind, f"name a folder that holds {kind}, or one on the hub with its owner")
+    fix = f"name a folder that holds {kind}, or one on the hub with its owner"
+
+    def load(self) -> Self:
+        super().load()
+        found = [place for place, label in enumerate(self._model.labels) if label.lower().startswith("entail")]
+        if len(found) != 1:
+            labels = ", ".join(self._model.labels) or "none"
+            raise ModelUnavailable(f"'{self.name}' has no label that is entailment ({labels})", self.fix)
+        self._place = found[0]
+        return self
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        """The softmax of the model's outputs."""
+        if not premises:
+            return []
+        rows = await self._model.read([(premise, hypothesis) for premise in premises])
+        weights = np.exp(rows - rows.max(axis=1, keepdims=True))
+        shares = (weights / weights.sum(axis=1, keepdims=True))[:, self._place]
+        if not np.isfinite(shares).all():
+            raise ValueError("the NLI model returned values that are not numbers")
+        return [float(share) for share in shares]
 
 
 class _OnnxModel:
     """On onnxruntime. Each pair is processed alone, so its output does not depend on other pairs."""
 
-    def __init__(self, named: _Named, model: Path, tokenizer: Path) -> None:
+    def __init__(self, named: CrossEncoder, model: Path, tokenizer: Path) -> None:
         need_onnx()
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = usable_cores()
-        options.log_severity_level = 3
         try:
-            self._tokenizer = Tokenizer.from_file(str(tokenizer))
-            self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+            self._session, self._tokenizer = onnx_model(model, tokenizer, usable_cores())
             self._tokenizer.enable_truncation(_MAX_TOKENS)
             self._tokenizer.no_padding()
             self._inputs = {each.name for each in self._session.get_inputs()}
@@ -204,7 +205,7 @@ class _OnnxModel:
 class _TorchModel:
     """A CrossEncoder of sentence-transformers, by folder or by name on the hub."""
 
-    def __init__(self, named: _Named) -> None:
+    def __init__(self, named: CrossEncoder) -> None:
         _need_torch()
         from sentence_transformers import CrossEncoder
 
@@ -241,42 +242,3 @@ def _in_order(labels: Mapping[Any, Any]) -> list[str]:
     """Sorted by number; JSON keys are texts."""
     by_number = {int(number): str(label) for number, label in labels.items()}
     return [by_number[number] for number in sorted(by_number)]
-
-
-class _Reranker:
-    """See `harness.protocols.Reranker`."""
-
-    def __init__(self, model: _OnnxModel | _TorchModel) -> None:
-        self._model = model
-
-    async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        if not passages:
-            return []
-        rows = await self._model.read([(question, passage) for passage in passages])
-        scores = [float(row[0]) for row in rows]
-        if not all(map(math.isfinite, scores)):
-            raise ValueError("the reranker returned a score that is not a number")
-        return scores
-
-
-class _Inference:
-    """See `harness.protocols.Entailment`."""
-
-    def __init__(self, named: _Named) -> None:
-        self._model = named.open()
-        found = [place for place, label in enumerate(self._model.labels) if label.lower().startswith("entail")]
-        if len(found) != 1:
-            labels = ", ".join(self._model.labels) or "none"
-            raise ModelUnavailable(f"'{named.name}' has no label that is entailment ({labels})", named.fix)
-        self._place = found[0]
-
-    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
-        """The softmax of the model's outputs."""
-        if not premises:
-            return []
-        rows = await self._model.read([(premise, hypothesis) for premise in premises])
-        weights = np.exp(rows - rows.max(axis=1, keepdims=True))
-        shares = (weights / weights.sum(axis=1, keepdims=True))[:, self._place]
-        if not np.isfinite(shares).all():
-            raise ValueError("the NLI model returned values that are not numbers")
-        return [float(share) for share in shares]

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from harness.protocols import Params
 
 _MINUTE_S = 60.0
 
 
-class FakeLimits(BaseModel):
+class FakeLimits(Params):
     """The fake's limits per minute, and its headers about them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     requests: int | None = Field(None, ge=1)
     tokens: int | None = Field(None, ge=1)

@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from harness.models.fake_faults import (
     FAULTS,
@@ -31,6 +31,8 @@ from harness.models.fake_faults import (
     is_answered,
     refusal_of,
 )
+from harness.models.openai_replies import chat_reply, embeddings_reply
+from harness.protocols import Params
 
 _NAME = re.compile(r"[A-Z]\w+(?: [A-Z]\w+)?")
 _ITEMS = 3
@@ -76,15 +78,13 @@ EMBEDDING_DIM = 64
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-class FakeScript(BaseModel):
+class FakeScript(Params):
     """The behaviour of the fake: `models.generator.options`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reply: str | None = None
     """The answer to every request; None: a word of the prompt, chosen by its hash, or JSON if a schema is
     given."""
-    replies: dict[str, str] = {}
+    replies: dict[str, str] = Field({})
     """Regular expression -> reply; the first one that matches the prompt is used."""
     latency_s: float = Field(0.0, ge=0)
     slots: int | None = Field(None, ge=1)
@@ -99,7 +99,7 @@ class FakeScript(BaseModel):
     """Only prompts that match this regular expression."""
     fault_times: int | None = None
     """Each faulty request fails this many times, then succeeds; None: always."""
-    faults: dict[str, float] = {}
+    faults: dict[str, float] = Field({})
     """Several faults with their probabilities, drawn for each request: a fixed function of the request, the number
     of its earlier occurrences, and `seed`. Replaces `fault`."""
     retry_after_s: float | None = None
@@ -157,32 +157,22 @@ class FakeModel:
             return faulty_reply(str(fault), self.script.retry_after_s, json.dumps(payload).encode())
         if fault == "slow":
             self._sleep(self.script.slow_s)
-        output_tokens = usage.get("completion_tokens", 0)
+        output_tokens = usage["completion_tokens"]
         self._count(calls=1, input_tokens=usage["prompt_tokens"], output_tokens=output_tokens)
         return Reply(200, json.dumps(changed(fault, payload)).encode(), headers)
 
     def _chat(self, request: Mapping[str, Any], text: str) -> dict[str, Any]:
-        answer = self._answer(text, request)
-        prompt_tokens, completion_tokens = len(_WORD.findall(text)), len(_WORD.findall(answer))
+        answer, ended = self._answer(text, request), "stop"
         most = int(request.get("max_completion_tokens") or request.get("max_tokens") or 1e9)
-        hidden, ended = min(self.script.reasoning_tokens, most), "stop"
+        hidden = min(self.script.reasoning_tokens, most)
         if hidden == most:
-            answer, completion_tokens, ended = "", 0, "length"
-        completion_tokens += hidden
-        message = {"role": "assistant", "content": answer}
-        return {
-            "id": f"fake-{_number(text) % 10**8}",
-            "object": "chat.completion",
-            "created": 0,
-            "model": request.get("model", "fake"),
-            "choices": [{"index": 0, "message": message, "finish_reason": ended, **_logprobs(request, text)}],
-            "usage": {
-                "prompt_tokens": prompt_tokens,
-                "completion_tokens": completion_tokens,
-                "total_tokens": prompt_tokens + completion_tokens,
-                **({"completion_tokens_details": {"reasoning_tokens": hidden}} if hidden else {}),
-            },
-        }
+            answer, ended = "", "length"
+        read, written = (len(_WORD.findall(part)) for part in (text, answer))
+        reply = chat_reply(answer, input_tokens=read, output_tokens=written + hidden, finish_reason=ended)
+        reply["choices"][0] |= _logprobs(request, text)
+        if hidden:
+            reply["usage"]["completion_tokens_details"] = {"reasoning_tokens": hidden}
+        return reply
 
     def _answer(self, text: str, request: Mapping[str, Any]) -> str:
         for pattern, reply in self.script.replies.items():
@@ -199,15 +189,7 @@ class FakeModel:
         inputs = request["input"]
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         tokens = sum(len(_WORD.findall(text)) for text in texts)
-        data = [
-            {"object": "embedding", "index": i, "embedding": bag_of_words(text)} for i, text in enumerate(texts)
-        ]
-        return {
-            "object": "list",
-            "model": request.get("model", "fake"),
-            "data": data,
-            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-        }
+        return embeddings_reply(list(map(bag_of_words, texts)), input_tokens=tokens)
 
     def _fault(self, text: str, body: bytes) -> str | None:
         script, key = self.script, hashlib.sha256(body).hexdigest()

@@ -22,16 +22,19 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from harness.config import GeneratorConfig
+from harness.config.load import checked_options
 from harness.core.bounded_files import open_plain, open_to_append
 from harness.core.current_process import usable_cores
-from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
+from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
+from harness.core.records import Record
 from harness.core.sanitize import keep_made
 from harness.models.huggingface_hub_files import QWEN_CODER
 from harness.models.weights import check_unchanged, digest_once, fetch
+from harness.protocols import Params
 
 
 def check_local() -> None:
@@ -105,10 +108,8 @@ _SPINS = "10000"
 that other processes need: docs/PERFORMANCE.md has the cost."""
 
 
-class LocalOptions(BaseModel):
+class LocalOptions(Params):
     """`models.generator.options` (and `models.judge.options`) of the local provider."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path | None = None
     """A GGUF file of your own instead of a model by name."""
@@ -121,10 +122,8 @@ class LocalOptions(BaseModel):
     """0 picks a free one."""
 
 
-class ServerAccess(BaseModel):
+class ServerAccess(Record):
     """URL and key of a server that was started here."""
-
-    model_config = ConfigDict(frozen=True)
 
     base_url: str
     api_key: str = Field(repr=False)
@@ -150,15 +149,7 @@ class LocalServer:
 
 
 def local_options(config: GeneratorConfig) -> LocalOptions:
-    try:
-        return LocalOptions.model_validate(config.options)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        key = ".".join(map(str, detail["loc"]))
-        raise ConfigError(
-            f"models.{config.role}.options.{key}: {detail['msg']}",
-            f"options are: {', '.join(LocalOptions.model_fields)}",
-        ) from error
+    return checked_options(config, LocalOptions)
 
 
 def weights_digest(config: GeneratorConfig) -> str:

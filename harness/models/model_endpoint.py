@@ -1,6 +1,5 @@
 """The server of one role: its limits, and the consequences of its refusals."""
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from harness.core.hashing import digest
 from harness.core.proxies import FIX, REFUSED, proxy_of, retry_after_s
 from harness.models.providers import provider_of
 from harness.models.rate_limits import AdaptiveLimiter
-from harness.models.reply_parsing import SanitizedReply, UnreadableReply
+from harness.models.reply_parsing import SanitizedReply, UnreadableReply, read_error
 
 _DECODING = {"temperature", "max_tokens", "seed", "extra"}
 
@@ -53,18 +52,24 @@ Outcome = SanitizedReply | Exception
 
 @dataclass(frozen=True)
 class Endpoint:
-    role: str
+    config: ModelConfig
     base_url: str
-    max_retries: int
+    """Of the server, which may have been started for this role."""
     limiter: AdaptiveLimiter
-    fix: str
-    """What the user can do if it cannot be reached, such as the command that starts the server."""
-    reasoning_tokens: int = 0
-    """Tokens added to `max_tokens` of a call, below the journal; they count against the budget."""
-    max_retry_after_s: float = 120.0
-    """Maximum wait that one reply of the server can request."""
-    max_throttled_s: float = 900.0
-    """A server that answers only with 429 for this long stops the run."""
+
+    @property
+    def role(self) -> str:
+        return self.config.role
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Tokens added to `max_tokens` of a call, below the journal; they count against the budget."""
+        return self.config.reasoning_tokens if isinstance(self.config, GeneratorConfig) else 0
+
+    @property
+    def fix(self) -> str:
+        """What the user can do if it cannot be reached, such as the command that starts the server."""
+        return provider_of(self.config).fix
 
     @property
     def where(self) -> str:
@@ -74,7 +79,7 @@ class Endpoint:
     def requested_wait_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
         """The wait that the server asks for, limited by the cap; `say` is told. None: nothing."""
         asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, SanitizedReply) else None
-        cap = self.max_retry_after_s
+        cap = self.config.max_retry_after_s
         if asked is None or asked <= cap:
             return asked
         say(
@@ -87,9 +92,10 @@ class Endpoint:
         """Raise an error if the server has refused everything for too long: the run stops, and no query
         is lost.
         """
-        if self.limiter.refused_s >= self.max_throttled_s:
+        longest_s = self.config.max_throttled_s
+        if self.limiter.refused_s >= longest_s:
             raise ModelUnavailable(
-                f"the {self.where} has refused every request for {self.max_throttled_s:g} s (HTTP 429)",
+                f"the {self.where} has refused every request for {longest_s:g} s (HTTP 429)",
                 f"run the same command again later, it resumes; models.{self.role}.max_throttled_s waits longer",
             )
 
@@ -98,16 +104,16 @@ class Endpoint:
         status = reply.status
         if status not in {401, 402, 403, 404, 429}:
             return
-        message, code = read_error(reply.content)
+        error = read_error(reply.content)
         if status in {401, 403}:
             proxy = proxy_of(self.base_url)
             fix = f"set a valid key, or check {proxy}, which may have refused" if proxy else "set a valid key"
-            raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", fix)
+            raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {error.brief})", fix)
         if status == 404:
-            raise ModelUnavailable(f"{self.where} has no such model or path (HTTP 404: {message})", self.fix)
-        if status == 402 or code in _OUT_OF_MONEY:
+            raise ModelUnavailable(f"{self.where} has no such model or path (HTTP 404: {error.brief})", self.fix)
+        if status == 402 or error.code in _OUT_OF_MONEY:
             raise ModelUnavailable(
-                f"{self.where} refused: the quota is used up ({message})", "add credit, then run again"
+                f"{self.where} refused: the quota is used up ({error.brief})", "add credit, then run again"
             )
 
     def final_error(self, error: Exception) -> Exception:
@@ -136,13 +142,3 @@ def fault(reply: Outcome) -> str:
     if reply.status in _RETRIED or (reply.status >= 500 and reply.status not in _NOT_RETRIED):
         return f"HTTP {reply.status}"
     return reply.damage if reply.status == 200 else ""
-
-
-def read_error(content: bytes) -> tuple[str, str]:
-    """(message, code) of an OpenAI-compatible error body of any shape; the message has at most 200 characters."""
-    try:
-        error = json.loads(content)["error"]
-        message, code = (error["message"], error.get("code")) if isinstance(error, dict) else (error, "")
-    except (ValueError, TypeError, KeyError):
-        message, code = content.decode(errors="replace"), ""
-    return " ".join(str(message).split())[:200], str(code)

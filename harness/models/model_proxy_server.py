@@ -10,7 +10,7 @@ import base64
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,7 +21,10 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.sanitize import cleaned, keep_made
 from harness.models.clients import OpenAIChat
 from harness.models.metering import LOADING, Meter, charged, current_meter, open_meters
+from harness.models.openai_replies import chat_reply, embeddings_reply
 from harness.protocols import Embedder, ModelProxy
+
+__all__ = ["ModelProxyServer", "ServerRefused", "Translation", "chat_reply", "embeddings_reply"]
 
 
 class ServerRefused(Exception):
@@ -66,46 +69,6 @@ class Translation(httpx2.AsyncBaseTransport):
                 raise
             raise httpx2.ReadTimeout(f"no reply within {limit_s:g} s", request=request) from error
         return httpx2.Response(status, json=reply, headers=headers, request=request)
-
-
-def chat_reply(
-    text: str,
-    *,
-    input_tokens: int | None = None,
-    output_tokens: int | None = None,
-    cached_tokens: int = 0,
-    finish_reason: str = "stop",
-) -> dict[str, Any]:
-    """A chat completion; without token counts it counts as unmetered, never as 0.
-
-    `cached_tokens`: those of `input_tokens` from a prompt cache. `finish_reason`: `length` if max_tokens ended it.
-    """
-    reply: dict[str, Any] = {
-        "id": "translated",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "translated",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
-        ],
-    }
-    return reply | _usage(input_tokens, output_tokens, cached_tokens)
-
-
-def embeddings_reply(vectors: Sequence[Sequence[float]], *, input_tokens: int | None = None) -> dict[str, Any]:
-    """Vectors in the order of the texts; token counts as in `chat_reply`."""
-    # Those of an array are numbers that JSON does not know.
-    rows = [[float(value) for value in row] for row in vectors]
-    data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
-    return {"object": "list", "model": "translated", "data": data, **_usage(input_tokens, 0)}
-
-
-def _usage(input_tokens: int | None, output_tokens: int | None, cached_tokens: int = 0) -> dict[str, Any]:
-    if input_tokens is None or output_tokens is None:
-        return {}
-    total = input_tokens + output_tokens
-    counted = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens, "total_tokens": total}
-    return {"usage": {**counted, "prompt_tokens_details": {"cached_tokens": cached_tokens}}}
 
 
 _LONGEST_REQUEST = 64_000_000
@@ -241,17 +204,11 @@ class ModelProxyServer:
             rows = [await embedder.embed_query(text) for text in texts]
         else:
             rows = list(await embedder.embed_documents(texts))
-        as_bytes = request.get("encoding_format") == "base64"
-        data = [
-            {
-                "object": "embedding",
-                "index": place,
-                "embedding": base64.b64encode(row.tobytes()).decode() if as_bytes else row.tolist(),
-            }
-            for place, row in enumerate(rows)
-        ]
-        usage = {"prompt_tokens": 0, "total_tokens": 0}
-        return {"object": "list", "model": EMBEDDER, "data": data, "usage": usage}
+        reply = embeddings_reply([row.tolist() for row in rows], input_tokens=0) | {"model": EMBEDDER}
+        if request.get("encoding_format") == "base64":
+            for row, entry in zip(rows, reply["data"], strict=True):
+                entry["embedding"] = base64.b64encode(row.tobytes()).decode()
+        return reply
 
 
 class _Server(ThreadingHTTPServer):

@@ -13,9 +13,9 @@ from typing import Any, get_args
 
 import httpx2
 
-from harness.config.schema import Sendable
+from harness.config.schema import GeneratorConfig, Sendable
 from harness.core.errors import ModelUnavailable
-from harness.models.reply_parsing import received
+from harness.models.reply_parsing import read_error, received
 from harness.store import Dialect, Dialects
 
 REFUSING = frozenset({400, 422})
@@ -35,7 +35,7 @@ def refused_parameter(content: bytes, sent: Iterable[str]) -> tuple[str, str | N
     """(rejected parameter of `sent`, its new name, or None to omit it). None: the error has another reason, such
     as a value that is too large.
     """
-    message, param, code = _said(content)
+    message, param, code = read_error(content)
     for name in sent:
         if not (param == name and code in _CODES) and not _is_named(name, param, message):
             continue
@@ -57,21 +57,6 @@ def _is_named(name: str, param: str, message: str) -> bool:
     return bool(re.search(rf"(?<![\w.]){name}(?!\w)", about) and _REFUSED.search(about))
 
 
-def _said(content: bytes) -> tuple[str, str, str]:
-    """(whole message, refused parameter, code) of a body."""
-    try:
-        parsed = json.loads(content)
-    except (ValueError, RecursionError):
-        return content.decode(errors="replace")[:2000], "", ""
-    parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
-    error: Any = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
-    if not isinstance(error, dict):
-        return str(error)[:2000], "", ""
-    texts = [error.get(key) for key in ("message", "detail")]
-    message = " ".join(text if isinstance(text, str) else json.dumps(text) for text in texts if text)
-    return message[:2000] or json.dumps(error)[:2000], str(error.get("param") or ""), str(error.get("code") or "")
-
-
 _SENDABLE: tuple[str, ...] = get_args(Sendable)
 _OF_A_VALUE = frozenset({"temperature"})
 """May be rejected at one value, such as 0, and accepted at another."""
@@ -83,17 +68,14 @@ _DECODES = frozenset({"temperature", "seed"})
 class ModelDialect:
     """How one role's model is called: from the config, and from what was learnt about its server."""
 
+    config: GeneratorConfig
     server: str
     """Its key in `dialects`."""
-    role: str
-    dialects: Dialects = field(default_factory=Dialects)
-    reasoning_tokens: int = 0
-    """Added to max_tokens, under whatever name that is sent."""
-    of_config: Dialect = field(default_factory=Dialect)
-    of_run: Dialect = field(default_factory=Dialect)
+    dialects: Dialects
+    of_run: Dialect
     """The dialect at the start of the run, which applies to all of its calls."""
-    say: Callable[[str], None] = lambda _line: None
-    noted: Callable[[Dialect], None] = lambda _dialect: None
+    say: Callable[[str], None]
+    noted: Callable[[Dialect], None]
     """Called with changes to the requests of the model: those already known, and every new one."""
     known: Dialect = field(init=False)
     _trying: Dialect = field(default_factory=Dialect)
@@ -106,14 +88,15 @@ class ModelDialect:
 
     def look(self) -> None:
         """Load what other processes have learnt."""
-        self.known = self.of_config.merged_over(self.of_run).merged_over(self.dialects.of(self.server))
+        of_config = Dialect(sent_as=self.config.sent_as)
+        self.known = of_config.merged_over(self.of_run).merged_over(self.dialects.of(self.server))
 
     def adapted(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request with all known changes."""
         wanted, sent_as = dict(request), self.known.merged_over(self._trying).sent_as
         if "max_tokens" in request:
-            wanted["max_tokens"] += self.reasoning_tokens
-        for name in filter(request.__contains__, dict.fromkeys((*_SENDABLE, *self.of_config.sent_as))):
+            wanted["max_tokens"] += self.config.reasoning_tokens  # Under whatever name it is sent.
+        for name in filter(request.__contains__, dict.fromkeys((*_SENDABLE, *self.config.sent_as))):
             found = [known for known in (name, _token(name, request[name])) if known in sent_as]
             if found:
                 value, own = wanted.pop(name), sent_as[found[0]]
@@ -135,8 +118,8 @@ class ModelDialect:
         token = _token(name, asked[name])
         if name in _DECODES and token in self.known.taken:
             raise ModelUnavailable(
-                f"the {self.role} ({self.server}) refuses {token} now, not before: a run has one decoding",
-                f"start a new run without it: --set models.{self.role}.{name}=null",
+                f"the {self.config.role} ({self.server}) refuses {token} now, not before: a run has one decoding",
+                f"start a new run without it: --set models.{self.config.role}.{name}=null",
             )
         self._trying = self._trying.sending(token, renamed)
         return True
@@ -155,7 +138,7 @@ class ModelDialect:
         self.look()
         for token, name in new.items():
             instead = f"it is sent as {name}" if name else "it is left out, and the report says so"
-            self.say(f"the {self.role} ({self.server}) refuses {token}: {instead}")
+            self.say(f"the {self.config.role} ({self.server}) refuses {token}: {instead}")
         if new:
             self.noted(self.known)
 

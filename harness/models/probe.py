@@ -15,9 +15,8 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import BudgetExhausted, ModelUnavailable
 from harness.models.clients import CutOff, chat_request, embedding_request, open_transport, text_of
 from harness.models.metering import Meter, metered
-from harness.models.model_endpoint import read_error
 from harness.models.providers import api_key, provider_of
-from harness.models.reply_parsing import UnreadableReply, counted_tokens
+from harness.models.reply_parsing import UnreadableReply, counted_tokens, read_error
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
@@ -82,7 +81,7 @@ def _about_context(config: GeneratorConfig, response: httpx2.Response) -> str:
     where = f"the {config.described}"
     fix = "raise its context (OLLAMA_CONTEXT_LENGTH of Ollama, -c of llama.cpp), or send less (docs/models.md)"
     if response.status_code in _TOO_LONG:
-        message, _ = read_error(response.content)
+        message = read_error(response.content).brief
         is_about_length = re.search(r"context|token|length|too (?:long|large)", message, re.IGNORECASE)
         return f"{where} refuses a prompt of {_N_WORDS:,} words ({message}): {fix}" if is_about_length else ""
     counted = counted_tokens(response.content) if response.status_code == 200 else None
@@ -109,7 +108,7 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
             f"set models.{role}.base_url to the URL that answers itself: https instead of http, no login page",
         )
     if 400 <= status < 500 and status not in _MAY_PASS:
-        message, _ = read_error(response.content)
+        message = read_error(response.content).brief
         raise ModelUnavailable(
             f"the {config.described} refuses what it is asked (HTTP {status}: {message})",
             _fix(config, body, message),

@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import httpx2
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from harness.core import errors
 from harness.core.errors import BudgetExhausted, HarnessError
-from harness.core.records import Usage
+from harness.core.records import Record, Usage
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import response_of
@@ -29,9 +29,7 @@ from harness.store import StoredCall
 _PLAIN = ("TypeError", "ValueError", "RuntimeError", "TimeoutError")
 
 
-class RemoteCallError(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class RemoteCallError(Record):
     name: str
     what: str
     fix: str = ""
@@ -41,7 +39,7 @@ class RemoteCallError(BaseModel):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        fields = {"what": str(error)}
+        fields: dict[str, Any] = {"what": str(error)}
         if isinstance(error, HarnessError):
             fields = {name: getattr(error, name) for name in cls.model_fields if hasattr(error, name)}
         return cls(**{**fields, "name": type(error).__name__})
@@ -69,10 +67,10 @@ _USAGE_WAIT_S = 5.0
 """How long to wait for the usage of a call that its time limit cut off."""
 
 
-class RelayLine(BaseModel):
+class RelayLine(Record):
     """Base of both directions: one JSON line each, bodies in base64."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
 class RemoteCall(RelayLine):

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 
@@ -23,6 +23,7 @@ MAX_TOKENS = 10**9
 ACCEPTED_CODINGS = "gzip, deflate"
 _UNPACKED_BY = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Window bits of zlib; 47 detects the header."""
+_LONGEST_ERROR = 2000
 _WORDS = re.compile(r"\w+")
 _TELLING_WORDS = 200
 _ENDINGS = {
@@ -118,6 +119,35 @@ def ending_of(choice: Any) -> str:
 def _first_choice(reply: Any) -> dict[str, Any]:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+
+
+class ServerError(NamedTuple):
+    """An error body of any shape."""
+
+    message: str
+    param: str = ""
+    """The refused parameter, if the server names it."""
+    code: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The message on one line of at most 200 characters."""
+        return " ".join(self.message.split())[:200]
+
+
+def read_error(content: bytes) -> ServerError:
+    """What a server says in a reply with another status than 200."""
+    error = parsed(content)
+    if error is _NO_JSON:
+        return ServerError(content.decode(errors="replace")[:_LONGEST_ERROR])
+    error = error[0] if isinstance(error, list) and error else error
+    error = error.get("error", error) if isinstance(error, dict) else error
+    if not isinstance(error, dict):
+        return ServerError(str(error)[:_LONGEST_ERROR])
+    texts = [error.get(key) for key in ("message", "detail")]
+    message = " ".join(text if isinstance(text, str) else json.dumps(text) for text in texts if text)
+    whole = message or json.dumps(error)
+    return ServerError(whole[:_LONGEST_ERROR], str(error.get("param") or ""), str(error.get("code") or ""))
 
 
 def _said_in(reply: Any) -> str:

@@ -181,7 +181,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             if isinstance(reply, SanitizedReply):
                 self._endpoint.raise_if_permanent(reply)
             failures += not is_limit
-            if not (reason := fault(reply)) or failures > self._endpoint.max_retries:
+            if not (reason := fault(reply)) or failures > self._endpoint.config.max_retries:
                 if not isinstance(reply, SanitizedReply):
                     raise self._endpoint.final_error(reply)
                 if reason and reply.status == 200:
@@ -240,7 +240,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             backoff_s = self._call_context.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**failures))
             return backoff_s if wait_s is None else wait_s
         if wait_s is None:
-            longest_s = min(_MAX_PROBE_S, self._endpoint.max_retry_after_s, 2.0 ** min(10, limiter.refusals))
+            cap_s = self._endpoint.config.max_retry_after_s
+            longest_s = min(_MAX_PROBE_S, cap_s, 2.0 ** min(10, limiter.refusals))
             wait_s = self._call_context.backoff.uniform(0.5 * longest_s, longest_s)
         limiter.throttled(wait_s, began, n_bytes)
         return wait_s

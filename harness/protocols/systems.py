@@ -256,22 +256,22 @@ class SystemSpec:
     """The model roles that load() and answer() call, or a function of index_params and answer_params."""
     also_called: tuple[str, ...] = ()
     """Lower-case names that papers and tools give this architecture; an unknown name among them suggests it."""
-    settle: Callable[[Any, Any], Params] | None = None
+    settle: Callable[[Any, Any], Params] = lambda index_params, _answer_params: index_params
     """settle(index_params, answer_params) -> the index parameters, where those that are not set follow from what
-    the answers need: without a search by vectors, no vectors. Part of planning. None: they follow from nothing."""
+    the answers need: without a search by vectors, no vectors. Part of planning."""
     index_kind: str = ""
     """Systems with the same kind share stored indexes; empty: only this system's (name/version)."""
-    weights: Callable[[Any], Mapping[str, str]] | None = None
+    weights: Callable[[Any], Mapping[str, str]] = lambda _index_params: {}
     """weights(index_params) -> digests by name of other model weights that index() loads, such as a parser. Part
     of the index id."""
-    reranker: Callable[[Any], str | None] | None = None
+    reranker: Callable[[Any], str | None] = lambda _answer_params: None
     """reranker(answer_params) -> name of the model for `runtime.reranker`, as in
     `harness.models.cross_encoders`; None: none. Its weights are part of the run id, and it is checked before
     anything is paid."""
-    entailment: Callable[[Any], str | None] | None = None
+    entailment: Callable[[Any], str | None] = lambda _answer_params: None
     """entailment(answer_params) -> name of the model for `runtime.entailment`, as for `reranker`, or
     `BY_GENERATOR`; None: none. It is checked before anything is paid and is part of the run id."""
-    servers: Callable[[Any], Sequence[str]] | None = None
+    servers: Callable[[Any], Sequence[str]] = lambda _index_params: ()
     """servers(index_params) -> URLs of servers it uses besides models, such as a database. Those on this machine
     are monitored as the system's database."""
     preflight: Callable[[Any, Any], None] | None = None
@@ -297,7 +297,7 @@ class SystemSpec:
     is_elsewhere: bool = False
     """It runs in another process at the URL in `servers`. That process is monitored if it is on this machine, and
     the calling process is not counted."""
-    english_only: Callable[[Any], str] | None = None
+    english_only: Callable[[Any], str] = lambda _index_params: ""
     """english_only(index_params) -> the part of the index that reads English alone, such as a parser, and the way
     out, as `WHAT: WAY OUT`; empty: none. Reported where the documents are in another language."""
     notes: tuple[str, ...] = ()
@@ -320,22 +320,6 @@ class SystemSpec:
             index=index(index_params) if callable(index) else index,
             answer=answer(index_params, answer_params) if callable(answer) else answer,
         )
-
-    def settled(self, index_params: Params, answer_params: Params) -> Params:
-        """`settle` for these parameters; unchanged without it."""
-        return self.settle(index_params, answer_params) if self.settle else index_params
-
-    def own_weights(self, index_params: Params) -> dict[str, str]:
-        """`weights` for these parameters; empty if there are none."""
-        return dict(self.weights(index_params)) if self.weights else {}
-
-    def own_reranker(self, answer_params: Params) -> str | None:
-        """`reranker` for these parameters; None if there is none."""
-        return self.reranker(answer_params) if self.reranker else None
-
-    def own_entailment(self, answer_params: Params) -> str | None:
-        """`entailment` for these parameters; None if there is none."""
-        return self.entailment(answer_params) if self.entailment else None
 
     def own_routes(self, answer_params: Params) -> list[Route]:
         """`routes` for these parameters, without duplicates; empty if there are none."""

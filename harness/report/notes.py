@@ -13,7 +13,7 @@ from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_GENERATOR
 from harness.report.records import RecordCounts
 from harness.report.run_view import RunView
 from harness.statistics.columnar_scores import FAILED, ScoreColumns
-from harness.statistics.cost import called_roles, without_price
+from harness.statistics.cost import without_price
 from harness.statistics.prices import Prices
 from harness.store import Manifest, Records
 
@@ -176,7 +176,7 @@ def _index_notes(view: RunView) -> Iterator[str]:
             yield f"{_INDEX_BUILT} by run {builder}; part of its cost was paid by other runs."
         else:
             yield f"{_INDEX_BUILT}, and its cost paid, by run {builder}."
-    if index.cost.replayed_calls or index.cost.cached_texts:
+    if not index.cost.is_live:
         saved = ((index.cost.replayed_calls, "model call"), (index.cost.cached_texts, "vector"))
         shown = " and ".join(counted(n, noun) for n, noun in saved if n)
         what = "a lower bound" if index.cost.saved_s is None else "reconstructed from stored times"
@@ -213,7 +213,7 @@ def _cost_notes(view: RunView, counts: RecordCounts, prices: Prices) -> Iterator
         )
     if index and not index.stats.is_elsewhere and OWN_MODELS in index.cost.usage:
         yield "Its index was built with models of its own, which are not metered: their cost is unknown."
-    roles = counts.roles | (called_roles(index.cost) if index else set())
+    roles = counts.roles | (index.cost.called_roles if index else set())
     for role in without_price(roles - {OWN_MODELS}, models, prices):
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")

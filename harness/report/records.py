@@ -12,7 +12,6 @@ from sys import intern
 from harness.core.records import OWN_MODELS, REASONING, Prediction, RunRecord, Step
 from harness.display import printable
 from harness.evaluators.answer_normalisation import abstains
-from harness.statistics.cost import called_roles
 from harness.statistics.run_frame import Frame
 from harness.store import CompressedByKey, RecordKey, Records, RunDir, SampleRow
 
@@ -163,7 +162,7 @@ class RecordCounts:
             self.n_replayed += cost.replayed_calls > 0
             self.n_cached += cost.cached_texts > 0 and not cost.replayed_calls
         self.n_unsplit += cost.wall_s is not None and cost.throttled_s is None
-        self.roles |= called_roles(cost)
+        self.roles |= cost.called_roles
         own = cost.usage.get(OWN_MODELS)
         self.n_own += own is not None
         self.any_own_token |= own is not None and own.has_tokens

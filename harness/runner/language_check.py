@@ -46,7 +46,7 @@ def _parts_of_systems(cells: Sequence[Cell]) -> Iterator[str]:
     """What systems use for their index, with the names of those systems and the way out."""
     users: dict[str, list[str]] = {}
     for one in (*cells, *(routed for cell in cells for routed in cell.routed)):
-        if one.spec.english_only and (part := one.spec.english_only(one.index_params)):
+        if part := one.spec.english_only(one.index_params):
             users.setdefault(part, []).append(one.spec.name)
     for part, names in users.items():
         what, _, way_out = part.partition(": ")

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.config import GeneratorConfig, ModelConfig
 from harness.llm_utils.concurrency import run_to_end
-from harness.models.cross_encoders import check_entailment, check_reranker, reranker_files
+from harness.models.cross_encoders import InferenceModel, RerankingModel
 from harness.models.huggingface_hub_files import WeightFile
 from harness.models.llama_server import LocalServer
 from harness.models.model_endpoint import server_digests
@@ -47,10 +47,10 @@ def check_needs(configuration: Configuration, results: Path) -> None:
     for one in configuration.systems:
         if one.spec.preflight:
             one.spec.preflight(one.index_params, one.answer_params)
-        if reranker := one.spec.own_reranker(one.answer_params):
-            check_reranker(reranker)
-        if (entailment := one.spec.own_entailment(one.answer_params)) not in {None, BY_GENERATOR}:
-            check_entailment(str(entailment))
+        if reranker := one.spec.reranker(one.answer_params):
+            RerankingModel(reranker).check()
+        if (entailment := one.spec.entailment(one.answer_params)) not in {None, BY_GENERATOR}:
+            InferenceModel(str(entailment)).check()
     for model in models_left(configuration, results).values():
         check_reachable(model)
 
@@ -60,7 +60,7 @@ def fetch_models(configuration: Configuration, results: Path, reporter: Reporter
     models = models_left(configuration, results)
     fetch_weights(reporter, *models.values())
     for one in configuration.systems:
-        fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
+        fetch_files(reporter, RerankingModel(one.spec.reranker(one.answer_params) or "").files)
     return models
 
 

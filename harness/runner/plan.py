@@ -17,7 +17,7 @@ from harness.core.records import OWN_MODELS, AnswerStyle, Phase
 from harness.core.sanitize import path_part
 from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
-from harness.models.cross_encoders import entailment_identity, reranker_files, reranker_identity
+from harness.models.cross_encoders import InferenceModel, RerankingModel
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 from harness.models.weights import missing_bytes
@@ -63,7 +63,7 @@ class Configuration:
     @cached_property
     def index_id(self) -> str:
         """The version of the system is part of it, unless `SystemSpec.index_kind` names the kind of its index."""
-        models, weights = self.identity["models"], self.spec.own_weights(self.index_params)
+        models, weights = self.identity["models"], dict(self.spec.weights(self.index_params))
         return short_digest(
             {
                 "kind": self.spec.stored_index_kind,
@@ -183,7 +183,7 @@ def _system(name: str) -> SystemSpec:
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     answer_params = _configured(spec, "answer", config)
-    index_params = spec.settled(_configured(spec, "index", config), answer_params)
+    index_params = spec.settle(_configured(spec, "index", config), answer_params)
     routes = spec.own_routes(answer_params)
     for route in routes:
         refuse_unroutable(_system(route.system))
@@ -220,7 +220,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
-    weights = {**spec.own_weights(index_params), **_weights_of_answers(spec, answer_params)}
+    weights = {**spec.weights(index_params), **_weights_of_answers(spec, answer_params)}
     for one in routed:
         weights |= one.identity.get("weights", {})
     if weights:
@@ -272,10 +272,10 @@ def models_of(
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     """Reranker and entailment model of the answers: name -> digest."""
-    reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
-    weights = {"reranker": reranker_identity(reranker)} if reranker else {}
+    reranker, entailment = spec.reranker(params), spec.entailment(params)
+    weights = {"reranker": RerankingModel(reranker).identity()} if reranker else {}
     if entailment and entailment != BY_GENERATOR:
-        weights["entailment"] = entailment_identity(entailment)
+        weights["entailment"] = InferenceModel(entailment).identity()
     return weights
 
 
@@ -340,6 +340,6 @@ def weights_left(cells: Sequence[Cell], results: Path) -> dict[str, int]:
         for model in models_left(cell, results).values():
             sizes[model.label] = missing_bytes(provider_of(model).weights(model))
         for one in cell.systems:
-            name = one.spec.own_reranker(one.answer_params) or ""
-            sizes[name] = missing_bytes(reranker_files(name))
+            name = one.spec.reranker(one.answer_params) or ""
+            sizes[name] = missing_bytes(RerankingModel(name).files)
     return {name: size for name, size in sizes.items() if size}

@@ -91,7 +91,7 @@ def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
     costs = [one.cost for one in parts]
     # Parts that other runs built, by the run that paid.
     elsewhere = [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
-    helped = [cost.saved_s for cost in costs if cost.replayed_calls or cost.cached_texts]
+    helped = [cost.saved_s for cost in costs if not cost.is_live]
     stages_s: dict[str, float] = {}
     for name, seconds in (stage for cost in costs for stage in cost.stages_s.items()):
         stages_s[name] = stages_s.get(name, 0.0) + seconds

@@ -99,19 +99,17 @@ class _Known:
     any_cpu: bool
 
     @classmethod
-    def of(cls, records: Iterable[RunRecord], models: Models, prices: Prices) -> _Known:
-        """Reads the records once."""
-        roles, stages = set[str](), set[str]()
-        token = time = throttling = cpu = False
-        for record in records:
-            cost = record.cost
-            roles |= called_roles(cost)
-            stages.update(cost.stages_s)
-            token = token or _counted_any(cost)
-            time = time or cost.wall_s is not None or record.status == "timeout"
-            throttling = throttling or cost.throttled_s is not None
-            cpu = cpu or cost.cpu_s is not None
-        return cls(not without_price(roles, models, prices), token, time, sorted(stages), throttling, cpu)
+    def of(cls, records: Collection[RunRecord], models: Models, prices: Prices) -> _Known:
+        costs = [record.cost for record in records]
+        roles = {role for cost in costs for role in cost.called_roles}
+        return cls(
+            has_price=not without_price(roles, models, prices),
+            any_token=any(cost.total.has_tokens for cost in costs),
+            any_time=any(one.cost.wall_s is not None or one.status == "timeout" for one in records),
+            stages=sorted({stage for cost in costs for stage in cost.stages_s}),
+            any_throttling=any(cost.throttled_s is not None for cost in costs),
+            any_cpu=any(cost.cpu_s is not None for cost in costs),
+        )
 
 
 def fails_too_often(n_failed: int, n_answered: int) -> bool:
@@ -187,8 +185,8 @@ def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: P
         own = cost.model_copy(update={"usage": subtract_usage(cost.usage, cost.cached_usage.values())})
         spent = _usd(own, models, prices)
         total, n, at_least = total + (spent.value or 0.0), n + 1, at_least or spent.at_least
-        any_token = any_token or _counted_any(own)
-        roles |= called_roles(own)
+        any_token = any_token or own.total.has_tokens
+        roles |= own.called_roles
     if not n or without_price(roles, models, prices):
         return []
     return [_row(frame, "answer_usd_total", Measured(total, at_least) if any_token or not at_least else _UNKNOWN)]
@@ -206,29 +204,19 @@ def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
     return [frame.row(f"answer_{name}", most[name]) for name in _MEMORY if name in most]
 
 
-def called_roles(cost: Cost) -> set[str]:
-    """The roles whose model was called, as far as known."""
-    return {role for role, usage in cost.usage.items() if usage.is_used}
-
-
 def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[str]:
     return sorted(role for role in roles if role_price(prices, models, role) is None)
 
 
-def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
-    """The roles whose model was called, as far as known, and has no price."""
-    return without_price(set[str]().union(*map(called_roles, costs)), models, prices)
-
-
 def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices) -> list[Aggregate]:
     """Contents and cost of the index. Quantities that a system does not have (such as nodes) have no row."""
-    cost, live = index.cost, _is_live(index.cost)
+    cost, live = index.cost, index.cost.is_live
     if index.stats.is_elsewhere:
         return [frame.row(f"index_{name}", None) for name in _OF_AN_INDEX]
     used = _tokens(cost, has_generator=GENERATOR in cost.usage)
     shared = [usage for run, roles in cost.shared_usage if run != index.built_by for usage in roles.values()]
     used.update(_counts("shared_", sum(shared, Usage())))
-    if not unpriced_roles([cost], models, prices):
+    if not without_price(cost.called_roles, models, prices):
         used["usd"] = _usd(cost, models, prices)
     values: dict[str, float | None] = index.stats.model_dump(
         exclude={"notes", "passages", "is_elsewhere"}, exclude_none=True
@@ -243,7 +231,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
         values["cpu_s"] = cost.cpu_s if live else None
     memory = {name: getattr(cost, name) for name in _MEMORY}
     values.update({name: value for name, value in memory.items() if value is not None})
-    measured = used if _counted_any(cost) else _without_bounds(used)
+    measured = used if cost.total.has_tokens else _without_bounds(used)
     measured.update({name: Measured(value) for name, value in values.items()})
     return [_row(frame, f"index_{name}", value) for name, value in sorted(measured.items())]
 
@@ -265,8 +253,7 @@ def _row(frame: Frame, measure: str, measured: Measured) -> Aggregate:
 
 
 def _tokens(cost: Cost, has_generator: bool) -> MeasuredCosts:
-    total = sum(cost.usage.values(), Usage())
-    values = _counts("", total)
+    values = _counts("", cost.total)
     if not all(usage.calls_are_known for usage in cost.usage.values()):
         # The sum over roles may look like a count although the calls of one role were not counted.
         values["model_calls"] = _UNKNOWN
@@ -293,18 +280,9 @@ def _usd(cost: Cost, models: Models, prices: Prices) -> Measured:
     return Measured(usage_usd(prices, models, counted), at_least=True)
 
 
-def _counted_any(cost: Cost) -> bool:
-    """Whether any token was counted; otherwise a lower bound of 0 would be meaningless."""
-    return any(usage.has_tokens for usage in cost.usage.values())
-
-
 def _without_bounds(values: MeasuredCosts) -> MeasuredCosts:
+    """If no token was counted, a lower bound of 0 would be meaningless."""
     return {name: _UNKNOWN if one.at_least else one for name, one in values.items()}
-
-
-def _is_live(cost: Cost) -> bool:
-    """Whether the answer was made live, without results of an earlier attempt or build."""
-    return not (cost.replayed_calls or cost.cached_texts)
 
 
 def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
@@ -312,13 +290,13 @@ def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
     times = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
     if record.status == "timeout" and (limit_s or cost.wall_s):
         return {name: Measured(max(limit_s or 0.0, took or 0.0), at_least=True) for name, took in times.items()}
-    known = record.status == "ok" and _is_live(cost)
+    known = record.status == "ok" and cost.is_live
     return {name: Measured(seconds if known else None) for name, seconds in times.items()}
 
 
 def _parts_of_time(record: RunRecord, known: _Known) -> MeasuredCosts:
     """Seconds of stages, of throttling and of the processor, if any query of the run has them."""
-    cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
+    cost, live = record.cost, record.status == "ok" and record.cost.is_live
     parts = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in known.stages}
     if known.any_throttling:
         timed_out = record.status == "timeout" and cost.wall_s is not None
@@ -339,11 +317,11 @@ def _rows(frame: Frame, evaluation: EvaluationRecord, prices: Prices) -> list[Ag
     cost, values = evaluation.cost, dict[str, float | None]()
     values["spent_s"] = cost.wall_s
     if evaluation.models:
-        used = sum(cost.usage.values(), Usage())
+        used = cost.total
         metered = not used.unmetered_calls
         values["model_calls"], values["replayed_calls"] = used.calls, cost.replayed_calls
         values["input_tokens"] = used.input_tokens if metered else None
         values["output_tokens"] = used.output_tokens if metered else None
-        if not unpriced_roles([cost], evaluation.models, prices):
+        if not without_price(cost.called_roles, evaluation.models, prices):
             values["usd"] = usage_usd(prices, evaluation.models, cost.usage)
     return [frame.row(f"{PREFIX}{evaluation.evaluator}_{name}", value) for name, value in values.items()]

@@ -60,8 +60,7 @@ class MeasuredCost:
 def index_spent(record: IndexRecord) -> MeasuredCost:
     """The cost of an index, whoever paid."""
     cost = record.cost
-    live = not (cost.replayed_calls or cost.cached_texts)
-    return MeasuredCost(units=1, usage=cost.usage, seconds=cost.wall_s if live else None)
+    return MeasuredCost(units=1, usage=cost.usage, seconds=cost.wall_s if cost.is_live else None)
 
 
 def answers_spent(records: Iterable[RunRecord]) -> MeasuredCost:

@@ -260,10 +260,26 @@ class MeasureComparison:
         """The number of the cluster of each of `query_ids`; None: queries are independent."""
         return self.drawn.cluster_numbers(self.query_ids)
 
+    @cached_property
+    def n_clusters(self) -> int | None:
+        return None if self.clusters is None else len(set(self.clusters.tolist()))
+
     def to_test(self, values: Array) -> Differences:
         """Differences of two runs each, a column per pair, for tests by query."""
         binary, span = self.measure.is_binary, self.measure.span
         return Differences(values, self.weights, self.types, binary=binary, span=span)
+
+    def tested(
+        self, differences: Array, ends: tuple[Array, Array] | None, *, corrected: bool = True
+    ) -> tuple[list[Tested], list[Tested]]:
+        """The tests of these columns by query, and by cluster for new documents: equal if no cluster has several
+        queries. Arguments as in `multiple_comparisons.tested`.
+        """
+        by_query = self.to_test(differences)
+        here = tested(by_query, ends, corrected=corrected)
+        if self.clusters is None or self.n_clusters == len(self.clusters):
+            return here, here
+        return here, tested(replace(by_query, clusters=self.clusters), ends, corrected=corrected)
 
     def missing(self, place: int) -> NDArray[np.bool_]:
         """For which of `query_ids` a run has no value."""
@@ -316,27 +332,29 @@ def differing_queries(measure: PairedMeasure, places: PairPlaces, queries: froze
 def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int]) -> MeasureComparison:
     """The pairs, means and ranks with the weights of `base`."""
     measure, ends = base.measure, base.extremes(shared)
-    by_query = base.to_test(np.stack([base.differences(*places) for places in shared], axis=1))
+    differences = np.stack([base.differences(*places) for places in shared], axis=1)
     means = tuple(
         float(np.average(base.values(place), weights=base.weights)) if place in compared else None
         for place in range(len(measure.runs))
     )
     found = replace(base, means=means)
-    pairs = [_pair(found, shared, *one) for one in zip(shared, tested(by_query, ends), strict=True)]
-    pairs = _clustered(pairs, by_query, base.clusters, ends)
-    found = replace(found, pairs=tuple(pairs))
+    tests = zip(shared, *base.tested(differences, ends), strict=True)
+    pairs = tuple(_pair(found, shared, *one) for one in tests)
+    found = replace(found, pairs=pairs)
     ranked = measure.higher_is_better is not None and len(pairs) == comb(len(compared), 2)
     return replace(found, ranks=_ranks(found, compared)) if ranked else found
 
 
-def _pair(compared: MeasureComparison, shared: SharedQueries, places: PairPlaces, test: Tested) -> ComparedPair:
+def _pair(
+    compared: MeasureComparison, shared: SharedQueries, places: PairPlaces, test: Tested, on_new: Tested
+) -> ComparedPair:
     (a, b), differences = (compared.measure.runs[place] for place in places), compared.differences(*places)
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     mean_a, mean_b = (compared.means[place] or 0.0 for place in places)
     n_pairs, span = len(shared), compared.measure.span
     is_binary = compared.test == "mcnemar"
     spread = spread_of(differences, compared.weights, compared.types, binary=is_binary, span=span)
-    return ComparedPair(
+    pair = ComparedPair(
         a=places[0],
         b=places[1],
         n=len(differences),
@@ -354,33 +372,15 @@ def _pair(compared: MeasureComparison, shared: SharedQueries, places: PairPlaces
         detectable=None if spread is None else spread.detectable(len(differences), n_pairs, span),
         population="queries",
     )
-
-
-def _clustered(
-    pairs: Sequence[ComparedPair],
-    by_query: Differences,
-    clusters: NDArray[np.int64] | None,
-    ends: tuple[Array, Array] | None,
-) -> list[ComparedPair]:
-    """Adds the test by cluster to each pair."""
-    if clusters is None:
-        return list(pairs)
-    n = len(set(clusters.tolist()))
-    if n == len(clusters):
-        # Without clusters of several queries, the test by cluster would be the same.
-        same = [Tested(pair.p, pair.p_holm, pair.interval, pair.level) for pair in pairs]
-    else:
-        same = tested(replace(by_query, clusters=clusters), ends)
-    return [
-        replace(
-            pair,
-            population="new documents" if pair.significant and one.is_significant else "documents",
-            n_clusters=n,
-            p_clusters=one.p_holm,
-            interval_clusters=_within(one.interval, by_query.span),
-        )
-        for pair, one in zip(pairs, same, strict=True)
-    ]
+    if compared.n_clusters is None:
+        return pair
+    return replace(
+        pair,
+        population="new documents" if pair.significant and on_new.is_significant else "documents",
+        n_clusters=compared.n_clusters,
+        p_clusters=on_new.p_holm,
+        interval_clusters=_within(on_new.interval, span),
+    )
 
 
 def _within(interval: Interval, span: float | None) -> Interval:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from harness.config.load import explain
+from harness.config.schema import ConfigSection
 from harness.config.shipped_files import shipped_configs
 from harness.config.yaml_limits import MOST_BYTES, parse_yaml
 from harness.core.bounded_files import read_plain
@@ -24,10 +25,8 @@ NO_CALL = "none"
 """The provider of a role without a model."""
 
 
-class Price(BaseModel):
+class Price(ConfigSection):
     """One entry: US dollars per million tokens, with date and source."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     provider: str
     model: str
@@ -52,9 +51,7 @@ class Price(BaseModel):
         return spent / 1_000_000
 
 
-class _PriceFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _PriceFile(ConfigSection):
     prices: tuple[Price, ...]
 
 

@@ -14,7 +14,7 @@ the selection is less accurate (docs/STATISTICS.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from harness.statistics.confidence_intervals import FEWEST, Array, Interval, scipy_special
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.multiple_comparisons import tested
 from harness.statistics.paired_comparison import MeasureComparison
 
 PRIOR_SD = 0.10
@@ -75,13 +74,10 @@ def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:
         return []
     sign = 1.0 if higher else -1.0
     ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
-    differences, ends = compared.to_test(ahead), compared.extremes([(place, other) for other in others])
+    ends = compared.extremes([(place, other) for other in others])
     if ends is not None and not higher:
         ends = -ends[1], -ends[0]
-    here = tested(differences, ends, corrected=False)
-    on_new, clusters = here, compared.clusters
-    if clusters is not None and len(set(clusters.tolist())) < len(clusters):
-        on_new = tested(replace(differences, clusters=clusters), ends, corrected=False)
+    here, on_new = compared.tested(ahead, ends, corrected=False)
     means = np.average(ahead, axis=0, weights=compared.weights)
     found = [
         Lead(
@@ -113,7 +109,7 @@ def probability_within(compared: MeasureComparison, place: int, margin: float) -
     span, higher = compared.measure.span, compared.measure.higher_is_better
     if len(places) < 2 or span is None or higher is None or compared.n_common < 2:
         return None
-    if compared.clusters is not None and len(set(compared.clusters.tolist())) < FEWEST:
+    if compared.n_clusters is not None and compared.n_clusters < FEWEST:
         return None
     sign = 1.0 if higher else -1.0
     values = sign * np.stack([compared.values(at, best=at != place) for at in places], axis=1)

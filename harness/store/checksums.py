@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from harness.core.errors import StoreError
 from harness.core.hashing import digest
+from harness.core.records import Record
 from harness.store import untrusted_file_reader
 
 T = TypeVar("T")
@@ -45,22 +46,18 @@ def stamp_of(paths: Iterable[Path]) -> Stamp:
 SEAL = "seal"
 
 
-class FileChecksum(BaseModel):
+class FileChecksum(Record):
     """Lines and checksum of a closed file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     lines: int
     sha256: str
 
 
-class Checksums(BaseModel):
+class Checksums(Record):
     """The value of the key `seal`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     sha256: str
-    files: dict[str, FileChecksum] = {}
+    files: dict[str, FileChecksum] = Field({})
 
 
 def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:

@@ -12,21 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.core import hashing
 from harness.core.errors import StoreError, explained_io
-from harness.core.records import Document, IndexRecord
+from harness.core.records import Document, IndexRecord, Record
 from harness.store import atomic_files, lock
 
 _PASSING = (".lock", ".wal", "-wal", "-shm", "-journal")
 """Extensions of temporary files of databases."""
 
 
-class StoredFiles(BaseModel):
+class StoredFiles(Record):
     """The content of store.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     digests: dict[str, str]
     """SHA-256 by name within `store/`."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
 from harness.core.records import Query, Record, Reference
 from harness.store.compressed_memory import CompressedByKey
@@ -44,10 +44,8 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 """Types that readers of a manifest rely on, for keys that are present."""
 
 
-class Manifest(BaseModel):
+class Manifest(Record):
     """manifest.json: the identity of a run. Written first, never changed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int
     run_id: str
@@ -111,10 +109,8 @@ class Manifest(BaseModel):
         return dict(self.models.get(role) or {})
 
 
-class Done(BaseModel):
+class Done(Record):
     """done.json: the completion marker, written last. Without it a run can be resumed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     n_expected: int
     n_ok: int

@@ -4,20 +4,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from filelock import FileLock
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from harness.core.errors import explained_io
+from harness.core.records import Record
 from harness.store import atomic_files
 
 _FIX = "delete it: rejected parameters are learnt again"
 
 
-class Dialect(BaseModel):
+class Dialect(Record):
     """The parameter differences of one model on one server."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sent_as: dict[str, str | None] = {}
+    sent_as: dict[str, str | None] = Field({})
     """Parameter -> its name on the server; None: not sent. The key is `parameter=value` (value in JSON) if only
     that value is rejected."""
     taken: tuple[str, ...] = ()
@@ -49,18 +48,14 @@ def _joined(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({*some, *more}))
 
 
-class _Known(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    servers: dict[str, Dialect] = {}
+class _Known(Record):
+    servers: dict[str, Dialect] = Field({})
 
 
-class RunDialects(BaseModel):
+class RunDialects(Record):
     """dialects.json of a run: the differences from the config in how the model of each role was called."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    roles: dict[str, Dialect] = {}
+    roles: dict[str, Dialect] = Field({})
 
 
 class Dialects:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from harness.core.errors import StoreError, explained_io
+from harness.core.records import Record
 from harness.store import atomic_files, checksums
 from harness.store.checksums import StatCache, stamp_of
 from harness.store.manifest import Done
@@ -45,10 +46,8 @@ class StateFile(Generic[R]):
             self.path.unlink(missing_ok=True)
 
 
-class PartialRun(BaseModel):
+class PartialRun(Record):
     """reach.json: the queries over which a run was closed, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     query_ids: tuple[str, ...] = ()
     """In the order answered; empty: the whole sample."""
@@ -64,19 +63,15 @@ class PartialRun(BaseModel):
         return PartialRun(query_ids=query_ids, why=why, looks=tuple(sorted(looks)))
 
 
-class ClusterInfo(BaseModel):
+class ClusterInfo(Record):
     """spread.json: how a run was distributed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     n_workers: int = Field(ge=1)
     """Largest number of workers that answered queries in parallel."""
 
 
-class NameAndTags(BaseModel):
+class NameAndTags(Record):
     """tags.json: what a user calls a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str | None = None
     """None: the name in its config."""

@@ -20,7 +20,7 @@ from common import command_line
 from model_server import served
 
 from harness.evaluators.ragas import RagasParams
-from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 
 
 def main() -> None:

@@ -205,7 +205,7 @@ def _opened(variant: Variant, place: Path, phase: str) -> Iterator[System]:
         closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", embedder_cache_key(config))) as cache,
     ):
         tell = partial(bar.update, note="embedding")
-        embedder, reranker = build_embedder(config, CallContext(journal), cache, tell), spec.own_reranker(answer)
+        embedder, reranker = build_embedder(config, CallContext(journal), cache, tell), spec.reranker(answer)
         runtime = WorkerRuntime(place / "store", 0, None, embedder, tell=bar.update, reranks_with=reranker)
         with closing(spec.build(index, answer, runtime)) as system:
             yield system

@@ -7,6 +7,12 @@ from pathlib import Path
 from harness.core.records import Usage
 
 
+def faults_in(path: Path) -> list[tuple[str, float]]:
+    """Reason and waited seconds of each failed attempt in a journal."""
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT reason, waited_s FROM faults").fetchall()
+
+
 def usage_by_role(path: Path) -> dict[str, Usage]:
     """The sums over every call in a journal, by role."""
     if not path.exists():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from harness.core.records import Context, Reference, Score
+from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.bertscore.loading import (
     MINILM,
@@ -75,6 +75,9 @@ _COMPARED = {
 }
 
 
+_OF_ANSWERS = frozenset({"answer", "summary"})
+
+
 def _measure(side: str, part: str) -> Measure:
     compared, spoken = _COMPARED[side], "F1" if part == "f1" else part
     evidence = " against the gold evidence" if compared.figure is _CONTEXTS else ""
@@ -118,7 +121,20 @@ class BertScoreParams(Params):
         return self
 
 
-_Finding = tuple[Agreement | None, str]
+class _Texts(NamedTuple):
+    """The texts of a comparison; of several references the nearest counts."""
+
+    candidate: Sequence[str]
+    references: Sequence[Sequence[str]]
+    without_token: str
+    """The reason if no reference has a token."""
+    of: str = ""
+    """What the candidate's tokens are of, for the explanation."""
+    against: str = ""
+    """What the reference's tokens are of; empty: the text is quoted instead."""
+
+
+_Settled = tuple[Agreement | None, str]
 """The agreement, None if there is nothing to compare; and the explanation."""
 
 
@@ -129,7 +145,7 @@ class BertScoreEvaluator:
         self._runtime = runtime
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        if _PLACES[measure][0] in {"answer", "summary"}:
+        if _PLACES[measure][0] in _OF_ANSWERS:
             return why_not(measure, reference, run)
         if not run.has_contexts:
             return NO_CONTEXTS
@@ -139,21 +155,24 @@ class BertScoreEvaluator:
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every metric of every case; new texts are embedded first."""
-        texts = [text for case in cases for text in self._texts(case)]
+        sides_of = (dict.fromkeys(_PLACES[measure][0] for measure in case.measures) for case in cases)
+        compared = [
+            {side: _texts_of(case, side) for side in sides} for case, sides in zip(cases, sides_of, strict=True)
+        ]
+        given = [one for sides in compared for one in sides.values() if isinstance(one, _Texts)]
+        texts = [text for one in given for side in (one.candidate, *one.references) for text in self._parts(side)]
         total = len(self._table.missing(texts))
         for done, _ in enumerate(self._table.add(texts), start=1):
             self._runtime.progress(done, total, "embedding")
             # Let the progress bar and an interrupt run between texts.
             await asyncio.sleep(0)
-        return [score for case in cases for score in self._scores(case)]
+        return [score for case, sides in zip(cases, compared, strict=True) for score in self._scores(case, sides)]
 
     def close(self) -> None:
         self._table.close()
 
-    def _scores(self, case: ScoringInput) -> Iterator[Score]:
-        find = {"answer": self._answer, "summary": self._summary}
-        sides = dict.fromkeys(_PLACES[measure][0] for measure in case.measures)
-        found = {side: find[side](case) if side in find else self._contexts(case, side) for side in sides}
+    def _scores(self, case: ScoringInput, sides: Mapping[str, _Texts | _Settled]) -> Iterator[Score]:
+        found = {side: self._best(one) if isinstance(one, _Texts) else one for side, one in sides.items()}
         for measure in case.measures:
             side, part = _PLACES[measure]
             agreement, explanation = found[side]
@@ -163,43 +182,17 @@ class BertScoreEvaluator:
                 # Rounded to float32 precision; unrounded values could exceed 1.
                 yield scored(case, measure, round(getattr(agreement, part), 6), explanation)
 
-    def _summary(self, case: ScoringInput) -> _Finding:
-        answer, contexts = case.prediction.answer or "", [context.text for context in case.prediction.contexts]
-        if abstains(answer):
-            return None, "the answer abstains"
-        if not answer.strip() or not any(text.strip() for text in contexts):
-            return NOTHING, "the answer is empty" if contexts else "no context was retrieved"
-        agreement = self._match([answer], contexts)
-        if not agreement.reference_tokens:
-            return None, "the contexts have no token"
-        sizes = f"{agreement.candidate_tokens:,} tokens against {agreement.reference_tokens:,}"
-        return agreement, f"{sizes} of {len(contexts)} contexts"
-
-    def _contexts(self, case: ScoringInput, side: str) -> _Finding:
-        contexts = _contexts(case, side)
-        if not case.prediction.contexts:
-            return NOTHING, "no context was retrieved"
-        if not contexts:
+    def _best(self, texts: _Texts) -> _Settled:
+        if not texts.candidate:
             return None, "every context is a triplet"
-        facts = _facts(case.reference)
-        agreement = self._match([context.text for context in contexts], facts)
-        if not agreement.reference_tokens:
-            return None, "the evidence has no token"
-        sizes = f"{agreement.candidate_tokens:,} tokens of {len(contexts)} contexts"
-        return agreement, f"{sizes} against {agreement.reference_tokens:,} of {len(facts)} facts"
-
-    def _answer(self, case: ScoringInput) -> _Finding:
-        answer, references = case.prediction.answer or "", _answers(case.reference)
-        if not answer.strip():
-            return NOTHING, "the answer is empty"
-        if abstains(answer):
-            return None, "the answer abstains"
-        found = [(self._match([answer], [reference]), reference) for reference in references]
-        found = [pair for pair in found if pair[0].reference_tokens]
+        every = ((self._match(texts.candidate, reference), reference) for reference in texts.references)
+        found = [pair for pair in every if pair[0].reference_tokens]
         if not found:
-            return None, "the reference answer has no token"
+            return None, texts.without_token
         best, nearest = max(found, key=lambda pair: pair[0].f1)
-        return best, f"{best.candidate_tokens:,} tokens against {bounded(nearest, 60)!r}"
+        size = f"{best.reference_tokens:,} of {texts.against}"
+        against = size if texts.against else repr(bounded(nearest[0], 60))
+        return best, f"{best.candidate_tokens:,} tokens{texts.of} against {against}"
 
     def _match(self, candidate: Sequence[str], reference: Sequence[str]) -> Agreement:
         wanted = [window for text in self._parts(reference) for window in self._table.windows(text)]
@@ -208,30 +201,30 @@ class BertScoreEvaluator:
     def _parts(self, texts: Sequence[str]) -> Sequence[str]:
         return [" ".join(texts)] if self._truncate else texts
 
-    def _texts(self, case: ScoringInput) -> Iterator[str]:
-        sides = {_PLACES[measure][0] for measure in case.measures}
-        answer = case.prediction.answer or ""
-        if "answer" in sides and not abstains(answer):
-            yield from (answer, *_answers(case.reference))
-        if "summary" in sides:
-            yield from (answer, *self._parts([context.text for context in case.prediction.contexts]))
-        for side in sorted(sides - {"answer", "summary"}):
-            contexts = _contexts(case, side)
-            yield from self._parts([context.text for context in contexts])
-            yield from self._parts(_facts(case.reference) if contexts else [])
 
-
-def _contexts(case: ScoringInput, side: str) -> list[Context]:
-    return [one for one in case.prediction.contexts if side == "context" or one.kind != "triplet"]
+def _texts_of(case: ScoringInput, side: str) -> _Texts | _Settled:
+    """What is compared, or the result if a text is empty."""
+    answer, retrieved, of_answer = case.prediction.answer or "", case.prediction.contexts, side in _OF_ANSWERS
+    if of_answer and abstains(answer):
+        return None, "the answer abstains"
+    contexts = [one.text for one in retrieved if side != "text" or one.kind != "triplet"]
+    if of_answer and not answer.strip():
+        return NOTHING, "the answer is empty"
+    if side == "answer":
+        references = [[one] for one in dict.fromkeys(case.reference.answers) if one.strip()]
+        return _Texts([answer], references, "the reference answer has no token")
+    if not retrieved or (of_answer and not any(map(str.strip, contexts))):
+        return NOTHING, "no context was retrieved"
+    number = f"{len(contexts)} contexts"
+    if of_answer:
+        return _Texts([answer], [contexts], "the contexts have no token", against=number)
+    facts = _facts(case.reference)
+    return _Texts(contexts, [facts], "the evidence has no token", f" of {number}", f"{len(facts)} facts")
 
 
 def _facts(reference: Reference) -> list[str]:
     """The distinct facts of the evidence, in order."""
     return [fact for fact in dict.fromkeys(one.fact.strip() for one in reference.evidence) if fact]
-
-
-def _answers(reference: Reference) -> list[str]:
-    return [answer for answer in dict.fromkeys(reference.answers) if answer.strip()]
 
 
 def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:

@@ -23,8 +23,8 @@ The band between them is "grounded but partial". Rounding to nine decimals makes
 floats is smaller by its last bit.
 
 - `calls: one` (the default) requests the five grades in one call, with a criterion, evaluation steps and a
-  description of each grade (`harness.evaluators.rag_eval.criteria`). `parallel` requests each in its own call; so
-  does `published`, in the form that the paper prints (`harness.evaluators.rag_eval.forms`). The wording is ours.
+  description of each grade (`harness.evaluators.rag_eval.prompts`). `parallel` requests each in its own call; so
+  does `published`, in the form that the paper prints. The wording is ours.
 - A grade is a whole number that the reply states unambiguously (`harness.evaluators.rag_eval.grades`). If one is
   missing, the judge is asked once more with a different prompt. A grade that is still missing fails, and so do the
   confidence and its bands. The other grades stand.

@@ -10,13 +10,20 @@ from pydantic import AfterValidator, Field
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.rag_eval.criteria import METRICS, GradeName, Material, material, spoken
-from harness.evaluators.rag_eval.forms import Graded, ask_form, ask_grades
 from harness.evaluators.rag_eval.grades import HIGHEST
+from harness.evaluators.rag_eval.prompts import (
+    METRICS,
+    Graded,
+    GradeName,
+    Material,
+    ask_form,
+    ask_grades,
+    material,
+    spoken,
+)
 from harness.llm_utils.concurrency import Once
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import (
-    ChatModel,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
@@ -100,7 +107,7 @@ class RagEvalParams(Params):
     """Weights of query relevance, factual accuracy, coverage, coherence, fluency."""
     calls: Literal["one", "parallel", "published"] = "one"
     """The five grades of an answer in one call, or in five; `published`: five calls in the form that the paper
-    prints (`harness.evaluators.rag_eval.forms`).
+    prints (`harness.evaluators.rag_eval.prompts`).
     """
     context_characters: ContextCharacters = LONGEST
     """Size of a window of contexts: longer contexts are graded window by window."""
@@ -112,22 +119,17 @@ class RagEvalEvaluator(JudgedEvaluator):
     def __init__(self, params: RagEvalParams, runtime: EvaluationRuntime) -> None:
         super().__init__(runtime)
         self._params = params
+        self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        return _Grading(self._params, self._runtime.judge).judge
+        """Calls are shared within a run."""
+        self._asked = Once()
+        return self.judge
 
     def call_of(self, measure: Measure) -> object:
         """The confidence and its bands follow from the grades."""
         name = _GRADED.get(measure)
         return METRICS if name and self._params.calls == "one" else name
-
-
-class _Grading:
-    """The judgements of one run; shared calls are made once."""
-
-    def __init__(self, params: RagEvalParams, judge: ChatModel) -> None:
-        self._params, self._judge = params, judge
-        self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
@@ -158,9 +160,9 @@ class _Grading:
         group, record = METRICS if self._params.calls == "one" else (name,), case.record
         grades = []
         for number, texts in enumerate(windows):
-            asked = partial(ask_grades, self._judge, texts, group)
+            asked = partial(ask_grades, self._runtime.judge, texts, group)
             if self._params.calls == "published":
-                asked = partial(ask_form, self._judge, texts, name)
+                asked = partial(ask_form, self._runtime.judge, texts, name)
             given, missing = await self._asked.of((record.query_id, record.repeat, number, group), asked)
             if name not in given:
                 raise Unreadable(missing)

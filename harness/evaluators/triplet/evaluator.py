@@ -8,11 +8,11 @@ from typing import Any
 from harness.core.records import Score, Triplet
 from harness.evaluators.answer_normalisation import canonical
 from harness.evaluators.context_windows import ContextReading, reading_of
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable, judged_measures
+from harness.evaluators.judge_calls import Judge, Judgement, NotApplicable, judged_measures
 from harness.evaluators.kg.graphs.graph import TOLERANCE
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
-from harness.evaluators.triplet.published import PublishedJudging
+from harness.evaluators.triplet.published import PublishedMetrics
 from harness.evaluators.triplet.verdicts import (
     MATERIAL,
     PUBLISHED,
@@ -26,10 +26,10 @@ from harness.evaluators.triplet.verdicts import (
     verdicts_on,
 )
 from harness.evaluators.triplet_extraction import judged_extractions
-from harness.extraction.text_windows import windows_of
+from harness.extraction.text_windows import Extractions, windows_of
 from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.structured_output import list_of, string_of
-from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, PanelFigure, ScoringInput, Sides
+from harness.protocols import EvaluatorSpec, Measure, PanelFigure, ScoringInput, Sides
 
 _LONGEST_ANSWER = 6_000
 """Characters of a window of an answer."""
@@ -94,12 +94,25 @@ MEASURES = judged_measures("triplet", "LLM-eval", _FIGURE, _DESCRIBED)
 _NAMES = {measure: name for name, measure in MEASURES.items()}
 
 
-class Judging(PublishedJudging):
-    """The judgements of one run, a method each by the name of its metric; each text is extracted once."""
+class TripletEvaluator(PublishedMetrics):
+    """A method for each metric, by its name; each text of a run is extracted once."""
 
-    def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
-        super().__init__(runtime, params)
-        self._extractions = judged_extractions(runtime.judge)
+    _extractions: Extractions
+
+    async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
+        self._extractions = judged_extractions(self._runtime.judge)
+        return await super().begin(cases)
+
+    def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
+        """The score of an empty answer. Our metrics that read the reference check the reference first."""
+        score = score_without_reading(case, measure)
+        is_ours = measure.name.removeprefix("triplet_") not in PUBLISHED
+        waits = is_ours and "reference" in measure.reads
+        return None if score and score.status == "scored" and waits else score
+
+    def call_of(self, measure: Measure) -> object:
+        """A cosine variant reads what its judged metric extracts."""
+        return measure.twin_of or measure.name
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         name = _NAMES[measure]
@@ -213,28 +226,6 @@ class Judging(PublishedJudging):
         if triplets := await self._extractions.of(text):
             return triplets
         raise NotApplicable(f"no triplet was extracted from the {side}")
-
-
-class TripletEvaluator(JudgedEvaluator):
-    """The metrics of the package's table; they share the extractions of a run."""
-
-    def __init__(self, params: TripletParams, runtime: EvaluationRuntime) -> None:
-        super().__init__(runtime)
-        self._params = params
-
-    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        return Judging(self._runtime, self._params).judge
-
-    def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
-        """The score of an empty answer. Our metrics that read the reference check the reference first."""
-        score = score_without_reading(case, measure)
-        is_ours = measure.name.removeprefix("triplet_") not in PUBLISHED
-        waits = is_ours and "reference" in measure.reads
-        return None if score and score.status == "scored" and waits else score
-
-    def call_of(self, measure: Measure) -> object:
-        """A cosine variant reads what its judged metric extracts."""
-        return measure.twin_of or measure.name
 
 
 SPEC = EvaluatorSpec(

@@ -2,14 +2,14 @@
 in our words, of which a metric and its validation by cosine share the first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from harness.core.records import Triplet
 from harness.display import counted
 from harness.evaluators.context_windows import ContextReading, reading_of
-from harness.evaluators.judge_calls import Judgement, NotApplicable
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable
 from harness.evaluators.kg.graphs.graph import TOLERANCE
 from harness.evaluators.score_preconditions import reference_answer
 from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
@@ -46,13 +46,19 @@ class FactLists(NamedTuple):
     reference: tuple[Triplet, ...]
 
 
-class PublishedJudging:
-    """The judgements of one run, a method each by the name of its metric; raise what `Judging.judge` raises."""
+class PublishedMetrics(JudgedEvaluator):
+    """A method for each metric, by its name."""
 
-    def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
-        self._runtime, self._params = runtime, params
+    def __init__(self, params: TripletParams, runtime: EvaluationRuntime) -> None:
+        super().__init__(runtime)
+        self._params = params
         self._supports: Once[tuple[str, ...], Support] = Once()
         self._fact_lists: Once[tuple[str, str], FactLists] = Once()
+
+    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
+        """First calls are shared within a run."""
+        self._supports, self._fact_lists = Once(), Once()
+        return self.judge
 
     async def faithfulness_published(self, case: ScoringInput) -> Judgement:
         reading, support = await self.support(case)

@@ -194,8 +194,7 @@ def cost_line(asked: Asked) -> str:
     tokens, is_least = asked.tokens
     cost = asked.record.cost
     seconds = None if cost.latency_s is None else cost.latency_s + (cost.saved_s or 0.0)
-    is_saved = bool(cost.replayed_calls or cost.cached_texts)
-    how = "" if not is_saved else ">= " if cost.saved_s is None else "about "
+    how = "" if cost.is_live else ">= " if cost.saved_s is None else "about "
     time = short_seconds(seconds) if seconds and seconds < 0.1 else f"{number(seconds)} s"
     dollars = "no price known" if asked.usd is None else f"${asked.usd:.4f}"
     return f"{how}{time}, {'>= ' if is_least else ''}{counted(tokens, 'token')}, {dollars}"

@@ -16,8 +16,8 @@ from harness.core.records import Reference
 from harness.datasets.annotation_csv import cells_of
 from harness.datasets.table_reading import read_table
 from harness.display.text_format import printable
-from harness.report.group_notes import scored_by
 from harness.report.measures import instead_of, known_measures
+from harness.report.run_view import scored_by
 from harness.statistics.run_frame import Frame
 from harness.statistics.sampling_design import clusters_of
 from harness.store import RunDir

@@ -13,7 +13,7 @@ from harness.display.plotting import LIGHT, PALETTE
 from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.triplet import TripletParams
-from harness.evaluators.triplet.published import PublishedJudging
+from harness.evaluators.triplet.published import PublishedMetrics
 from harness.extensions.meta_evaluation.correlation_columns import ValueColumns, computed_values, measured_columns
 from harness.extensions.meta_evaluation.correlations import HIGH, LOW, column_spread, group_means
 from harness.extensions.reproduce import drawing
@@ -70,7 +70,7 @@ def _decomposition(runs: PaperRuns) -> Table:
 
 async def _facts(answer: OpenedAnswer, params: TripletParams) -> tuple[Triplet, ...]:
     with answer.runtime.charge():
-        _, support = await PublishedJudging(answer.runtime, params).support(answer.case)
+        _, support = await PublishedMetrics(params, answer.runtime).support(answer.case)
     return support.facts
 
 

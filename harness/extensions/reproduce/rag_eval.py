@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from harness.core.hashing import flatten
 from harness.core.records import Document, Prediction
 from harness.display import Entry, Quantity, Table, printable
-from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.evaluator import band_of
+from harness.evaluators.rag_eval.prompts import METRICS
 from harness.extensions.meta_evaluation.correlation_columns import computed_values
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
 from harness.extensions.reproduce import drawing

@@ -13,7 +13,7 @@ from harness.models.connection_pool import ConnectionPool
 from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply
 from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
-from harness.models.reply_parsing import ACCEPTED_CODINGS, received
+from harness.models.reply_parsing import ACCEPTED_CODINGS, read_error, received
 
 _VERSION = "2023-06-01"
 _TOOL = "reply"
@@ -83,11 +83,7 @@ def _text(blocks: list[Mapping[str, Any]]) -> str:
 
 
 def _refusal(response: httpx2.Response, asked: httpx2.Request) -> ServerRefused:
-    try:
-        said = json.loads(response.content)["error"]["message"]
-    except (ValueError, TypeError, KeyError):
-        said = response.text[:500]
-    status, message = response.status_code, str(said)
+    status, message = response.status_code, read_error(response.content).message
     if status == 400 and "credit balance" in message:
         status = 402
     if status == 400 and "tool_choice" in message and b'"tool_choice"' in asked.content:

@@ -5,18 +5,17 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from harness.config import ModelConfig
 from harness.models.connection_pool import ConnectionPool
 from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
+from harness.protocols import Params
 
 
-class AzureOptions(BaseModel):
+class AzureOptions(Params):
     """`models.generator.options` of Azure."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     api_version: str = Field("2024-10-21", pattern=r"^(v1|\d{4}-\d{2}-\d{2}(-preview)?)$")
     """A date, or `v1`: the interface of that name, whose path has no deployment."""

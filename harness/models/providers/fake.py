@@ -1,10 +1,7 @@
 """The scripted model, and no model at all."""
 
-from pydantic import ValidationError
-
 from harness.config import ModelConfig
-from harness.config.load import explain
-from harness.core.errors import ConfigError
+from harness.config.load import checked_options
 from harness.models.fake_model import FakeScript, FakeTransport
 from harness.models.providers import ProviderSpec
 from harness.protocols import Role
@@ -13,10 +10,7 @@ _BOTH: frozenset[Role] = frozenset({"generator", "embedder"})
 
 
 def _resolve_fake(config: ModelConfig) -> ModelConfig:
-    try:
-        FakeScript.model_validate(config.options)
-    except ValidationError as error:
-        raise ConfigError(*explain(error, FakeScript, prefix=f"models.{config.role}.options")) from error
+    checked_options(config, FakeScript)
     return _named(config)
 
 

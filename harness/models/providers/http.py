@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from harness.config import EmbedderConfig, ModelConfig
-from harness.config.load import explain
+from harness.config.load import checked_options
 from harness.core.errors import ConfigError, ModelUnavailable
 from harness.core.proxies import connect_once
 from harness.models.providers import ProviderSpec, api_key
@@ -74,10 +74,7 @@ def _options(defaults: HttpDefaults, config: ModelConfig) -> dict[str, Any]:
             what = f"provider '{config.provider}' takes no options"
             raise ConfigError(what, f"remove models.{config.role}.options")
         return {}
-    try:
-        return defaults.options.model_validate(config.options).model_dump(mode="json")
-    except ValidationError as error:
-        raise ConfigError(*explain(error, defaults.options, prefix=f"models.{config.role}.options")) from error
+    return checked_options(config, defaults.options).model_dump(mode="json")
 
 
 def _shortened(url: str, ends: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,23 @@ def need_onnx() -> None:
     need("provider-minilm", "onnxruntime", "tokenizers")
 
 
-def minilm_session(threads: int) -> tuple[Any, Any]:
-    """The model as a session of onnxruntime that computes with so many threads, and its tokenizer."""
+def onnx_model(model: Path, tokenizer: Path, threads: int) -> tuple[Any, Any]:
+    """A session of onnxruntime with so many threads of the CPU, which logs errors only; and a tokenizer."""
     need_onnx()
     import onnxruntime
     from tokenizers import Tokenizer
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    weights = str(fetch(MINILM_ONNX))
-    session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-    return session, Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return session, Tokenizer.from_file(str(tokenizer))
+
+
+def minilm_session(threads: int) -> tuple[Any, Any]:
+    """MiniLM and its tokenizer, downloaded if missing."""
+    need_onnx()
+    return onnx_model(fetch(MINILM_ONNX), fetch(MINILM_TOKENIZER), threads)
 
 
 class MiniLM:

@@ -43,7 +43,7 @@ def build_manifest(cell: Cell) -> Manifest:
         baseline=cell.spec.baseline,
         notes=cell.spec.notes,
         machine=describe_machine(),
-        packages=package_versions(),
+        packages=dict(package_versions()),
         git_commit=git_commit(),
         created_at=datetime.now(UTC).isoformat(),
     )

@@ -50,5 +50,5 @@ def servers_of(configuration: Configuration, phase: Phase, started: LocalServer 
     """The servers that a phase uses. `started`: the model server that was started for it."""
     urls = [str(model.base_url) for model in configuration.models_in(phase).values() if model.base_url]
     systems = configuration.systems
-    databases = [url for one in systems if one.spec.servers for url in one.spec.servers(one.index_params)]
+    databases = [url for one in systems for url in one.spec.servers(one.index_params)]
     return Servers(urls, databases, started.pid if started else None, configuration.spec.is_elsewhere)

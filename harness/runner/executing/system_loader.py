@@ -195,7 +195,7 @@ def _built(one: SystemJob, job: Job, runtime: WorkerRuntime) -> AbstractContextM
     answer_params = spec.answer_params.model_validate(one.answer_params)
     own = replace(runtime, index_dir=IndexDir(Path(job.results), one.index_id).store)
     if job.phase == "answer":
-        own.reranks_with, own.entails_by = spec.own_reranker(answer_params), spec.own_entailment(answer_params)
+        own.reranks_with, own.entails_by = spec.reranker(answer_params), spec.entailment(answer_params)
     return closing(spec.build(index_params, answer_params, own))
 
 

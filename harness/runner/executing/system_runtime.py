@@ -11,7 +11,7 @@ from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.core.sanitize import keep_made
 from harness.llm_utils.answer_contract import answer_messages, generate
 from harness.llm_utils.logprob_entailment import LogprobEntailment
-from harness.models.cross_encoders import open_entailment, open_reranker
+from harness.models.cross_encoders import InferenceModel, open_reranker
 from harness.models.metering import current_meter, stage
 from harness.models.model_proxy_server import ModelProxyServer
 from harness.protocols import (
@@ -76,7 +76,7 @@ class WorkerRuntime:
         if self.entails_by is None:
             raise RuntimeError("the system's spec names no entailment model: see SystemSpec.entailment")
         if self.entails_by != BY_GENERATOR:
-            return open_entailment(self.entails_by)
+            return InferenceModel(self.entails_by).load()
         chat = self.chat
         if not isinstance(chat, LogprobModel):
             raise RuntimeError("the generator returns no token probabilities")

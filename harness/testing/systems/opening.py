@@ -105,8 +105,8 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
         names_generator=names_generator,
         answer_style=how.style,
         gold=_demo_gold() if chosen.spec.sees_gold else {},
-        reranks_with=chosen.spec.own_reranker(chosen.params[1]) if how.phase == "answer" else None,
-        entails_by=chosen.spec.own_entailment(chosen.params[1]) if how.phase == "answer" else None,
+        reranks_with=chosen.spec.reranker(chosen.params[1]) if how.phase == "answer" else None,
+        entails_by=chosen.spec.entailment(chosen.params[1]) if how.phase == "answer" else None,
     )
     with ExitStack() as held:
         held.enter_context(closing(journal))
@@ -126,8 +126,8 @@ def _open_routed(
     own = replace(
         runtime,
         index_dir=_routed_folder(folder, key) / "store",
-        reranks_with=chosen.spec.own_reranker(chosen.params[1]),
-        entails_by=chosen.spec.own_entailment(chosen.params[1]),
+        reranks_with=chosen.spec.reranker(chosen.params[1]),
+        entails_by=chosen.spec.entailment(chosen.params[1]),
     )
     return closing(chosen.spec.build(*chosen.params, own))
 

@@ -12,7 +12,7 @@ from harness.core.errors import ModelUnavailable, NoLogprobs
 from harness.core.records import Prediction, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
-from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
+from harness.evaluators.rag_eval.prompts import CRITERIA, METRICS, material
 from harness.protocols import Message
 
 GRADES = {"query_relevance": 4, "factual_accuracy": 3, "coverage": 2, "coherence": 5, "fluency": 1}

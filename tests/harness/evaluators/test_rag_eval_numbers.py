@@ -14,10 +14,9 @@ from tables import rows_of
 from harness.config.load import explain
 from harness.core.errors import ConfigError
 from harness.evaluators.rag_eval import RagEvalParams
-from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.evaluator import band_of, confidence_of
-from harness.evaluators.rag_eval.forms import grades_in
 from harness.evaluators.rag_eval.grades import grade_in, part_of
+from harness.evaluators.rag_eval.prompts import METRICS, grades_in
 
 TEXTS = st.text(alphabet=st.sampled_from('0123456789./,-+%()*_{}[]":# \n') | st.sampled_from("scoregradeutf–٤²∞"))  # noqa: RUF001
 

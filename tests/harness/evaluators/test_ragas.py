@@ -8,7 +8,7 @@ from harness.core.errors import MissingDependency
 from harness.core.records import Prediction
 from harness.evaluators import ragas as ragas_evaluator
 from harness.evaluators.ragas import SPEC, RagasParams
-from harness.evaluators.ragas_metrics import RagasMetric
+from harness.evaluators.ragas_rows import RagasMetric
 
 ABSTAINS = ("not_applicable", None, "the answer abstains")
 

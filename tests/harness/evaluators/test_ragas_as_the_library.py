@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from judges import ScriptedJudge, WordEmbedder
 
-from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 from harness.models.fake_model import example_of
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ ROWS = [
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """scripts/bench/ragas_evaluate.py, which calls ragas.evaluate()."""
-    importlib.import_module("harness.evaluators.ragas_metrics.metrics")
+    importlib.import_module("harness.evaluators.ragas_adapter")
     return importlib.import_module("ragas_evaluate")
 
 
@@ -56,7 +56,7 @@ def _with_verdicts(schema: Any) -> Any:
 
 
 async def by_us(judge: ScriptedJudge, name: RagasMetric, row: RagasRow) -> float:
-    from harness.evaluators.ragas_metrics.metrics import Ragas, UnusableReply
+    from harness.evaluators.ragas_adapter import Ragas, UnusableReply
 
     ragas = Ragas(judge, WordEmbedder(), strictness=1, constrained=False)
     try:

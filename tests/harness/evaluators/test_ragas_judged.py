@@ -13,7 +13,7 @@ from scoring import BareEvaluation, passages, score_one
 
 from harness.core.records import Prediction, Score
 from harness.evaluators.ragas import SPEC, RagasParams
-from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 
 pytestmark = pytest.mark.slow
 
@@ -228,7 +228,7 @@ async def test_a_failed_judgement_leaves_no_call_behind() -> None:
             raise RuntimeError("HTTP 400")
         return claims(prompt)
 
-    from harness.evaluators.ragas_metrics.metrics import Ragas
+    from harness.evaluators.ragas_adapter import Ragas
 
     judge = Slow({**SCRIPT, CLAIMS: refused})
     ragas = Ragas(judge, None, strictness=1, constrained=True)

@@ -1,14 +1,12 @@
 """Everything that a server can do wrong, over real HTTP: each is an answer, a retry or one line, and counted."""
 
 import json
-import sqlite3
 import time
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from journals import faults_in
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
@@ -32,11 +30,6 @@ def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reply_parsing, "MAX_BODY_BYTES", 1 << 20)
 
 
-def faults(tmp_path: Path) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
-        return db.execute("SELECT reason, waited_s FROM faults").fetchall()
-
-
 async def asked(chat: OpenAIChat) -> tuple[str, Usage]:
     with metered(Meter("index")) as meter:
         return await chat.complete(ASKED), meter.usage["generator"]
@@ -49,7 +42,7 @@ async def test_a_damaged_answer_is_asked_for_again_and_counted_as_paid(lab: Lab,
     text, usage = await asked(lab.connect(server.base_url, max_retries=1))
     assert text == "yes"
     assert (usage.calls, usage.unmetered_calls, usage.output_tokens) == (2, 1, 1)
-    assert len(faults(lab.tmp_path)) == 1
+    assert len(faults_in(lab.tmp_path / "calls.sqlite")) == 1
 
 
 @pytest.mark.usefixtures("small_bodies")
@@ -138,7 +131,7 @@ async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(lab: Lab) -> Non
     with metered(Meter("index")) as meter:
         assert await lab.connect(server.base_url, call_context, max_retry_after_s=0.1).complete(ASKED) == "yes"
     assert 0.2 <= meter.throttled_s <= time.monotonic() - began < 30
-    assert faults(lab.tmp_path) == [("HTTP 429", 0.1)] * 2
+    assert faults_in(lab.tmp_path / "calls.sqlite") == [("HTTP 429", 0.1)] * 2
     assert said == [
         f"the generator at {server.base_url} asks to wait 999,999,999 s: asked again after 0.1 s "
         "(models.generator.max_retry_after_s)"

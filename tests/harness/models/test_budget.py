@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from journals import usage_by_role
 
+from harness.config import GeneratorConfig
 from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import Usage
 from harness.models.budget import Allowance, Amount, Budget, Call
@@ -60,9 +61,11 @@ def limited(open_seam: OpenSeam, **allowance: Any) -> CallContext:
     return call_context
 
 
-def transport(call_context: CallContext, inner: httpx2.AsyncBaseTransport, **endpoint: Any) -> MeteredTransport:
-    fields = {"role": "generator", "base_url": "", "max_retries": 0, "limiter": AdaptiveLimiter(8), "fix": ""}
-    return MeteredTransport(call_context, Endpoint(**{**fields, **endpoint}), inner)
+def transport(
+    call_context: CallContext, inner: httpx2.AsyncBaseTransport, at_once: int = 8, max_retries: int = 0
+) -> MeteredTransport:
+    endpoint = Endpoint(GeneratorConfig(max_retries=max_retries), "", AdaptiveLimiter(at_once))
+    return MeteredTransport(call_context, endpoint, inner)
 
 
 async def ask(over: MeteredTransport, text: str, max_tokens: int | None = 20) -> httpx2.Response:
@@ -171,7 +174,7 @@ async def test_what_is_under_way_ends_before_anybody_is_refused(open_seam: OpenS
 
 async def test_calls_to_retry_give_up_their_room_and_no_call_waits_for_ever(open_seam: OpenSeam) -> None:
     call_context, server = limited(open_seam, tokens=330), Serving(fault="http_500", fault_times=2)
-    over = transport(call_context, server, max_retries=3, limiter=AdaptiveLimiter(2))
+    over = transport(call_context, server, at_once=2, max_retries=3)
     async with asyncio.timeout(5):
         answered, refused = await ask_all(over, [f"q{number}" for number in range(4)])
     assert (answered, refused) == (4, 0)

@@ -16,8 +16,7 @@ from harness.core.proxies import retry_after_s
 from harness.core.records import Usage
 from harness.models.fake_faults import Reply
 from harness.models.metering import Meter, metered
-from harness.models.model_endpoint import read_error
-from harness.models.reply_parsing import read_usage
+from harness.models.reply_parsing import read_error, read_usage
 from harness.protocols import Message, Tool, ToolCall
 
 from .conftest import Connect, Lab, Serve
@@ -238,19 +237,21 @@ def test_a_reply_with_text_has_tokens_whatever_the_server_says() -> None:
         ({"error": {"message": "no such model", "code": "model_not_found"}}, ("no such model", "model_not_found")),
         ({"error": {"message": "two\nlines", "code": 404}}, ("two lines", "404")),
         ({"error": "just text"}, ("just text", "")),
-        ({"detail": "FastAPI's own"}, ('{"detail": "FastAPI\'s own"}', "")),
-        (["a", "list"], ('["a", "list"]', "")),
+        ({"detail": "FastAPI's own"}, ("FastAPI's own", "")),
+        ([{"error": {"message": "in a list", "code": None}}], ("in a list", "")),
+        ({"status": "bad"}, ('{"status": "bad"}', "")),
     ],
 )
 def test_an_error_body_of_any_shape_becomes_a_message_and_a_code(body: Any, read: tuple[str, str]) -> None:
-    assert read_error(json.dumps(body).encode()) == read
+    error = read_error(json.dumps(body).encode())
+    assert (error.brief, error.code) == read
 
 
 def test_an_error_page_is_one_line_of_at_most_200_characters() -> None:
-    message, code = read_error(b"<html>\n<body>Bad gateway</body>\xff</html>\n" * 50)
-    assert message.startswith("<html> <body>Bad gateway</body>")
-    assert len(message) == 200
-    assert code == ""
+    error = read_error(b"<html>\n<body>Bad gateway</body>\xff</html>\n" * 50)
+    assert error.brief.startswith("<html> <body>Bad gateway</body>")
+    assert len(error.brief) == 200
+    assert error.code == ""
 
 
 @settings(deadline=None)
@@ -258,6 +259,6 @@ def test_an_error_page_is_one_line_of_at_most_200_characters() -> None:
 def test_no_body_at_all_breaks_the_reading(body: bytes) -> None:
     usage = read_usage(body)
     assert usage.calls == 1
-    message, _ = read_error(body)
+    message = read_error(body).brief
     assert len(message) <= 200
     assert len(message.splitlines()) <= 1

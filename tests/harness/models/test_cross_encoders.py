@@ -15,13 +15,7 @@ from harness.core.errors import HarnessError, ModelUnavailable
 from harness.core.records import Usage
 from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.clients import OpenAIChat
-from harness.models.cross_encoders import (
-    check_entailment,
-    check_reranker,
-    open_entailment,
-    open_reranker,
-    reranker_identity,
-)
+from harness.models.cross_encoders import InferenceModel, RerankingModel
 from harness.models.fake_faults import Reply
 from harness.models.metering import Meter, metered
 from harness.protocols import Reranker
@@ -44,14 +38,14 @@ def cell(*settings: str) -> Cell:
 
 
 def test_an_onnx_model_scores_each_passage_by_itself(tmp_path: Path) -> None:
-    model = open_reranker(str(write_onnx(tmp_path / "model", WORTH)))
+    model = RerankingModel(str(write_onnx(tmp_path / "model", WORTH))).load()
     assert scores(model, "Otter, heron and mud", "mud", "") == [2.0, -2.0, 0.0]
     assert scores(model, "mud") == [-2.0]
     assert scores(model) == []
 
 
 def test_an_output_that_is_no_number_is_no_score_and_no_share(tmp_path: Path) -> None:
-    model = open_reranker(str(write_onnx(tmp_path / "model", {"otter": math.nan})))
+    model = RerankingModel(str(write_onnx(tmp_path / "model", {"otter": math.nan}))).load()
     with pytest.raises(ValueError, match="not a number"):
         scores(model, "otter")
     with pytest.raises(ValueError, match="not numbers"):
@@ -66,7 +60,7 @@ def test_what_is_no_cross_encoder_is_one_line(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "empty").mkdir()
     for name in (several, broken, tmp_path / "empty", tmp_path / "nothing", "nobody/no-such-model"):
         with pytest.raises(HarnessError) as refused:
-            check_reranker(str(name))
+            RerankingModel(str(name)).check()
         assert Path(name).name in str(refused.value) or "not installed" in str(refused.value)
         assert "\n" not in str(refused.value)
         assert refused.value.fix
@@ -77,13 +71,13 @@ def test_a_model_without_a_head_is_refused_before_it_is_loaded(tmp_path: Path, s
     """Its library would give it a head of random weights."""
     (tmp_path / "config.json").write_text(said)
     with pytest.raises(ModelUnavailable):
-        check_reranker(str(tmp_path))
+        RerankingModel(str(tmp_path)).check()
 
 
 def test_the_bytes_of_a_reranker_are_part_of_the_run_and_not_of_the_index(tmp_path: Path) -> None:
     one, other = write_onnx(tmp_path / "one", WORTH), write_onnx(tmp_path / "other", {**WORTH, "mud": 5.0})
     plain, first, second = cell(), cell(f"answer.rerank={one}"), cell(f"answer.rerank={other}")
-    assert first.identity["weights"] == {"reranker": reranker_identity(str(one))}
+    assert first.identity["weights"] == {"reranker": RerankingModel(str(one)).identity()}
     assert first.identity["weights"] != second.identity["weights"]
     assert "weights" not in plain.identity
     assert len({plain.run_id, first.run_id, second.run_id}) == 3
@@ -109,12 +103,12 @@ def test_a_cross_encoder_of_sentence_transformers_is_loaded_from_its_folder(tmp_
     pytest.importorskip("sentence_transformers")
     folder = write_torch(tmp_path / "model", WORTH, num_labels=1)
     assert json.loads((folder / "config.json").read_text())["architectures"] == ["BertForSequenceClassification"]
-    check_reranker(str(folder))
-    model = open_reranker(str(folder))
+    RerankingModel(str(folder)).check()
+    model = RerankingModel(str(folder)).load()
     assert len(set(scores(model, "otter", "mud heron", "otter"))) == 2
     write_torch(folder, WORTH, num_labels=3)
     with pytest.raises(ModelUnavailable, match="gives 3 numbers"):
-        open_reranker(str(folder))
+        RerankingModel(str(folder)).load()
 
 
 # What follows from a sentence: by a real ONNX file, a real one of torch, and a letter of a language model.
@@ -125,7 +119,7 @@ MEANT = {"otter": 2.0, "mud": -2.0}
 
 
 def shares(folder: Path, *premises: str, of: str = "otter") -> list[float]:
-    return asyncio.run(open_entailment(str(folder)).shares(premises, of))
+    return asyncio.run(InferenceModel(str(folder)).load().shares(premises, of))
 
 
 def likely(**logprobs: float) -> Callable[[str, bytes], Reply]:
@@ -145,7 +139,7 @@ async def by_letter(chat: OpenAIChat, *premises: str) -> tuple[list[float], Usag
 
 def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_path: Path) -> None:
     folder = write_onnx(tmp_path / "nli", MEANT, labels=MNLI)
-    check_entailment(str(folder))
+    InferenceModel(str(folder)).check()
     e = math.exp
     expected = e(2) / (e(2) + 1 + e(-2))
     assert shares(folder, "any", "any other") == pytest.approx([expected, expected])
@@ -157,7 +151,7 @@ def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_pa
 def test_a_model_that_does_not_name_entailment_is_refused(tmp_path: Path, labels: dict[str, float] | None) -> None:
     folder = write_onnx(tmp_path / "model", MEANT, labels=labels)
     with pytest.raises(ModelUnavailable, match="no label that is entailment"):
-        check_entailment(str(folder))
+        InferenceModel(str(folder)).check()
 
 
 @pytest.mark.slow
@@ -165,7 +159,7 @@ def test_a_model_that_does_not_name_entailment_is_refused(tmp_path: Path, labels
 def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = write_torch(tmp_path / "model", MEANT, id2label=dict(enumerate(MNLI)))
-    check_entailment(str(folder))
+    InferenceModel(str(folder)).check()
     found = shares(folder, "otter", "mud")
     assert all(0 < share < 1 for share in found)
     assert found[0] != found[1]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness.config import load_config
-from harness.models.cross_encoders import check_reranker, open_reranker, reranker_identity
+from harness.models.cross_encoders import RerankingModel, open_reranker
 from harness.models.late_interaction import max_sim
 from harness.runner.plan import plan_cells
 
@@ -48,7 +48,7 @@ def test_a_passage_that_says_what_is_asked_comes_before_others() -> None:
 
 
 def test_its_weights_are_part_of_the_run_id() -> None:
-    check_reranker("late-interaction")
+    RerankingModel("late-interaction").check()
     fake = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
     (cell,) = plan_cells(load_config(None, [*fake, "systems=[naive]", "answer.rerank=late-interaction"]))
-    assert cell.identity["weights"] == {"reranker": reranker_identity("late-interaction")}
+    assert cell.identity["weights"] == {"reranker": RerankingModel("late-interaction").identity()}

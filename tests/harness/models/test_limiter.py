@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from virtual_time import run_in_virtual_time
 
+from harness.config import GeneratorConfig
 from harness.models.fake_faults import Arrival, FakeLimits
 from harness.models.fake_model import FakeScript, FakeTransport
 from harness.models.metering import Meter, OpenCall, Spans, metered
@@ -192,7 +193,7 @@ async def _asked(
 ) -> tuple[list[Arrival], int]:
     """What the server saw from the second minute on, and how many calls failed."""
     inner = FakeTransport(FakeScript(reply="yes", latency_s=0.1, limits=limits))
-    endpoint = Endpoint("generator", "", 6, AdaptiveLimiter(at_once), "")
+    endpoint = Endpoint(GeneratorConfig(), "", AdaptiveLimiter(at_once))
     over, failed, began = MeteredTransport(call_context, endpoint, inner), list[int](), time.monotonic()
     tasks = [asyncio.create_task(_ask(over, worker, words, failed)) for worker in range(at_once)]
     await asyncio.wait(tasks, timeout=60 * MINUTES)

@@ -198,19 +198,18 @@ def test_the_server_process_says_what_to_install_where_its_library_is_missing(tm
 
 
 @pytest.mark.parametrize(
-    ("options", "start"),
+    ("options", "said"),
     [
-        ({"contxt_tokens": 1}, "models.generator.options.contxt_tokens: "),
+        ({"contxt_tokens": 1}, "'models.generator.options.contxt_tokens': did you mean 'context_tokens'"),
         ({"context_tokens": 1}, "models.generator.options.context_tokens: "),
         ({"port": 70000}, "models.generator.options.port: "),
         ({"threads": 0}, "models.generator.options.threads: "),
     ],
 )
-def test_an_option_that_cannot_be_is_one_line_with_those_that_can(options: dict[str, int], start: str) -> None:
+def test_an_option_that_cannot_be_is_one_line_that_names_it(options: dict[str, int], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         local_options(GeneratorConfig(options=options))
-    assert str(caught.value).startswith(start)
-    assert str(caught.value).endswith("options are: path, context_tokens, parallel, threads, port")
+    assert said in str(caught.value)
 
 
 def test_what_a_run_needs_can_be_fetched_beforehand(gguf: Path) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from harness.config import GeneratorConfig
 from harness.core.records import Usage
 from harness.models.metering import Meter, metered
-from harness.models.model_endpoint import Endpoint, read_error
+from harness.models.model_endpoint import Endpoint
 from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply, embeddings_reply
 from harness.models.rate_limits import AdaptiveLimiter
-from harness.models.reply_parsing import read_usage
+from harness.models.reply_parsing import read_error, read_usage
 from harness.models.transport import CallContext, MeteredTransport
 
 UNMETERED = Usage(calls=1, unmetered_calls=1)
@@ -38,7 +39,7 @@ async def posted(transport: httpx2.AsyncBaseTransport, path: str, request: Mappi
 
 
 async def test_a_request_that_cannot_be_translated_fails_alone(call_context: CallContext) -> None:
-    over = MeteredTransport(call_context, Endpoint("generator", "", 0, AdaptiveLimiter(1), ""), Echo())
+    over = MeteredTransport(call_context, Endpoint(GeneratorConfig(max_retries=0), "", AdaptiveLimiter(1)), Echo())
     with metered(Meter("answer/q/0/1")), pytest.raises(KeyError, match="said"):
         await posted(over, "chat/completions", {"model": "m"})
     assert call_context.fatal is None
@@ -63,7 +64,7 @@ async def test_refusals_keep_their_status(
     translation: Translation, path: str, model: str, status: int, words: str
 ) -> None:
     response = await posted(translation, path, {"model": model})
-    assert (response.status_code, read_error(response.content)[0]) == (status, words)
+    assert (response.status_code, read_error(response.content).message) == (status, words)
     assert response.headers.get("retry-after") == ("0" if status == 429 else None)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import openai
 import pytest
+from journals import faults_in
 
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.records import Usage
@@ -53,11 +54,6 @@ def refusing(status: int, message: str, code: str | None = None) -> Callable[[st
 def journaled(tmp_path: Path) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
         return db.execute("SELECT scope, role, occurrence FROM calls ORDER BY scope, occurrence").fetchall()
-
-
-def faults(tmp_path: Path) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
-        return db.execute("SELECT scope, role, reason, waited_s FROM faults").fetchall()
 
 
 NAME = {"type": "string", "maxLength": 60}
@@ -247,7 +243,7 @@ async def test_a_passing_fault_is_retried_until_the_server_answers(lab: Lab, sta
         assert await lab.connect(server.base_url, max_retries=2).complete(ask("Who?"))
     assert meter.usage == {GENERATOR: served_usage(server)}
     assert server.model.served["faults"] == 2
-    assert [reason for _, _, reason, _ in faults(lab.tmp_path)] == [f"HTTP {status}"] * 2
+    assert [reason for reason, _ in faults_in(lab.tmp_path / "calls.sqlite")] == [f"HTTP {status}"] * 2
 
 
 @pytest.mark.parametrize("status", [422, 501, 505])
@@ -279,7 +275,7 @@ async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(lab: 
     assert lab.call_context.fatal is None
     assert meter.usage[GENERATOR].calls == 1
     assert meter.throttled_s == 0.0, "the first try took the time of a user who waits"
-    assert [reason for _, _, reason, _ in faults(lab.tmp_path)] == ["ReadTimeout"]
+    assert [reason for reason, _ in faults_in(lab.tmp_path / "calls.sqlite")] == ["ReadTimeout"]
 
 
 # Where no query can succeed
@@ -349,4 +345,4 @@ async def test_an_unknown_model_or_a_quota_that_is_used_up_stops_the_run_without
     said = await unavailable(lab.connect(server.base_url, provider="ollama", max_retries=3), lab.call_context)
     assert line in said
     assert ("ollama pull" in said) == (status == 404)
-    assert faults(lab.tmp_path) == []
+    assert faults_in(lab.tmp_path / "calls.sqlite") == []

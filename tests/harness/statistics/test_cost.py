@@ -27,7 +27,7 @@ from harness.statistics.cost import (
     query_scores,
     resource_use,
     run_costs,
-    unpriced_roles,
+    without_price,
 )
 from harness.statistics.prices import load_prices
 from harness.statistics.resource_usage import load_resources
@@ -177,7 +177,7 @@ def test_more_than_one_failure_in_a_hundred_is_too_many(failed: int, answered: i
 def test_a_model_that_may_have_been_called_and_has_no_price_gives_no_dollars() -> None:
     models = {"generator": {"provider": "imported", "model": "theirs"}}
     cost = record("t0", usage={"generator": Usage(unmetered_calls=1)}).cost
-    assert unpriced_roles([cost], models, PRICES) == ["generator"]
+    assert without_price(cost.called_roles, models, PRICES) == ["generator"]
     assert attempt_costs(frame({"t": 1}), [cost], models, PRICES) == []
 
 

@@ -167,7 +167,7 @@ def test_a_generator_is_asked_unless_rules_read_and_write_and_only_a_local_searc
     found = SPEC.roles(*params)
     assert (" ".join(sorted(found.index)), " ".join(sorted(found.answer))) == roles
     # The parser is part of an index that it reads.
-    assert SPEC.own_weights(params[0]).keys() == ({"parser"} if "extractor" in index else set())
+    assert SPEC.weights(params[0]).keys() == ({"parser"} if "extractor" in index else set())
 
 
 def test_a_missing_package_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:

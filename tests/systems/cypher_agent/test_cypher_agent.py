@@ -324,7 +324,7 @@ def test_a_schema_is_stored_in_ladybug_alone_and_a_missing_file_names_the_shippe
         SPEC.preflight(AgentIndexParams(schema="emails.yaml", store="neo4j"), AnswerParams())
     with pytest.raises(ConfigError, match=r"mails\.yaml"):
         read_schema("mails.yaml")
-    assert SPEC.own_weights(AgentIndexParams(schema="emails.yaml")).keys() == {"schema"}
+    assert SPEC.weights(AgentIndexParams(schema="emails.yaml")).keys() == {"schema"}
     assert "schema" not in AgentIndexParams().model_dump()
 
 

@@ -143,7 +143,7 @@ async def test_the_baselines_ask_no_model_of_entailment(stored: Path) -> None:
     assert offered(whole) == [TEXTS["d0"]]
     assert entailment.read == []
     chosen: tuple[dict[str, str], ...] = ({}, {"pick": "cosine"}, {"pick": "chunk"}, {"evidence": "direct"})
-    named = [SPEC.own_entailment(AnswerParams.model_validate(params)) for params in chosen]
+    named = [SPEC.entailment(AnswerParams.model_validate(params)) for params in chosen]
     assert named == ["generator", None, None, None]
 
 

@@ -194,8 +194,8 @@ async def test_a_reranker_orders_what_search_and_mentions_found(stored: BareRunt
 
 
 def test_a_reranker_is_named_where_passages_are_searched_for() -> None:
-    assert SPEC.own_reranker(GraphSearchParams(rerank="x")) == "x"
-    assert SPEC.own_reranker(GraphSearchParams(rerank="x", mode="triplets")) is None
+    assert SPEC.reranker(GraphSearchParams(rerank="x")) == "x"
+    assert SPEC.reranker(GraphSearchParams(rerank="x", mode="triplets")) is None
 
 
 def test_sentences_that_the_index_does_not_keep_cannot_be_ranked() -> None:

@@ -1,4 +1,4 @@
-"""Adapter to the ragas package for `harness.evaluators.ragas`. Here: the inputs of a judgement, nothing heavy."""
+"""The metrics of `harness.evaluators.ragas`, and what they judge, without an import of ragas."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,10 +14,6 @@ RagasMetric = Literal[
     "response_relevancy",
     "context_relevance",
 ]
-ON_REQUEST: frozenset[RagasMetric] = frozenset({"answer_correctness", "coverage"})
-"""Metrics that are judged only if a config names them; the others are the default."""
-ONE_BY_ONE: frozenset[RagasMetric] = frozenset({"context_precision", "context_precision_no_reference"})
-"""Metrics with a verdict on each context; the others judge all contexts together, or none."""
 
 
 @dataclass(frozen=True)

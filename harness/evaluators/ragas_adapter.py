@@ -1,4 +1,4 @@
-"""The metrics: ragas' prompts, parsing and formulas, one judgement at a time.
+"""The metrics of `harness.evaluators.ragas`: the package's prompts, parsing and formulas, one judgement at a time.
 
 Imports ragas, which takes seconds. Its telemetry is off only if RAGAS_DO_NOT_TRACK is set before.
 """
@@ -37,7 +37,7 @@ from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 from ragas.run_config import RunConfig
 
-from harness.evaluators.ragas_metrics import ONE_BY_ONE, RagasMetric, RagasRow
+from harness.evaluators.ragas_rows import RagasMetric, RagasRow
 from harness.evaluators.scores import bounded
 from harness.protocols import ChatModel, Embedder, Message
 
@@ -46,6 +46,8 @@ _analytics.user_data_dir = lambda **_: os.devnull
 # Its log messages on failures are the reasons of failed scores.
 logging.getLogger("ragas").setLevel(logging.CRITICAL)
 
+_ONE_BY_ONE: frozenset[RagasMetric] = frozenset({"context_precision", "context_precision_no_reference"})
+"""Metrics with a verdict on each context; the others judge all contexts together, or none."""
 _QUOTED = 80
 """Characters of a reply quoted in an explanation."""
 _SCHEMA_FOLLOWS = "specified in JSON Schema:\n"
@@ -196,7 +198,7 @@ class Ragas:
             if plan := plans.get(name):
                 return await plan(row, llm)
             metric = _FROM_THE_LIBRARY[name]()
-            return await (_one_by_one if name in ONE_BY_ONE else _together)(metric, row, llm)
+            return await (_one_by_one if name in _ONE_BY_ONE else _together)(metric, row, llm)
         except (RagasOutputParserException, OutputParserException) as error:
             raise UnusableReply(f"the judge's reply cannot be parsed: {_quoted(llm.last_reply)}") from error
         finally:
