@@ -26,6 +26,21 @@ MAX_ENTITIES = 200
 
 
 @dataclass(frozen=True)
+class Focus:
+    """What a model is asked to extract."""
+
+    entity_types: tuple[str, ...] = ()
+    """Kinds of entities; empty: all."""
+    relation_types: tuple[str, ...] = ()
+    """Names of relations; empty: all."""
+    dates: bool = False
+    """Whether each relation is asked for with its date."""
+
+
+EVERYTHING = Focus()
+
+
+@dataclass(frozen=True)
 class FoundEntity:
     name: str
     kind: str = ""

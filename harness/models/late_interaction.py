@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.core.current_process import usable_cores
+from harness.llm_utils.concurrency import map_bounded
 from harness.models.providers.minilm import minilm_session
 from harness.models.vectors import unit_rows
 from harness.protocols import Vectors
@@ -33,16 +34,18 @@ class LateInteraction:
     """See `harness.protocols.Reranker`. Each text is encoded alone, so its vectors depend on no other text."""
 
     def __init__(self) -> None:
-        self._session, self._tokenizer = minilm_session(usable_cores())
+        # A thread for each text: the last bits of a vector depend on the number of threads.
+        self._session, self._tokenizer = minilm_session(1)
         self._tokenizer.enable_truncation(_MAX_TOKENS)
         self._tokenizer.no_padding()
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        return await asyncio.to_thread(self._scores, question, passages)
+        asked = await asyncio.to_thread(self._tokens, question)
 
-    def _scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        asked = self._tokens(question)
-        return [max_sim(asked, self._tokens(passage)) for passage in passages]
+        async def score(passage: str) -> float:
+            return await asyncio.to_thread(lambda: max_sim(asked, self._tokens(passage)))
+
+        return await map_bounded(score, passages, usable_cores())
 
     def _tokens(self, text: str) -> Vectors:
         """The vectors of its tokens, without those of [CLS] and [SEP]."""

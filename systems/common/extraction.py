@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from harness.core.records import ExpectedCalls, Triplet
 from harness.extraction.entity_names import one_line
 from harness.extraction.model_triplets import read_triplets
 from harness.extraction.nlp import NlpExtractor
-from harness.extraction.types import TextGraph
+from harness.extraction.types import EVERYTHING, Focus, TextGraph
 from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json, list_of, object_of, string_of
 from harness.protocols import ChatModel, Message
@@ -20,19 +20,6 @@ from systems.common.expected_calls import PassageFacts, expected_question
 
 _CONCURRENCY = 8
 """Maximum concurrent calls; the limiter of the model role may allow fewer."""
-
-
-@dataclass(frozen=True)
-class Focus:
-    entity_types: tuple[str, ...] = ()
-    """Kinds of entities; empty: all."""
-    relation_types: tuple[str, ...] = ()
-    """Names of relations; empty: all."""
-    dates: bool = False
-    """Whether each relation is asked for with its date."""
-
-
-EVERYTHING = Focus()
 
 
 def english_only(params: Any) -> str:

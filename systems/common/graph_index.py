@@ -10,10 +10,10 @@ from harness.core.errors import ConfigError, need
 from harness.core.records import Document, IndexStats, Places
 from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import check_pipeline, pipeline_digest
-from harness.extraction.types import TextGraph
+from harness.extraction.types import EVERYTHING, Focus, TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
 from systems.common.chunking import Chunk, check_splitter, iter_chunks
-from systems.common.extraction import EVERYTHING, Focus, check_langchain, extract
+from systems.common.extraction import check_langchain, extract
 from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.ladybug import LadybugStore
 from systems.common.graph_stores.neo4j import Neo4jStore

@@ -20,10 +20,9 @@ from pydantic import BaseModel
 
 from harness.core.records import Triplet
 from harness.extraction.entity_names import one_line
-from harness.extraction.types import FoundEntity, TextGraph
+from harness.extraction.types import Focus, FoundEntity, TextGraph
 from harness.llm_utils.structured_output import Unreadable, parse_object
 from harness.protocols import ChatModel, Message
-from systems.common.extraction import Focus
 
 # LangChain's prompt leaves the format to the schema; a server that knows no schemas needs it in words.
 # The braces are doubled because the prompt is a template.

@@ -10,10 +10,10 @@ from runtimes import Asked, Chat
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Document, Span, Triplet
 from harness.extraction.entity_names import entity_id
-from harness.extraction.types import FoundEntity, TextGraph
+from harness.extraction.types import EVERYTHING, Focus, FoundEntity, TextGraph
 from systems.common import extraction
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.common.extraction import EVERYTHING, MAX_TRIPLETS, Focus
+from systems.common.extraction import MAX_TRIPLETS
 from systems.common.knowledge_graph import Entity, KnowledgeGraph, assemble
 
 SOLVANE = Triplet("Ingrid Solvane", "runs", "Tidewright Power")

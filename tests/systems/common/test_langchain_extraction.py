@@ -9,10 +9,10 @@ from runtimes import Asked, Chat
 
 from harness.core.errors import HarnessError, MissingDependency, ModelUnavailable
 from harness.core.records import Document, Span, Triplet
-from harness.extraction.types import FoundEntity, TextGraph
+from harness.extraction.types import EVERYTHING, Focus, FoundEntity, TextGraph
 from systems.common import extraction
 from systems.common.chunking import Chunk
-from systems.common.extraction import EVERYTHING, Focus, check_langchain
+from systems.common.extraction import check_langchain
 
 TEXT = "Tim Cook runs {Apple}."
 GRAPH = json.dumps(
