@@ -191,7 +191,7 @@ SPEC = passage_system_spec(
     build=RaptorSystem,
     index_roles=lambda index: EMBEDS | (GENERATES if index.summaries == "model" else NO_ROLE),
     index_kind="",  # an index of its own
-    settle=None,
+    settle=lambda index_params, _answer_params: index_params,
     preflight=_preflight,
     expect=expect,
 )

@@ -266,7 +266,7 @@ def test_the_line_says_what_so_many_queries_can_show_and_what_the_data_set_has()
     assert "only if one system is better on 8 of 8" in of(8, 4).line
     assert "no difference can be significant" in of(7, 4).line
     assert "significant" not in of(9, 4).line
-    assert of(50, 2).line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
+    assert of(50, 2).line.endswith("5 points about 1,300, 20 points about 80; the data set has 100")
     (line,) = size_lines([of(50, 2), of(50, 4), of(50, 3)])
     assert line == of(50, 4).line, "a sample that configs share is one line about the larger comparison"
 
