@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.display import Entry, NumberForm, Quantity, Table, format_value, printable
-from harness.report.verdict.sentences import advice, stand_in_of
+from harness.report.verdict.headline import advice, stand_in_of
 from harness.report.verdict.types import OPEN, Number, Outcome, Standing, Verdict
 from harness.statistics.cost import TIMES
 

@@ -18,7 +18,7 @@ from harness.report.chapter import Chapter, what_differs
 from harness.report.leaderboard import leaderboard
 from harness.report.notes import weakens_nothing
 from harness.report.sections import ANSWER, BESIDE, NOTES
-from harness.report.verdict.sentences import size_of
+from harness.report.verdict.headline import size_of
 from harness.report.verdict.types import RIVALS
 from harness.store import RunDir, name_for
 from harness.store.run_lookup import with_typed_names

@@ -32,7 +32,7 @@ from harness.report.formats import table_csv
 from harness.report.leaderboard import bar_width, leaderboard, status_of
 from harness.report.records import ANSWERED
 from harness.report.sections import ANSWER, QUESTIONS
-from harness.report.verdict.sentences import advice, n_compared, size_of
+from harness.report.verdict.headline import advice, n_compared, size_of
 from harness.report.view import Group
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import how_to_finish, is_serious
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over, model_limit
+from harness.report.verdict.headline import headline
 from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
-from harness.report.verdict.sentences import headline, sentences
+from harness.report.verdict.sentences import sentences
 from harness.report.verdict.standings import Rows, standings
 from harness.report.verdict.ties import fewer_right, is_ceiling, separated_by, tie_break
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Standing, Verdict

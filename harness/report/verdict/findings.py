@@ -10,8 +10,8 @@ from harness.report.comparison.compare import Comparison, ComparisonChoice, comp
 from harness.report.comparison.runs import finished_runs, load_compared
 from harness.report.verdict.baselines import Baselines, baselines_of
 from harness.report.verdict.decide import decide
+from harness.report.verdict.headline import margin_of
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
-from harness.report.verdict.sentences import margin_of
 from harness.report.verdict.standings import Rows, shown_rows
 from harness.report.verdict.types import Verdict
 from harness.report.view import Group, RunView

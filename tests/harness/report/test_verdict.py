@@ -18,7 +18,7 @@ from harness.report import load_chapters
 from harness.report.comparison.compare import gap_of
 from harness.report.leaderboard import leaderboard
 from harness.report.verdict.findings import compare_runs, find
-from harness.report.verdict.sentences import advice
+from harness.report.verdict.headline import advice
 from harness.report.verdict.types import Outcome, Verdict
 from harness.statistics.prices import load_prices
 from harness.statistics.recommendation import leads_of, ranked_places

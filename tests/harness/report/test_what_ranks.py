@@ -19,7 +19,7 @@ from harness.report.comparison.compare import ComparisonChoice
 from harness.report.figures.marks import runs_with
 from harness.report.measures import known_measures
 from harness.report.verdict.findings import compare_runs, find
-from harness.report.verdict.sentences import advice
+from harness.report.verdict.headline import advice
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
