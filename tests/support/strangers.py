@@ -35,7 +35,8 @@ class InstalledHere(CommandLineHere):
     """A command and its workers in this process, which finds the packages of its PYTHONPATH during the call."""
 
     def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        sites = [*filter(None, self.env["PYTHONPATH"].split(os.pathsep))]
+        inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        sites = [site for site in self.env["PYTHONPATH"].split(os.pathsep) if site not in {"", *inherited}]
         registry._found.cache_clear()
         try:
             with patch.object(sys, "path", [*sites, *sys.path]), WorkersHere():
