@@ -169,7 +169,8 @@ def section_lines(section: Section) -> MarkdownLines:
     if content.items:
         lines += [*[f"- {prose(item)}" for item in content.items], ""]
     for picture in section.pictures:
-        lines += [f"![{prose(picture.alt)}]({picture.path.as_posix()})", "", prose(picture.caption), ""]
+        lines += [f"![{prose(picture.alt)}]({picture.path.as_posix()})", ""]
+        lines += [f"**{prose(picture.title)}** {prose(picture.caption)}", ""]
     for table in content.tables:
         if table.title != section.title:
             lines += [f"**{prose(table.title)}**", ""]
