@@ -22,7 +22,7 @@ _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dolla
 OFTEN = 0.1
 """A run that fails on this share of queries is mentioned first."""
 _GUESSES = "even with the right passages, answers are not shown to beat guessing"
-_SETTLED = {Outcome.CLEAR_WINNER, Outcome.CHEAPER, Outcome.EQUALLY_GOOD}
+SETTLED = {Outcome.CLEAR_WINNER, Outcome.CHEAPER, Outcome.EQUALLY_GOOD}
 UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
@@ -38,9 +38,8 @@ def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outco
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, recommended(verdict))
     match verdict.outcome:
-        case _ if verdict.outcome in _SETTLED and (other := scored_apart(verdict)):
-            aside = f"{name(other.system)} ({scored(verdict, other)})"
-            return f"Use {best} for now ({score}): {aside} was {SCORED_OTHERWISE}."
+        case _ if verdict.outcome in SETTLED and (other := scored_apart(verdict)):
+            return f"Score alike before choosing: {said_apart(verdict, other)}; of the others, {best} leads."
         case Outcome.CLEAR_WINNER:
             return _clear_winner(verdict)
         case Outcome.CHEAPER:
@@ -173,6 +172,10 @@ def scored_apart(verdict: Verdict) -> Standing | None:
     return next((one for one in apart if leads(verdict, one, own)), None)
 
 
+def said_apart(verdict: Verdict, other: Standing) -> str:
+    return f"{name(other.system)} ({scored(verdict, other)}) was {SCORED_OTHERWISE}"
+
+
 def _equal_rival(verdict: Verdict) -> str:
     """Another run with the same score as the recommended one; empty if there is none."""
     own, rivals = recommended(verdict), [one for one in verdict.standings if one.status in {"as good", *OPEN}]
@@ -195,6 +198,8 @@ def advice(verdict: Verdict) -> str:
     unadvised = {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}
     if verdict.recommended is None or (verdict.outcome in unadvised and not is_few):
         return ""
+    if verdict.outcome in SETTLED and scored_apart(verdict):
+        return ""
     stand_in = stand_in_of(verdict)
     best = name(stand_in[1].system if stand_in else verdict.recommended)
     is_settled = bool(verdict.systems(*RIVALS)) and not verdict.systems(*OPEN) and verdict.is_by_evidence
@@ -202,7 +207,6 @@ def advice(verdict: Verdict) -> str:
         is_few
         or verdict.outcome in UNSETTLED
         or (verdict.outcome == Outcome.CLEAR_WINNER and bool(hidden_by_failures(verdict)))
-        or (verdict.outcome in _SETTLED and scored_apart(verdict) is not None)
         or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
     )
     return f"use {best}{' for now' if for_now else ''}"

@@ -11,6 +11,7 @@ from harness.report.verdict.headline import (
     CHEAPEST,
     EQUAL,
     OFTEN,
+    SETTLED,
     UNSETTLED,
     amount,
     duration,
@@ -23,6 +24,7 @@ from harness.report.verdict.headline import (
     name,
     number,
     recommended,
+    said_apart,
     scored,
     scored_apart,
     stand_in_of,
@@ -80,7 +82,7 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
         yield from _beside_baseline(verdict)
         return
-    yield from filter(None, (_difference(verdict), _score_alike(verdict), _risk(verdict) or _costs(verdict)))
+    yield from filter(None, (_score_alike(verdict), _difference(verdict), _risk(verdict) or _costs(verdict)))
     yield from filter(None, [_more(verdict)])
 
 
@@ -163,8 +165,10 @@ def _costs_least(verdict: Verdict, own: Standing) -> bool:
 
 
 def _score_alike(verdict: Verdict) -> str:
-    again = "score all runs with one `rag-harness evaluate`"
-    return f"To compare them, {again}." if scored_apart(verdict) else ""
+    other, command = scored_apart(verdict), "core all runs with one `rag-harness evaluate`."
+    if other is None:
+        return ""
+    return f"S{command}" if verdict.outcome in SETTLED else f"{said_apart(verdict, other)}: s{command}"
 
 
 def _what_decided(verdict: Verdict) -> str:
