@@ -36,7 +36,7 @@ def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outco
         )
     if verdict.outcome in UNSETTLED:
         return _at_the_ceiling(verdict) if verdict.is_ceiling else _unsettled(verdict)
-    best, score = name(verdict.recommended), scored(verdict, recommended(verdict))
+    best, score = name(verdict.recommended), scored(verdict, verdict.own)
     match verdict.outcome:
         case _ if verdict.outcome in SETTLED and (other := scored_apart(verdict)):
             return f"Score alike before choosing: {said_apart(verdict, other)}; of the others, {best} leads."
@@ -60,7 +60,7 @@ def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outco
 
 
 def _clear_winner(verdict: Verdict) -> str:
-    best, score = name(verdict.recommended or ""), scored(verdict, recommended(verdict))
+    best, score = name(verdict.recommended or ""), scored(verdict, verdict.own)
     if hidden := hidden_by_failures(verdict):
         return f"Use {best} for now ({score}): {failed_in(hidden[0])}."
     rivals = verdict.systems(*RIVALS)
@@ -82,24 +82,18 @@ def _not_above_baseline(verdict: Verdict) -> str:
     lower = name(verdict.lower_baseline)
     if few_beside_baseline(verdict):
         best, n = name(verdict.recommended or ""), counted(verdict.n_questions, "question")
-        score = scored(verdict, recommended(verdict))
+        score = scored(verdict, verdict.own)
         return _repair(verdict) or f"Use {best} for now ({score}): {n} cannot show that it is better than {lower}."
-    floor = standing_of(verdict, verdict.lower_baseline)
+    floor = verdict.standing_of(verdict.lower_baseline)
     shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
-    advised = "No" if leads(verdict, recommended(verdict), floor) else "Use none yet: no"
+    advised = "No" if verdict.leads(verdict.own, floor) else "Use none yet: no"
     return f"{advised} system is shown to beat {lower}{shown}, which needs no documents."
-
-
-def leads(verdict: Verdict, one: Standing | None, other: Standing | None) -> bool:
-    """Whether the first has a better score than the other, which may be chance."""
-    gap = one.score.value - other.score.value if one and other and one.score and other.score else 0.0
-    return gap != 0 and (gap > 0) == verdict.higher_is_better
 
 
 def _unsettled(verdict: Verdict) -> str:
     if said := _repair(verdict):
         return said
-    best, own = name(verdict.recommended or ""), recommended(verdict)
+    best, own = name(verdict.recommended or ""), verdict.own
     score = scored(verdict, own)
     if verdict.outcome == Outcome.INCONCLUSIVE:
         most = max(verdict.standings, key=lambda one: one.n_missing)
@@ -116,9 +110,9 @@ def _unsettled(verdict: Verdict) -> str:
 
 
 def _at_the_ceiling(verdict: Verdict) -> str:
-    best, score = name(verdict.recommended or ""), scored(verdict, recommended(verdict))
+    best, score = name(verdict.recommended or ""), scored(verdict, verdict.own)
     tie = verdict.tie_break
-    said = f"Use {best}: all {len(leading(verdict))} leading systems have {score} over {n_compared(verdict)}"
+    said = f"Use {best}: all {len(verdict.leading)} leading systems have {score} over {n_compared(verdict)}"
     if tie and tie.by not in CHEAPEST:
         return f"{said}, and it leads in {tie.by}."
     if verdict.cost:
@@ -126,18 +120,14 @@ def _at_the_ceiling(verdict: Verdict) -> str:
     return f"{said}." if tie else f"{said}, so the simplest will do."
 
 
-def leading(verdict: Verdict) -> list[Standing]:
-    return [one for one in verdict.standings if one.status in {"recommended", "as good", *OPEN}]
-
-
 def failed_in(one: Standing) -> str:
     return f"{name(one.system)} failed in {100 * (one.failed or 0.0):.0f} % of its answers"
 
 
 def hidden_by_failures(verdict: Verdict) -> list[Standing]:
-    """Runs that often failed and that might lead if every failed answer had been right."""
-    own = recommended(verdict)
-    if own is None or own.score is None or not verdict.is_share:
+    """Runs beaten by a clear winner that often failed, and might lead if every failed answer had been right."""
+    own = verdict.own
+    if verdict.outcome != Outcome.CLEAR_WINNER or own is None or own.score is None or not verdict.is_share:
         return []
     found = [
         one
@@ -150,14 +140,14 @@ def hidden_by_failures(verdict: Verdict) -> list[Standing]:
 
 def few_beside_baseline(verdict: Verdict) -> bool:
     """Whether the recommended run is better than the lower baseline, and the questions are too few to show it."""
-    own, floor = recommended(verdict), standing_of(verdict, verdict.lower_baseline)
+    own, floor = verdict.own, verdict.standing_of(verdict.lower_baseline)
     is_few = verdict.outcome == Outcome.NOT_ABOVE_BASELINE and verdict.n_questions < ENOUGH
-    return is_few and leads(verdict, own, floor)
+    return is_few and verdict.leads(own, floor)
 
 
 def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
     """The recommended run, if it often fails, and one that does not and is not shown to be worse."""
-    own = recommended(verdict)
+    own = verdict.own
     is_open = verdict.outcome in UNSETTLED or few_beside_baseline(verdict)
     if not is_open or own is None or (own.failed or 0.0) < OFTEN:
         return None
@@ -167,9 +157,9 @@ def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
 
 def scored_apart(verdict: Verdict) -> Standing | None:
     """The first run with a better score by another judge, version or parameters."""
-    own = recommended(verdict)
+    own = verdict.own
     apart = (one for one in verdict.standings if one.why == SCORED_OTHERWISE)
-    return next((one for one in apart if leads(verdict, one, own)), None)
+    return next((one for one in apart if verdict.leads(one, own)), None)
 
 
 def said_apart(verdict: Verdict, other: Standing) -> str:
@@ -178,18 +168,10 @@ def said_apart(verdict: Verdict, other: Standing) -> str:
 
 def _equal_rival(verdict: Verdict) -> str:
     """Another run with the same score as the recommended one; empty if there is none."""
-    own, rivals = recommended(verdict), [one for one in verdict.standings if one.status in {"as good", *OPEN}]
+    own, rivals = verdict.own, [one for one in verdict.standings if one.status in {"as good", *OPEN}]
     if own is None or own.score is None or not rivals or rivals[0].score is None:
         return ""
     return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= EQUAL else ""
-
-
-def recommended(verdict: Verdict) -> Standing | None:
-    return standing_of(verdict, verdict.recommended)
-
-
-def standing_of(verdict: Verdict, system: str | None) -> Standing | None:
-    return next((one for one in verdict.standings if one.system == system), None)
 
 
 def advice(verdict: Verdict) -> str:
@@ -206,21 +188,21 @@ def advice(verdict: Verdict) -> str:
     for_now = (
         is_few
         or verdict.outcome in UNSETTLED
-        or (verdict.outcome == Outcome.CLEAR_WINNER and bool(hidden_by_failures(verdict)))
+        or bool(hidden_by_failures(verdict))
         or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
     )
     return f"use {best}{' for now' if for_now else ''}"
 
 
 def n_compared(verdict: Verdict) -> str:
-    own = recommended(verdict)
+    own = verdict.own
     return counted(own.n if own else verdict.n_questions, "question")
 
 
 def size_of(verdict: Verdict) -> str:
     """`26 queries, 3 of them unanswerable and not ranked`, `12 queries; evidence found applies to 7 of them`."""
     said, left = counted(verdict.n_queries, "query", "queries"), verdict.n_unanswerable
-    own = recommended(verdict)
+    own = verdict.own
     if own and own.n < verdict.n_questions - left:
         return f"{said}; {verdict.metric_title} applies to {own.n:,} of them"
     return f"{said}, {left:,} of them unanswerable and not ranked" if left else said

@@ -18,17 +18,13 @@ from harness.report.verdict.headline import (
     failed_in,
     few_beside_baseline,
     hidden_by_failures,
-    leading,
-    leads,
     margin_of,
     name,
     number,
-    recommended,
     said_apart,
     scored,
     scored_apart,
     stand_in_of,
-    standing_of,
 )
 from harness.report.verdict.types import RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH, FEWEST
@@ -45,6 +41,7 @@ _CLEARLY_LESS = 0.9
 _NO_WAIT = 0.1
 """Seconds of a question that nobody chooses a system by."""
 _FEW_NAMES = 2
+"""So many systems are named in a sentence."""
 
 
 def sentences(verdict: Verdict) -> tuple[str, ...]:
@@ -72,7 +69,7 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
             yield "Run a second system to compare it with."
         return
     if few_beside_baseline(verdict):
-        floor = standing_of(verdict, verdict.lower_baseline)
+        floor = verdict.standing_of(verdict.lower_baseline)
         yield (
             f"{name(verdict.lower_baseline)} needs no documents and has {scored(verdict, floor)}: more questions "
             "may show whether documents help."
@@ -87,9 +84,9 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 
 
 def _beside_baseline(verdict: Verdict) -> Iterator[str]:
-    best, floor = recommended(verdict), standing_of(verdict, verdict.lower_baseline)
+    best, floor = verdict.own, verdict.standing_of(verdict.lower_baseline)
     behind = ""
-    if best and best.score and floor and floor.score and leads(verdict, floor, best):
+    if best and best.score and floor and floor.score and verdict.leads(floor, best):
         behind = f", {amount(verdict, abs(floor.score.value - best.score.value))} behind"
     yield f"The best system is {name(verdict.recommended or '')} with {scored(verdict, best)}{behind}."
     yield "A stronger model, another retriever or more questions may change that."
@@ -118,7 +115,7 @@ def _failing(verdict: Verdict) -> str:
         )
     most = max(found, key=lambda one: one.failed or 0.0)
     again = "ask again and import the answers" if most.is_imported else "run again with --retry-failed"
-    if verdict.outcome == Outcome.CLEAR_WINNER and most in hidden_by_failures(verdict):
+    if most in hidden_by_failures(verdict):
         which = " and ".join(name(one.system) for one in found) if len(found) <= _FEW_NAMES else "these systems"
         return f"Failed answers count as wrong: fix {which}, then {again}."
     return f"{failed_in(most)}, which count as wrong: fix it, then {again}."
@@ -128,7 +125,7 @@ def _difference(verdict: Verdict) -> str:
     """The lead over the next run, or the gap to the best; and a cheaper one. None with missing values."""
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return ""
-    own = recommended(verdict)
+    own = verdict.own
     rivals = [one for one in verdict.standings if one.status in RIVALS and one.score]
     if own is None or own.score is None or not rivals:
         return ""
@@ -156,7 +153,7 @@ def _difference(verdict: Verdict) -> str:
 
 def _costs_least(verdict: Verdict, own: Standing) -> bool:
     """Whether it is by more than measuring errors the cheapest of the leading runs."""
-    runs = [own, *(one for one in leading(verdict) if one is not own)]
+    runs = [own, *(one for one in verdict.leading if one is not own)]
     known = [_COSTS[verdict.cost](one) for one in runs if verdict.cost and not one.why_unpriced]
     costs = [cost for cost in known if cost is not None]
     if len(costs) < len(runs) or costs[0].at_least:
@@ -186,7 +183,7 @@ def _what_decided(verdict: Verdict) -> str:
 
 def _same_score(verdict: Verdict, own: Standing, other: Standing) -> str:
     """Empty if the headline says it and there is nothing to add."""
-    unpriced = next((one for one in leading(verdict) if one.why_unpriced), None)
+    unpriced = next((one for one in verdict.leading if one.why_unpriced), None)
     if verdict.is_ceiling or (verdict.outcome == Outcome.LEADING and not verdict.cheaper and not unpriced):
         return ""
     said = f"{name(own.system)} and {name(other.system)} have the same score"
@@ -215,7 +212,7 @@ def _risk(verdict: Verdict) -> str:
 
 
 def _costs(verdict: Verdict) -> str:
-    worth = sorted(leading(verdict), key=lambda one: one.status != "recommended")[:2]
+    worth = sorted(verdict.leading, key=lambda one: one.status != "recommended")[:2]
     if any(one.why_unpriced for one in worth):
         return ""
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]

@@ -209,6 +209,24 @@ class Verdict:
     caveats: tuple[str, ...] = ()
     """What weakens it, the most harmful first."""
 
+    @property
+    def own(self) -> Standing | None:
+        """That of the recommended run."""
+        return self.standing_of(self.recommended)
+
+    def standing_of(self, system: str | None) -> Standing | None:
+        return next((one for one in self.standings if one.system == system), None)
+
+    @property
+    def leading(self) -> list[Standing]:
+        """The recommended run and those that are not shown to be worse."""
+        return [one for one in self.standings if one.status in {"recommended", "as good", *OPEN}]
+
+    def leads(self, one: Standing | None, other: Standing | None) -> bool:
+        """Whether the first has a better score than the other, which may be chance."""
+        gap = one.score.value - other.score.value if one and other and one.score and other.score else 0.0
+        return gap != 0 and (gap > 0) == self.higher_is_better
+
     def systems(self, *statuses: Status) -> list[str]:
         return [one.system for one in self.standings if one.status in statuses]
 
