@@ -39,7 +39,7 @@ def headline(verdict: Verdict) -> str:  # noqa: C901, PLR0911 - a table of outco
     best, score = name(verdict.recommended), scored(verdict, verdict.own)
     match verdict.outcome:
         case _ if verdict.outcome in SETTLED and (other := scored_apart(verdict)):
-            return f"Score alike before choosing: {said_apart(verdict, other)}; of the others, {best} leads."
+            return f"Rescore before choosing: {said_apart(verdict, other)}; of the others, {best} leads."
         case Outcome.CLEAR_WINNER:
             return _clear_winner(verdict)
         case Outcome.CHEAPER:

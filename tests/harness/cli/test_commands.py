@@ -124,7 +124,7 @@ def test_doctor_says_how_to_correct_a_wrong_data_folder(cli: CommandLine) -> Non
     assert done.returncode == 2
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("missing")]
     assert line.endswith("nowhere -> correct RAG_HARNESS_DATA")
-    fine = cli.call("doctor")
+    fine = cli.call("doctor", RAG_HARNESS_DATA=str(cli.folder))
     assert (fine.returncode, "missing" in fine.stdout) == (0, False), fine.stdout
     assert ["data directory" in one.stdout.splitlines()[-1] for one in (done, fine)] == [True, False]
 
